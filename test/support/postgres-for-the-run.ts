@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { embeddedBinaries, startPostgresCluster } from './postgres-cluster.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    postgres: PostgresForTheRun;
+  }
+}
+
+/** What a test file is told about the run's server. */
+export interface PostgresForTheRun {
+  /** A database that only serves to create others from. */
+  readonly adminUrl: string;
+  /** The migrated database that every test database is a clone of. */
+  readonly template: string;
+  /** What the names of this run's test databases begin with. */
+  readonly prefix: string;
+}
+
+/** Vitest's global setup: one server for the run, and in it the template. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await startServer();
+  try {
+    // Two runs may share the server that DATABASE_URL names.
+    const run = randomBytes(3).toString('hex');
+    const postgres = { adminUrl: server.url, template: `refold_template_${run}`, prefix: `refold_test_${run}_` };
+    await query(postgres.adminUrl, `create database ${postgres.template}`);
+    await migrateTemplate(databaseUrl(postgres.adminUrl, postgres.template));
+    project.provide('postgres', postgres);
+    return async () => {
+      const kept = await leftDatabases(postgres);
+      await query(postgres.adminUrl, `drop database ${postgres.template} with (force)`);
+      await server.stop(kept);
+    };
+  } catch (error) {
+    await server.stop([]);
+    throw error;
+  }
+}
+
+/** The URL of another database on the same server. */
+export function databaseUrl(serverUrl: string, database: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function migrateTemplate(url: string): Promise<void> {
+  const file = new URL('../../src/store/migrate.ts', import.meta.url);
+  if (!existsSync(file)) return;
+  const { migrate }: { migrate(url: string): Promise<void> } = await import(file.href);
+  await migrate(url);
+}
+
+interface ServerOfTheRun {
+  readonly url: string;
+  stop(keptDatabases: readonly string[]): Promise<void>;
+}
+
+async function startServer(): Promise<ServerOfTheRun> {
+  const given = process.env['DATABASE_URL'];
+  if (given !== undefined && given !== '') {
+    return { url: given, stop: async (kept) => report(given, kept) };
+  }
+  return (await startContainer()) ?? (await startEmbedded());
+}
+
+async function startEmbedded(): Promise<ServerOfTheRun> {
+  const binaries = await embeddedBinaries();
+  const cluster = await startPostgresCluster({ binaries });
+  return {
+    url: cluster.url,
+    stop: async (kept) => {
+      const keepFiles = kept.length > 0 && process.env['CI'] === undefined;
+      await cluster.stop({ keepFiles });
+      if (!keepFiles) return;
+      const port = new URL(cluster.url).port;
+      report(cluster.url, kept);
+      console.error(`Start their server with: ${binaries.postgres} -D ${cluster.dataDirectory} -p ${port} -k ''`);
+    },
+  };
+}
+
+/** Nothing where no Docker engine answers. */
+async function startContainer(): Promise<ServerOfTheRun | undefined> {
+  const { getContainerRuntimeClient } = await import('testcontainers');
+  const engine = await getContainerRuntimeClient().catch(() => undefined);
+  if (engine === undefined) return undefined;
+  const { PostgreSqlContainer } = await import('@testcontainers/postgresql');
+  const container = await new PostgreSqlContainer('postgres:18-alpine')
+    .withCommand(['postgres', '-c', 'fsync=off', '-c', 'max_connections=400'])
+    .start();
+  return {
+    url: container.getConnectionUri(),
+    stop: async () => {
+      await container.stop();
+    },
+  };
+}
+
+async function leftDatabases(postgres: PostgresForTheRun): Promise<readonly string[]> {
+  const left = await query(
+    postgres.adminUrl,
+    `select datname as name from pg_database where starts_with(datname, '${postgres.prefix}') order by 1`,
+  );
+  return left.map((row) => String(row['name']));
+}
+
+function report(serverUrl: string, kept: readonly string[]): void {
+  for (const name of kept) console.error(`A failed test's database was kept: ${databaseUrl(serverUrl, name)}`);
+}
+
+async function query(url: string, statement: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, application_name: 'test-harness' });
+  await client.connect();
+  try {
+    const result = await client.query<Record<string, unknown>>(statement);
+    return result.rows;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { anyTestFailed } from './failed-tests.ts';
+import { databaseUrl } from './postgres-for-the-run.ts';
+
+export interface TestDatabase {
+  readonly url: string;
+  /**
+   * Fails when Refold has left a connection open. Drops the database, or keeps it when a test of the file has
+   * failed. Call it in `afterAll`, after everything that the tests started was stopped.
+   */
+  drop(): Promise<void>;
+}
+
+/** A database of the test file's own, with Refold's migrations applied. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { adminUrl, template, prefix } = inject('postgres');
+  const name = prefix + randomBytes(6).toString('hex');
+  await withClient(adminUrl, (client) => client.query(`create database ${name} template ${template}`));
+  return {
+    url: databaseUrl(adminUrl, name),
+    drop: () =>
+      withClient(adminUrl, async (client) => {
+        const leaked = await leakedConnections(client, name);
+        if (!anyTestFailed()) await client.query(`drop database ${name} with (force)`);
+        if (leaked.length > 0) throw new Error(leakMessage(leaked));
+      }),
+  };
+}
+
+interface Connection {
+  readonly application_name: string;
+  readonly state: string | null;
+  readonly query: string;
+}
+
+// A connection that was ended properly is still listed for some milliseconds, so a leak is one that stays.
+const longestGoodbye = 3_000;
+
+async function leakedConnections(client: pg.Client, database: string): Promise<readonly Connection[]> {
+  const deadline = Date.now() + longestGoodbye;
+  for (;;) {
+    const { rows } = await client.query<Connection>(
+      `select application_name, state, query
+       from pg_stat_activity
+       where datname = $1
+         and starts_with(application_name, 'refold')`,
+      [database],
+    );
+    if (rows.length === 0 || Date.now() > deadline) return rows;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function leakMessage(leaked: readonly Connection[]): string {
+  const lines = leaked.map((c) => `  ${c.application_name} (${c.state ?? 'no state'}): ${c.query}`);
+  return `Expected every connection to be closed before the test database is dropped, but found:\n${lines.join('\n')}`;
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: 'test-harness' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
