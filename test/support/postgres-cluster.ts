@@ -1,8 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import pg from 'pg';
 
 /** The two programs of a PostgreSQL server that a test needs. */
@@ -21,6 +21,8 @@ export interface PostgresCluster {
   /** The server's own database `postgres`, as its superuser. */
   readonly url: string;
   readonly dataDirectory: string;
+  /** The programs that it runs: the given ones, or a copy where the server's account could not reach those. */
+  readonly binaries: PostgresBinaries;
   /** Ends every connection, stops the server and removes its files unless `keepFiles`. */
   stop(options?: { readonly keepFiles?: boolean }): Promise<void>;
   /** Ends the server at once, as a crash does: no checkpoint, no word to the clients. `restart()` recovers. */
@@ -41,13 +43,23 @@ const testSettings: Readonly<Record<string, string>> = {
 /** Starts a new, empty PostgreSQL server on a free port of 127.0.0.1. It never outlives this process. */
 export async function startPostgresCluster(options: PostgresClusterOptions): Promise<PostgresCluster> {
   const owner = serverAccount();
-  const dataDirectory = mkdtempSync(join(tmpdir(), 'refold-postgres-'));
-  if (owner.uid !== undefined && owner.gid !== undefined) chownSync(dataDirectory, owner.uid, owner.gid);
-  const initialise = ['--auth=trust', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  const directory = mkdtempSync(join(tmpdir(), 'refold-postgres-'));
+  const dataDirectory = join(directory, 'data');
+  const removeFiles = () => rmSync(directory, { recursive: true, force: true });
+  const initialise = [
+    `--pgdata=${dataDirectory}`,
+    '--auth=trust',
+    '--username=postgres',
+    '--encoding=UTF8',
+    '--locale=C',
+  ];
+  let binaries: PostgresBinaries;
   try {
-    execFileSync(options.binaries.initdb, [`--pgdata=${dataDirectory}`, ...initialise], { ...owner, stdio: 'pipe' });
+    if (owner.uid !== undefined && owner.gid !== undefined) chownSync(directory, owner.uid, owner.gid);
+    binaries = reachableBinaries(options.binaries, owner, directory);
+    execFileSync(binaries.initdb, [...initialise, '--no-sync'], { ...owner, stdio: 'pipe' });
   } catch (error) {
-    rmSync(dataDirectory, { recursive: true, force: true });
+    removeFiles();
     throw error;
   }
 
@@ -61,15 +73,16 @@ export async function startPostgresCluster(options: PostgresClusterOptions): Pro
     String(port),
     ...settings.flatMap(([k, v]) => ['-c', `${k}=${v}`]),
   ];
-  const start = () => startServer(options.binaries.postgres, serverArguments, owner, dataDirectory, url);
+  const start = () => startServer(binaries.postgres, serverArguments, owner, directory, url);
   let server = await start();
 
   return {
     url,
     dataDirectory,
+    binaries,
     stop: async ({ keepFiles = false } = {}) => {
       await server.end('SIGINT');
-      if (!keepFiles) rmSync(dataDirectory, { recursive: true, force: true });
+      if (!keepFiles) removeFiles();
     },
     kill: () => server.end('SIGKILL'),
     restart: async () => {
@@ -104,6 +117,22 @@ function serverAccount(): Account {
   }
 }
 
+/**
+ * A clone of the project may lie in a folder that only root may enter, and then the account `postgres` cannot run
+ * what lies in its `node_modules`.
+ */
+function reachableBinaries(binaries: PostgresBinaries, owner: Account, directory: string): PostgresBinaries {
+  try {
+    execFileSync(binaries.postgres, ['--version'], { ...owner, stdio: 'pipe' });
+    return binaries;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EACCES')) throw error;
+    const copy = join(directory, 'server');
+    cpSync(dirname(dirname(binaries.postgres)), copy, { recursive: true, verbatimSymlinks: true });
+    return { initdb: join(copy, 'bin', 'initdb'), postgres: join(copy, 'bin', 'postgres') };
+  }
+}
+
 interface Server {
   /** Comes back when the last process of the server is gone. */
   end(signal: 'SIGINT' | 'SIGKILL'): Promise<void>;
@@ -113,7 +142,7 @@ async function startServer(
   program: string,
   serverArguments: readonly string[],
   owner: Account,
-  dataDirectory: string,
+  directory: string,
   url: string,
 ): Promise<Server> {
   const server = spawn(program, serverArguments, { ...owner, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -125,7 +154,7 @@ async function startServer(
   // and only then is the data directory free for a new server.
   const closed = new Promise<void>((resolve) => server.once('close', () => resolve()));
   const failed = new Promise<Error>((resolve) => server.once('error', resolve));
-  const watch = watchOver(server, dataDirectory);
+  const watch = watchOver(server, directory);
 
   const answer = await Promise.race([
     untilItAnswers(url, () => server.exitCode !== null || server.signalCode !== null),
@@ -162,9 +191,9 @@ async function untilItAnswers(url: string, hasEnded: () => boolean): Promise<Err
 }
 
 /** A second process that stops the server when this one dies without doing so, however it dies. */
-function watchOver(server: ChildProcess, dataDirectory: string): { release(): void } {
+function watchOver(server: ChildProcess, directory: string): { release(): void } {
   const program = join(import.meta.dirname, 'postgres-watch.ts');
-  const watch = spawn(process.execPath, [program, String(server.pid), dataDirectory], {
+  const watch = spawn(process.execPath, [program, String(server.pid), directory], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { embeddedBinaries, startPostgresCluster } from './postgres-cluster.ts';
+import { embeddedBinaries, type PostgresBinaries, startPostgresCluster } from './postgres-cluster.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -18,6 +18,8 @@ export interface PostgresForTheRun {
   readonly template: string;
   /** What the names of this run's test databases begin with. */
   readonly prefix: string;
+  /** The programs of the run's own server; nothing when the server is somebody else's. */
+  readonly binaries: PostgresBinaries | undefined;
 }
 
 /** Vitest's global setup: one server for the run, and in it the template. */
@@ -26,9 +28,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     // Two runs may share the server that DATABASE_URL names.
     const run = randomBytes(3).toString('hex');
-    const postgres = { adminUrl: server.url, template: `refold_template_${run}`, prefix: `refold_test_${run}_` };
+    const postgres = {
+      adminUrl: server.url,
+      template: `refold_template_${run}`,
+      prefix: `refold_test_${run}_`,
+      binaries: server.binaries,
+    };
     await query(postgres.adminUrl, `create database ${postgres.template}`);
-    await migrateTemplate(databaseUrl(postgres.adminUrl, postgres.template));
+    await migrateDatabase(databaseUrl(postgres.adminUrl, postgres.template));
     project.provide('postgres', postgres);
     return async () => {
       const kept = await leftDatabases(postgres);
@@ -48,7 +55,7 @@ export function databaseUrl(serverUrl: string, database: string): string {
   return url.href;
 }
 
-async function migrateTemplate(url: string): Promise<void> {
+export async function migrateDatabase(url: string): Promise<void> {
   const file = new URL('../../src/store/migrate.ts', import.meta.url);
   if (!existsSync(file)) return;
   const { migrate }: { migrate(url: string): Promise<void> } = await import(file.href);
@@ -57,11 +64,12 @@ async function migrateTemplate(url: string): Promise<void> {
 
 interface ServerOfTheRun {
   readonly url: string;
+  readonly binaries?: PostgresBinaries;
   stop(keptDatabases: readonly string[]): Promise<void>;
 }
 
 async function startServer(): Promise<ServerOfTheRun> {
-  const given = process.env['DATABASE_URL'];
+  const given = process.env.DATABASE_URL;
   if (given !== undefined && given !== '') {
     return { url: given, stop: async (kept) => report(given, kept) };
   }
@@ -69,17 +77,19 @@ async function startServer(): Promise<ServerOfTheRun> {
 }
 
 async function startEmbedded(): Promise<ServerOfTheRun> {
-  const binaries = await embeddedBinaries();
-  const cluster = await startPostgresCluster({ binaries });
+  const cluster = await startPostgresCluster({ binaries: await embeddedBinaries() });
   return {
     url: cluster.url,
+    binaries: cluster.binaries,
     stop: async (kept) => {
-      const keepFiles = kept.length > 0 && process.env['CI'] === undefined;
+      const keepFiles = kept.length > 0 && process.env.CI === undefined;
       await cluster.stop({ keepFiles });
       if (!keepFiles) return;
       const port = new URL(cluster.url).port;
       report(cluster.url, kept);
-      console.error(`Start their server with: ${binaries.postgres} -D ${cluster.dataDirectory} -p ${port} -k ''`);
+      console.error(
+        `Start their server with: ${cluster.binaries.postgres} -D ${cluster.dataDirectory} -p ${port} -k ''`,
+      );
     },
   };
 }
@@ -106,7 +116,7 @@ async function leftDatabases(postgres: PostgresForTheRun): Promise<readonly stri
     postgres.adminUrl,
     `select datname as name from pg_database where starts_with(datname, '${postgres.prefix}') order by 1`,
   );
-  return left.map((row) => String(row['name']));
+  return left.map((row) => String(row.name));
 }
 
 function report(serverUrl: string, kept: readonly string[]): void {

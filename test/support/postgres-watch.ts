@@ -1,13 +1,13 @@
 /**
- * Started beside a test server with the server's process id and data directory. Its standard input is a pipe from
+ * Started beside a test server with the server's process id and its folder. Its standard input is a pipe from
  * the process that owns the server: a pipe that ends without the word `released` means that the owner is gone (an
  * interrupt, a crash, SIGKILL), and then the server is stopped and its files are removed.
  */
 import { rmSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 
-const [serverId, dataDirectory] = process.argv.slice(2);
-if (serverId === undefined || dataDirectory === undefined) throw new Error('usage: postgres-watch.ts PID DIRECTORY');
+const [serverId, directory] = process.argv.slice(2);
+if (serverId === undefined || directory === undefined) throw new Error('usage: postgres-watch.ts PID DIRECTORY');
 
 if ((await text(process.stdin)) === '') {
   const isAlive = (signal: 'SIGQUIT' | 0) => {
@@ -20,5 +20,5 @@ if ((await text(process.stdin)) === '') {
   if (isAlive('SIGQUIT')) {
     while (isAlive(0)) await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  rmSync(dataDirectory, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }

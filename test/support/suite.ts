@@ -13,6 +13,6 @@ export function suite(name: string): NonNullable<ViteUserConfig['test']> {
     hookTimeout: 60_000,
     retry: 0,
     reporters:
-      process.env['CI'] === undefined ? ['default'] : ['default', ['json', { outputFile: `.refold/ci/${name}.json` }]],
+      process.env.CI === undefined ? ['default'] : ['default', ['json', { outputFile: `.refold/ci/${name}.json` }]],
   };
 }

@@ -1,0 +1,30 @@
+import pg from 'pg';
+import { inject } from 'vitest';
+import { embeddedBinaries, type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
+import { databaseUrl, migrateDatabase } from './postgres-for-the-run.ts';
+
+export interface OwnServerOptions {
+  /** Server settings, as in `postgresql.conf`, for instance `{ wal_level: 'logical' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A whole PostgreSQL server for one test file: for tests that hold transactions open, or restart or kill the server.
+ * Its `url` is a database with Refold's migrations applied. The one who starts it stops it, in `afterAll`.
+ */
+export async function startOwnServer(options: OwnServerOptions = {}): Promise<PostgresCluster> {
+  const binaries = inject('postgres').binaries ?? (await embeddedBinaries());
+  const cluster = await startPostgresCluster({ binaries, ...options });
+  try {
+    const client = new pg.Client({ connectionString: cluster.url, application_name: 'test-harness' });
+    await client.connect();
+    await client.query('create database refold');
+    await client.end();
+    const url = databaseUrl(cluster.url, 'refold');
+    await migrateDatabase(url);
+    return { ...cluster, url };
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+}
