@@ -24,7 +24,11 @@ export interface PostgresForTheRun {
 
 /** Vitest's global setup: one server for the run, and in it the template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await startServer();
+  return serve(project, await startServer());
+}
+
+/** Prepares the server for the run; returns what ends both. */
+export async function serve(project: TestProject, server: ServerOfTheRun): Promise<() => Promise<void>> {
   try {
     // Two runs may share the server that DATABASE_URL names.
     const run = randomBytes(3).toString('hex');
@@ -62,7 +66,7 @@ export async function migrateDatabase(url: string): Promise<void> {
   await migrate(url);
 }
 
-interface ServerOfTheRun {
+export interface ServerOfTheRun {
   readonly url: string;
   readonly binaries?: PostgresBinaries;
   stop(keptDatabases: readonly string[]): Promise<void>;
@@ -73,11 +77,11 @@ async function startServer(): Promise<ServerOfTheRun> {
   if (given !== undefined && given !== '') {
     return { url: given, stop: async (kept) => report(given, kept) };
   }
-  return (await startContainer()) ?? (await startEmbedded());
+  return (await startContainer()) ?? (await startFrom(await embeddedBinaries()));
 }
 
-async function startEmbedded(): Promise<ServerOfTheRun> {
-  const cluster = await startPostgresCluster({ binaries: await embeddedBinaries() });
+export async function startFrom(binaries: PostgresBinaries): Promise<ServerOfTheRun> {
+  const cluster = await startPostgresCluster({ binaries });
   return {
     url: cluster.url,
     binaries: cluster.binaries,
