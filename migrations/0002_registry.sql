@@ -1,0 +1,61 @@
+-- The registry lives with the read tables: rows, checkpoints and states change in one transaction.
+
+create table refold.projections (
+  name text collate "C" not null,
+  version integer not null,
+  state text not null check (state in ('building', 'ready', 'active', 'retired', 'failed')),
+  table_schema text not null,
+  table_name text not null,
+  table_fingerprint text not null,
+  code_fingerprint text not null,
+  definition jsonb not null,
+  -- set by a rollback: the version stays ready, whatever its activation rule says, until an operator activates it
+  held_reason text,
+  declared_at timestamptz not null default now(),
+  state_changed_at timestamptz not null default now(),
+  primary key (name, version)
+);
+
+-- One row for each processor (later: for each partition of one): where it is, who owns it, how it fares.
+create table refold.processors (
+  name text collate "C" not null,
+  version integer not null,
+  partition integer not null default 0,
+  checkpoint bigint not null default 0,
+  -- the fence: a batch commits only under the epoch that its owner was given
+  epoch bigint not null default 0,
+  owner text,
+  status text not null default 'idle' check (status in ('idle', 'running', 'stopped')),
+  error jsonb,
+  events_folded bigint not null default 0,
+  rows_written bigint not null default 0,
+  started_at timestamptz,
+  updated_at timestamptz not null default now(),
+  primary key (name, version, partition),
+  foreign key (name, version) references refold.projections on delete cascade
+) with (fillfactor = 50);
+
+-- The audit log of every step in the life of a version.
+create table refold.transitions (
+  id bigint generated always as identity primary key,
+  name text collate "C" not null,
+  version integer not null,
+  from_state text,
+  to_state text not null,
+  actor text not null,
+  reason text not null,
+  at timestamptz not null default now()
+);
+create index transitions_of_version on refold.transitions (name, version, id);
+
+-- One row for each batch that changed rows of a version that may be subscribed to: which keys, at which checkpoint.
+create table refold.changes (
+  name text collate "C" not null,
+  version integer not null,
+  checkpoint bigint not null,
+  upserted jsonb not null,
+  deleted jsonb not null,
+  at timestamptz not null default now(),
+  primary key (name, version, checkpoint)
+);
+create index changes_by_age on refold.changes (at);

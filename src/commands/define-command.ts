@@ -1,0 +1,95 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { InvalidInput, invalidDeclaration } from '../errors.ts';
+import { closest } from '../events/closest.ts';
+import { type EventFamily, inputIssues, type NewEventOf } from '../events/event-family.ts';
+import type { EventMetadata, NewEvent } from '../events/event.ts';
+import type { StreamState } from './define-state.ts';
+
+/** What `decide` is told beside input and state. */
+export interface DecideContext {
+  /** The stream's version that the state was folded from; 0 where there is no stream. */
+  readonly streamVersion: number;
+  readonly metadata: EventMetadata;
+  /** The time of the decision, ISO 8601 UTC: read it here, so that a test can set it. */
+  readonly now: string;
+}
+
+/** A declared command, checked and frozen. Made by {@link defineCommand}. */
+export interface Command<Name extends string = string, I extends StandardSchemaV1 = StandardSchemaV1, F extends EventFamily = EventFamily> {
+  readonly kind: 'command';
+  readonly name: Name;
+  readonly description?: string;
+  readonly input: I;
+  readonly family: F;
+  readonly state: StreamState<F>;
+  /** The id of the stream that the command is about. */
+  streamOf(input: unknown): string;
+  /** The events that the command leads to; none where it changes nothing. Throws `CommandRejected` to refuse. */
+  decide(input: unknown, state: unknown, context: DecideContext): readonly NewEvent[];
+  /** The input as its schema gives it. Throws {@link InvalidInput} with the path of each issue. */
+  parse(input: unknown): Promise<unknown>;
+}
+
+export interface CommandOptions<Name extends string, I extends StandardSchemaV1, F extends EventFamily, S> {
+  /** camelCase: the name of the mutation. */
+  readonly name: Name;
+  /** Any Standard Schema validator; its JSON Schema gives the GraphQL input type. */
+  readonly input: I;
+  readonly state: StreamState<F, S>;
+  readonly stream: (input: StandardSchemaV1.InferOutput<I>) => string;
+  /** Pure: may run again when another command was faster. */
+  readonly decide: (input: StandardSchemaV1.InferOutput<I>, state: S, context: DecideContext) => NewEventOf<F> | readonly NewEventOf<F>[];
+  readonly description?: string;
+}
+
+const known = ['name', 'input', 'state', 'stream', 'decide', 'description'];
+
+/**
+ * Declares a command: it becomes a mutation that folds the stream's state, decides, and appends what was decided
+ * under the version that it decided on.
+ *
+ * @throws RefoldError `INVALID_DECLARATION` naming what to change.
+ * @example
+ * const confirm = defineCommand({
+ *   name: 'confirmShoppingCart',
+ *   input: z.object({ cartId: z.string() }),
+ *   state: cartState,
+ *   stream: (input) => input.cartId,
+ *   decide(input, state, { now }) {
+ *     if (state.status !== 'Opened') throw new CommandRejected('Only an open cart can be confirmed.');
+ *     return { type: 'ShoppingCartConfirmed', payload: { confirmedAt: now } };
+ *   },
+ * });
+ */
+export function defineCommand<const Name extends string, const I extends StandardSchemaV1, F extends EventFamily, S>(
+  options: CommandOptions<Name, I, F, S>,
+): Command<Name, I, F> {
+  const subject = `defineCommand('${options.name}')`;
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw invalidDeclaration(subject, `unknown option '${name}'.${closest(name, known)}`);
+  }
+  if (!/^[a-z][A-Za-z0-9]{0,99}$/.test(options.name)) throw invalidDeclaration(subject, `a command is named in camelCase, such as 'confirmShoppingCart'.`);
+  if (options.input?.['~standard']?.version !== 1) throw invalidDeclaration(subject, `'input' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`);
+  if (options.state?.kind !== 'stream-state') throw invalidDeclaration(subject, `'state' is made with defineState({ events, initial, evolve }).`);
+  for (const name of ['stream', 'decide'] as const) {
+    if (typeof options[name] !== 'function') throw invalidDeclaration(subject, `'${name}' is a function.`);
+  }
+  return Object.freeze({
+    kind: 'command',
+    name: options.name,
+    ...(options.description === undefined ? {} : { description: options.description }),
+    input: options.input,
+    family: options.state.family,
+    state: options.state as unknown as StreamState<F>, // S stays between this state and this decide
+    streamOf: options.stream as (input: unknown) => string, // called with parsed input only
+    decide(input: unknown, state: unknown, context: DecideContext) {
+      const decided = options.decide(input as StandardSchemaV1.InferOutput<I>, state as S, context); // parsed input, state of options.state
+      return (Array.isArray(decided) ? decided : [decided]) as readonly NewEvent[]; // NewEventOf<F> is a NewEvent
+    },
+    async parse(input: unknown) {
+      const result = await options.input['~standard'].validate(input);
+      if (result.issues) throw new InvalidInput('BAD_USER_INPUT', `The input of '${options.name}'`, inputIssues(result.issues));
+      return result.value;
+    },
+  } satisfies Command<Name, I, F>);
+}

@@ -1,0 +1,53 @@
+import { invalidDeclaration } from '../errors.ts';
+import { closest } from '../events/closest.ts';
+import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
+import type { RecordedEvent } from '../events/event.ts';
+
+type KnownTypes<E, F extends EventFamily> = [Exclude<keyof E & string, EventTypeOf<F>>] extends [never]
+  ? unknown
+  : `evolve handles '${Exclude<keyof E & string, EventTypeOf<F>>}', an event type that the events do not define`;
+
+// Says `unknown` kind by kind: a literal that a handler returns keeps its type only where the expected type can hold literals.
+type AnyValue = string | number | bigint | boolean | object | null | undefined;
+
+type StateEvolve<F extends EventFamily, S> = {
+  readonly [T in EventTypeOf<F>]?: (state: S, event: RecordedEventOf<F, T>) => S;
+};
+
+/** How a stream's events fold into the state that decides. Made by {@link defineState}. */
+export interface StreamState<F extends EventFamily = EventFamily, S = unknown> {
+  readonly kind: 'stream-state';
+  readonly family: F;
+  readonly initial: () => S;
+  /** The state after the event; events without a handler leave it as it is. */
+  apply(state: S, event: RecordedEvent): S;
+}
+
+/**
+ * Declares the state of a stream: where it starts, and what each event makes of it.
+ * The handlers are pure: they give a new state and never change the old one.
+ *
+ * @throws RefoldError `INVALID_DECLARATION` for a handler of an unknown event type.
+ * @example
+ * const cartState = defineState(cart, (): CartState => ({ status: 'Empty' }), {
+ *   ShoppingCartOpened: (state) => ({ ...state, status: 'Opened' }),
+ *   ShoppingCartConfirmed: (state) => ({ ...state, status: 'Confirmed' }),
+ * });
+ */
+export function defineState<const F extends EventFamily, S extends { readonly [K in keyof S]: AnyValue }, E extends StateEvolve<F, S>>(family: F, initial: () => S, evolve: E & KnownTypes<E, F>): StreamState<F, S> {
+  for (const type of Object.keys(evolve)) {
+    if (!family.types.includes(type)) {
+      throw invalidDeclaration(`defineState of ${family.name}`, `evolve handles '${type}', which ${family.name} does not define.${closest(type, family.types)}`);
+    }
+  }
+  const handlers = evolve as unknown as Readonly<Record<string, ((state: S, event: RecordedEvent) => S) | undefined>>; // called with events of its type only
+  return Object.freeze({
+    kind: 'stream-state',
+    family,
+    initial,
+    apply(state: S, event: RecordedEvent) {
+      const handler = Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined;
+      return handler ? handler(state, event) : state;
+    },
+  } satisfies StreamState<F, S>);
+}

@@ -1,0 +1,97 @@
+/** Stable codes of every error that Refold throws. Decide by code or `instanceof`, never by message text. */
+export type RefoldErrorCode =
+  | 'INVALID_DECLARATION'
+  | 'INVALID_CONFIG'
+  | 'UNKNOWN_EVENT_TYPE'
+  | 'INVALID_PAYLOAD'
+  | 'BAD_USER_INPUT'
+  | 'CONCURRENCY_CONFLICT'
+  | 'COMMAND_REJECTED'
+  | 'INVALID_ROW'
+  | 'EVOLVE_FAILED'
+  | 'PROJECTION_NOT_READY'
+  | 'PROJECTION_SWITCHED'
+  | 'PROJECTION_CHANGED'
+  | 'PROJECTION_REMOVED'
+  | 'POSITION_TIMEOUT'
+  | 'INVALID_TRANSITION'
+  | 'PROCESSOR_FENCED'
+  | 'DATABASE_UNREACHABLE'
+  | 'DATABASE_UNSUITABLE'
+  | 'DATABASE_NOT_MIGRATED'
+  | 'DATABASE_ERROR'
+  | 'PORT_IN_USE'
+  | 'IMPORT_FAILED';
+
+/**
+ * The one error family of Refold. `fields` holds what a program needs to act on the error (names, versions, positions);
+ * the message says what was expected, what was found and the way out.
+ */
+export class RefoldError<Code extends RefoldErrorCode = RefoldErrorCode> extends Error {
+  override readonly name: string = 'RefoldError';
+  readonly code: Code;
+  readonly fields: Readonly<Record<string, unknown>>;
+
+  constructor(code: Code, message: string, fields: Record<string, unknown> = {}, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+    this.fields = fields;
+  }
+}
+
+/** The stream was not at the expected version; nothing of the append was written. */
+export class ConcurrencyConflict extends RefoldError<'CONCURRENCY_CONFLICT'> {
+  override readonly name = 'ConcurrencyConflict';
+  readonly expected: number | 'no-stream' | 'stream-exists';
+  /** The version found; 0 where the stream does not exist. */
+  readonly actual: number;
+
+  constructor(conflict: { family: string; streamId: string; expected: number | 'no-stream' | 'stream-exists'; actual: number }) {
+    const { family, streamId, expected, actual } = conflict;
+    super(
+      'CONCURRENCY_CONFLICT',
+      `Stream '${streamId}' of ${family}: expected ${describeVersion(expected)}, found ${describeVersion(actual)}. Read the stream again and decide anew.`,
+      { ...conflict },
+    );
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+function describeVersion(version: number | 'no-stream' | 'stream-exists'): string {
+  if (version === 'no-stream' || version === 0) return 'no stream';
+  if (version === 'stream-exists') return 'an existing stream';
+  return `version ${version}`;
+}
+
+/** Thrown by `decide` to refuse a command; the message and `details` reach the client, nothing is written. */
+export class CommandRejected extends RefoldError<'COMMAND_REJECTED'> {
+  override readonly name = 'CommandRejected';
+
+  constructor(reason: string, details: Record<string, unknown> = {}) {
+    super('COMMAND_REJECTED', reason, details);
+  }
+}
+
+/** One thing that is wrong with an input; `path` leads to it. */
+export interface InputIssue {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** An input or payload did not pass its schema; nothing was written. */
+export class InvalidInput extends RefoldError<'BAD_USER_INPUT' | 'INVALID_PAYLOAD'> {
+  override readonly name = 'InvalidInput';
+  readonly issues: readonly InputIssue[];
+
+  constructor(code: 'BAD_USER_INPUT' | 'INVALID_PAYLOAD', subject: string, issues: readonly InputIssue[]) {
+    const list = issues.map((issue) => `${issue.path.join('.') || '(root)'}: ${issue.message}`).join('; ');
+    super(code, `${subject} is not valid: ${list}`, { issues });
+    this.issues = issues;
+  }
+}
+
+/** A declaration (events, projection, command) that can't work; found before anything connects. */
+export function invalidDeclaration(subject: string, problem: string): RefoldError<'INVALID_DECLARATION'> {
+  return new RefoldError('INVALID_DECLARATION', `${subject}: ${problem}`, { subject });
+}

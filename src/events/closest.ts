@@ -1,0 +1,21 @@
+/** `" Did you mean 'x'?"` for the nearest of the known names, or nothing where none is near. */
+export function closest(name: string, known: readonly string[]): string {
+  const ranked = known.map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }));
+  const best = ranked.sort((a, b) => a.distance - b.distance)[0];
+  if (best && best.distance <= Math.max(2, Math.floor(name.length / 3))) return ` Did you mean '${best.candidate}'?`;
+  return known.length > 0 && known.length <= 12 ? ` It knows ${known.map((candidate) => `'${candidate}'`).join(', ')}.` : '';
+}
+
+// Levenshtein distance, two rows.
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const substitution = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(substitution, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

@@ -1,0 +1,142 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { InvalidInput, invalidDeclaration, RefoldError } from '../errors.ts';
+import { closest } from './closest.ts';
+import type { NewEvent, RecordedEvent } from './event.ts';
+
+export type EventSchemas = Readonly<Record<string, StandardSchemaV1>>;
+
+/** Turns the payload of one version into the payload of the next. Pure. */
+export type Upcaster = (payload: never) => unknown;
+
+/** A family of event types that live in the same kind of stream. Made by {@link defineEvents}. */
+export interface EventFamily<Name extends string = string, Schemas extends EventSchemas = EventSchemas> {
+  readonly kind: 'event-family';
+  readonly name: Name;
+  readonly schemas: Schemas;
+  readonly types: readonly string[];
+  /** Upcasters of a type, oldest first; its payload version is their number plus one. */
+  readonly upcasters: Readonly<Partial<Record<string, readonly Upcaster[]>>>;
+}
+
+/** The names of a family's event types; of several families, the union. */
+export type EventTypeOf<F extends EventFamily> = F extends EventFamily<string, infer S> ? keyof S & string : never;
+
+/** The payload of one event type of a family. */
+export type PayloadOf<F extends EventFamily, Type extends string> =
+  F extends EventFamily<string, infer S> ? (Type extends keyof S ? StandardSchemaV1.InferOutput<S[Type]> : never) : never;
+
+/** Any new event of a family, discriminated by `type`. */
+export type NewEventOf<F extends EventFamily> = { [T in EventTypeOf<F>]: NewEvent<T, PayloadOf<F, T>> }[EventTypeOf<F>];
+
+/** Any recorded event of a family, discriminated by `type`. */
+export type RecordedEventOf<F extends EventFamily, Type extends EventTypeOf<F> = EventTypeOf<F>> = {
+  [T in Type]: RecordedEvent<T, PayloadOf<F, T>>;
+}[Type];
+
+/** `T` where JSON keeps it as it is; a message as a type where it would not. */
+type JsonOnly<T> = T extends string | number | boolean | null | undefined
+  ? T
+  : T extends bigint | symbol | Date | Map<unknown, unknown> | Set<unknown> | ((...args: never[]) => unknown)
+    ? 'an event payload must survive JSON: use a string here'
+    : T extends object
+      ? { [K in keyof T]: JsonOnly<T[K]> }
+      : T;
+
+type JsonSchemas<S extends EventSchemas> = {
+  [K in keyof S]: StandardSchemaV1.InferOutput<S[K]> extends JsonOnly<StandardSchemaV1.InferOutput<S[K]>>
+    ? S[K]
+    : StandardSchemaV1<unknown, JsonOnly<StandardSchemaV1.InferOutput<S[K]>>>;
+};
+
+export interface EventFamilyOptions<S extends EventSchemas> {
+  /**
+   * Per event type, how payloads written by older code become today's, oldest step first: the first upcaster takes version 1
+   * and gives version 2, and so on. Stored events never change; they are upcast whenever they are read.
+   */
+  readonly upcasters?: { readonly [T in keyof S & string]?: readonly Upcaster[] };
+}
+
+const familyName = /^[a-z][a-z0-9_]{0,62}$/;
+const typeName = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
+
+/**
+ * Declares a family of events with a payload schema for each type (any Standard Schema validator: zod, valibot, arktype …).
+ *
+ * Payloads are validated before they are written, and are not validated again when they are read.
+ *
+ * @throws RefoldError `INVALID_DECLARATION` for a name that can't be used or an upcaster of an unknown type.
+ * @example
+ * const cart = defineEvents('shopping_cart', {
+ *   ProductItemAdded: z.object({ productId: z.string(), quantity: z.int(), unitPrice: z.string() }),
+ *   ShoppingCartConfirmed: z.object({ confirmedAt: z.iso.datetime() }),
+ * });
+ */
+export function defineEvents<const Name extends string, const S extends EventSchemas>(
+  name: Name,
+  schemas: S & JsonSchemas<S>,
+  options: EventFamilyOptions<S> = {},
+): EventFamily<Name, S> {
+  const subject = `defineEvents('${name}')`;
+  if (!familyName.test(name)) throw invalidDeclaration(subject, `a family is named in snake_case, such as 'shopping_cart'.`);
+  const types = Object.keys(schemas);
+  if (types.length === 0) throw invalidDeclaration(subject, 'declares no event type; add at least one.');
+  for (const type of types) {
+    if (!typeName.test(type)) throw invalidDeclaration(subject, `'${type}' is no event type name; use letters and digits, such as 'ProductItemAdded'.`);
+    if (schemas[type]?.['~standard']?.version !== 1) {
+      throw invalidDeclaration(subject, `the schema of '${type}' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`);
+    }
+  }
+  for (const type of Object.keys(options.upcasters ?? {})) {
+    if (!types.includes(type)) throw invalidDeclaration(subject, `upcasters name '${type}', which it does not define.${closest(type, types)}`);
+  }
+  return Object.freeze({
+    kind: 'event-family',
+    name,
+    schemas: Object.freeze({ ...schemas }),
+    types: Object.freeze(types),
+    upcasters: Object.freeze({ ...options.upcasters }),
+  });
+}
+
+/** The version that payloads of this type are written with. */
+export function payloadVersion(family: EventFamily, type: string): number {
+  return (family.upcasters[type]?.length ?? 0) + 1;
+}
+
+/**
+ * Checks an event against its family and gives the payload as its schema returns it.
+ *
+ * @throws RefoldError `UNKNOWN_EVENT_TYPE`, or {@link InvalidInput} `INVALID_PAYLOAD`.
+ */
+export async function validateEvent(family: EventFamily, event: NewEvent): Promise<NewEvent> {
+  const schema = Object.hasOwn(family.schemas, event.type) ? family.schemas[event.type] : undefined;
+  if (!schema) {
+    throw new RefoldError(
+      'UNKNOWN_EVENT_TYPE',
+      `${family.name} does not define an event type '${event.type}'.${closest(event.type, family.types)}`,
+      { family: family.name, type: event.type },
+    );
+  }
+  const validated = schema['~standard'].validate(event.payload);
+  const result = validated instanceof Promise ? await validated : validated;
+  if (result.issues) throw new InvalidInput('INVALID_PAYLOAD', `The payload of ${family.name}'s '${event.type}'`, inputIssues(result.issues));
+  return { ...event, payload: result.value };
+}
+
+/** The issues of a Standard Schema validator with plain paths. */
+export function inputIssues(issues: readonly StandardSchemaV1.Issue[]): { path: (string | number)[]; message: string }[] {
+  return issues.map((issue) => ({
+    path: (issue.path ?? []).map((segment) => {
+      const key = typeof segment === 'object' ? segment.key : segment;
+      return typeof key === 'number' ? key : String(key);
+    }),
+    message: issue.message,
+  }));
+}
+
+/** Brings a stored payload to the newest shape of its type. */
+export function upcast(family: EventFamily, type: string, version: number, payload: unknown): unknown {
+  const steps = family.upcasters[type];
+  if (!steps || version > steps.length) return payload;
+  return steps.slice(version - 1).reduce<unknown>((value, step) => (step as (payload: unknown) => unknown)(value), payload); // Upcaster takes never only to accept any parameter type
+}

@@ -1,0 +1,18 @@
+export type { Command, CommandOptions, DecideContext } from './commands/define-command.ts';
+export { defineCommand } from './commands/define-command.ts';
+export type { StreamState } from './commands/define-state.ts';
+export { defineState } from './commands/define-state.ts';
+export type { InputIssue, RefoldErrorCode } from './errors.ts';
+export { CommandRejected, ConcurrencyConflict, InvalidInput, RefoldError } from './errors.ts';
+export type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from './events/event.ts';
+export type { EventFamily, EventFamilyOptions, EventTypeOf, NewEventOf, PayloadOf, RecordedEventOf } from './events/event-family.ts';
+export { defineEvents } from './events/event-family.ts';
+export type { GlobalPosition } from './events/global-position.ts';
+export { beginning, globalPosition } from './events/global-position.ts';
+export type { Column, Columns, DecimalInput, KeyOf, RowInputOf, RowOf } from './projections/column.ts';
+export { t } from './projections/column.ts';
+export type { Decimal } from './projections/decimal.ts';
+export { decimal } from './projections/decimal.ts';
+export type { ProjectionOptions } from './projections/define-projection.ts';
+export { defineProjection } from './projections/define-projection.ts';
+export type { ActivationRule, GraphqlNames, Projection } from './projections/projection.ts';

@@ -1,0 +1,222 @@
+import { createHash } from 'node:crypto';
+import pluralize from 'pluralize';
+import { invalidDeclaration, RefoldError } from '../errors.ts';
+import { closest } from '../events/closest.ts';
+import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import type { Column, Columns, KeyOf, RowInputOf, RowOf } from './column.ts';
+import type { ActivationRule, GraphqlNames, Projection, RowKey } from './projection.ts';
+import { createRowCodec, type Row } from './row-codec.ts';
+
+type OneOrMany<F extends EventFamily> = F | readonly F[];
+
+type Evolve<F extends EventFamily, C extends Columns> = {
+  readonly [T in EventTypeOf<F>]?: (row: RowOf<C> | null, event: RecordedEventOf<F, T>, key: KeyOf<C>) => RowInputOf<C> | null;
+};
+
+// TypeScript does not look for unknown columns in what an arrow function returns, nor for unknown keys of an inferred map. `unknown`
+// where all is well: anything more precise would stand between the handlers and the types that they are inferred from.
+type Checked<E, F extends EventFamily, C extends Columns> = [Problem<E, F, C>] extends [never] ? unknown : Problem<E, F, C>;
+type Problem<E, F extends EventFamily, C extends Columns> = {
+  [T in keyof E & string]: T extends EventTypeOf<F>
+    ? E[T] extends (...args: never[]) => infer R
+      ? UnknownColumn<R, C> extends infer U extends string
+        ? `evolve.${T} returns '${U}', a column that the table does not declare`
+        : never
+      : never
+    : `evolve handles '${T}', an event type that the events do not define`;
+}[keyof E & string];
+type UnknownColumn<R, C extends Columns> = R extends object ? Exclude<keyof R, keyof C> & string : never;
+
+
+export interface ProjectionOptions<Name extends string, F extends EventFamily, C extends Columns, E> {
+  /** snake_case; the same for all versions. */
+  readonly name: Name;
+  /** 1, 2, 3… Queries go to the highest active version. */
+  readonly version: number;
+  /** The event family, or families, that it reads. */
+  readonly events: OneOrMany<F>;
+  /** The read table's columns, made with {@link t}; at least one `primaryKey()`. */
+  readonly table: C;
+  /**
+   * The row that an event touches: its key, or a list of keys where one event touches many rows (none: `[]` or null).
+   * A composite key is an object of the key columns. Pure.
+   */
+  readonly key: (event: RecordedEventOf<F>) => KeyOf<C> | readonly KeyOf<C>[] | null;
+  /**
+   * Per event type, the row after the event; null removes the row (or makes none). Pure: never changes `row` or `event`,
+   * reads no clock and no outside. Only the types named here are read from the log.
+   */
+  readonly evolve: E;
+  /**
+   * When a version that has caught up becomes active.
+   * @default 'auto', as soon as at most 100 positions of the log are left
+   */
+  readonly activation?: 'auto' | 'manual' | Partial<ActivationRule>;
+  /** GraphQL names, where the derived ones (`CartSummary`, `cartSummary`, `cartSummaries`) do not read well. */
+  readonly graphql?: Partial<GraphqlNames>;
+  /** The GraphQL type's description. */
+  readonly description?: string;
+}
+
+/**
+ * Declares one version of a read model: the table, and how events change its rows.
+ *
+ * Refold makes the table, folds the whole log into it, keeps it current, and serves it over GraphQL once it is active.
+ * To change a read model, declare the next `version` beside this one.
+ *
+ * @throws RefoldError `INVALID_DECLARATION` naming what to change.
+ * @example
+ * export const cartSummaryV1 = defineProjection({
+ *   name: 'cart_summary',
+ *   version: 1,
+ *   events: cart,
+ *   table: { cartId: t.text().primaryKey(), productItemsCount: t.integer() },
+ *   key: (event) => event.streamId,
+ *   evolve: {
+ *     ProductItemAdded: (row, event) => ({ productItemsCount: (row?.productItemsCount ?? 0) + event.payload.quantity }),
+ *   },
+ * });
+ */
+export function defineProjection<
+  const Name extends string,
+  const F extends EventFamily,
+  C extends Columns,
+  E extends Evolve<F, C>,
+>(options: Omit<ProjectionOptions<Name, F, C, E>, 'evolve'> & { readonly evolve: E & Checked<E, F, C> }): Projection<Name, C> {
+  const subject = `${options.name}@${options.version}`;
+  checkOptions(subject, options);
+  const families = (Array.isArray(options.events) ? options.events : [options.events]) as readonly F[]; // OneOrMany
+  const handlers = options.evolve as unknown as Readonly<Record<string, Handler>>; // checked above, called with matching events only
+  const filter = eventFilter(subject, families, handlers);
+  const keyColumns = checkTable(subject, options.table);
+  const codec = declare(subject, () => createRowCodec(options.table, keyColumns));
+  const composite = keyColumns.length > 1;
+  const keyFunction = options.key as (event: RecordedEvent) => unknown; // called with this families' events only
+
+  return Object.freeze({
+    kind: 'projection',
+    name: options.name,
+    version: options.version,
+    id: subject,
+    ...(options.description === undefined ? {} : { description: options.description }),
+    families,
+    filter,
+    columns: Object.freeze({ ...options.table }),
+    keyColumns,
+    tableName: `${options.name}_v${options.version}`,
+    sqlNames: sqlNames(subject, options.table),
+    activation: activationRule(subject, options.activation),
+    graphql: Object.freeze({ ...graphqlNames(options.name), ...options.graphql }),
+    codec,
+    tableFingerprint: fingerprint(describeColumns(options.table)),
+    codeFingerprint: fingerprint([keyFunction.toString(), Object.entries(handlers).map(([type, handler]) => [type, handler.toString()])]),
+    keysOf(event: RecordedEvent) {
+      const result = keyFunction(event);
+      if (result === null || result === undefined) return [];
+      const keys = Array.isArray(result) ? result : [result];
+      return keys.map((key) => codec.normaliseKey(composite ? keyColumns.map((name) => (key as Row)[name]) : [key])); // KeyOf of a composite key is an object
+    },
+    apply(row: Row | null, event: RecordedEvent, key: RowKey) {
+      const handler = handlers[event.type];
+      if (!handler) return row;
+      const result = handler(row, event, composite ? Object.fromEntries(keyColumns.map((name, index) => [name, key[index]])) : key[0]);
+      if (result === row || result === null) return result;
+      if (typeof result !== 'object') throw new RefoldError('INVALID_ROW', `evolve returned ${String(result)}; return the row, or null to remove it.`);
+      return codec.normalise(result, key);
+    },
+  } satisfies Projection<Name, C>);
+}
+
+type Handler = (row: Row | null, event: RecordedEvent, key: unknown) => Row | null;
+
+const known = ['name', 'version', 'events', 'table', 'key', 'evolve', 'activation', 'graphql', 'description'];
+
+function checkOptions(subject: string, options: { readonly name: string; readonly version: number; readonly key: unknown; readonly evolve: object }): void {
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw invalidDeclaration(subject, `unknown option '${name}'.${closest(name, known)}`);
+  }
+  // 'cart_summary_v12' must stay within PostgreSQL's 63 bytes, index names with it.
+  if (!/^[a-z][a-z0-9_]{0,47}$/.test(options.name)) throw invalidDeclaration(subject, `a projection is named in snake_case with at most 48 characters, such as 'cart_summary'.`);
+  if (/_v\d+$/.test(options.name)) throw invalidDeclaration(subject, `leave the version out of the name: { name: '${options.name.replace(/_v\d+$/, '')}', version: … }.`);
+  if (!Number.isInteger(options.version) || options.version < 1 || options.version > 9999) throw invalidDeclaration(subject, 'a version is a whole number from 1 on.');
+  if (typeof options.key !== 'function') throw invalidDeclaration(subject, `'key' is a function from an event to the key of its row.`);
+  if (Object.keys(options.evolve).length === 0) throw invalidDeclaration(subject, 'evolve handles no event type; name at least one.');
+}
+
+function eventFilter(subject: string, families: readonly EventFamily[], handlers: Readonly<Record<string, Handler>>) {
+  const types = families.flatMap((family) => family.types);
+  for (const [type, handler] of Object.entries(handlers)) {
+    if (typeof handler !== 'function') throw invalidDeclaration(subject, `evolve.${type} is no function.`);
+    const owners = families.filter((family) => family.types.includes(type));
+    const names = families.map((family) => family.name).join(', ');
+    if (owners.length === 0) throw invalidDeclaration(subject, `evolve handles '${type}', which ${names} does not define.${closest(type, types)}`);
+    if (owners.length > 1) throw invalidDeclaration(subject, `evolve handles '${type}', which ${owners.map((family) => family.name).join(' and ')} both define. Give the event types different names.`);
+  }
+  const handled = families.map((family) => ({ family: family.name, types: family.types.filter((type) => Object.hasOwn(handlers, type)) }));
+  return Object.freeze(handled.filter((entry) => entry.types.length > 0));
+}
+
+function checkTable<C extends Columns>(subject: string, table: C): readonly (keyof C & string)[] {
+  const names = Object.keys(table);
+  for (const name of names) {
+    if (!/^[a-z][A-Za-z0-9]{0,56}$/.test(name)) throw invalidDeclaration(subject, `column '${name}' is not camelCase (letters and digits, such as 'totalAmount').`);
+    const { type, flags } = table[name] as Column; // name is one of its keys
+    const nested = type.kind === 'json' || type.kind === 'object' || type.kind === 'list';
+    if (nested && flags.index) throw invalidDeclaration(subject, `column '${name}' is ${type.kind}; ${flags.primaryKey ? 'a key' : 'an index'} needs a scalar column.`);
+    if (flags.primaryKey && (flags.nullable || flags.hasDefault)) throw invalidDeclaration(subject, `key column '${name}' can't be nullable or have a default.`);
+    if (flags.primaryKey && type.kind === 'decimal') throw invalidDeclaration(subject, `key column '${name}' is a decimal; use text, uuid, date, an integer or an enum.`);
+  }
+  const keyColumns = names.filter((name) => table[name]?.flags.primaryKey);
+  if (keyColumns.length === 0) throw invalidDeclaration(subject, `the table has no key; mark one column, such as 't.text().primaryKey()'.`);
+  if (keyColumns.length === names.length && names.length > 32) throw invalidDeclaration(subject, 'more than 32 key columns.');
+  return Object.freeze(keyColumns) as readonly (keyof C & string)[]; // keys of table
+}
+
+function declare<T>(subject: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RefoldError && error.code === 'INVALID_ROW') throw invalidDeclaration(subject, `a default does not fit: ${error.message}`);
+    throw error;
+  }
+}
+
+function activationRule(subject: string, rule: 'auto' | 'manual' | Partial<ActivationRule> = 'auto'): ActivationRule {
+  // 100: at the head of a busy log a reader is always a few events behind; a first page of answers that old is fresh enough.
+  const full = { by: 'auto' as const, maxLag: 100, ...(typeof rule === 'string' ? { by: rule } : rule) };
+  if (!['auto', 'manual'].includes(full.by)) throw invalidDeclaration(subject, `activation is 'auto' or 'manual', found '${full.by}'.`);
+  if (!Number.isInteger(full.maxLag) || full.maxLag < 0) throw invalidDeclaration(subject, `activation.maxLag is a number of positions, 0 or more, found ${full.maxLag}.`);
+  return Object.freeze(full);
+}
+
+function sqlNames<C extends Columns>(subject: string, table: C): Readonly<Record<keyof C & string, string>> {
+  const entries = Object.keys(table).map((name) => [name, snakeCase(name)] as const);
+  for (const [name, sql] of entries) {
+    const twin = entries.find(([other, otherSql]) => other !== name && otherSql === sql);
+    if (twin) throw invalidDeclaration(subject, `columns '${name}' and '${twin[0]}' are both '${sql}' in SQL; rename one.`);
+  }
+  return Object.freeze(Object.fromEntries(entries)) as Record<keyof C & string, string>; // one entry per column
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function graphqlNames(name: string): GraphqlNames {
+  const single = name.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  const plural = pluralize(single);
+  return { type: single.charAt(0).toUpperCase() + single.slice(1), single, list: plural === single ? `${single}List` : plural };
+}
+
+function describeColumns(columns: Columns): unknown {
+  return Object.entries(columns).map(([name, { type, flags }]) => [
+    name,
+    type.kind === 'object' ? ['object', describeColumns(type.fields)] : type.kind === 'list' ? ['list', describeColumns({ item: type.item })] : type,
+    [flags.nullable, flags.primaryKey, flags.index, flags.unique],
+  ]);
+}
+
+function fingerprint(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,70 @@
+import { RefoldError } from '../errors.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import { keyText, type Projection, type RowKey } from './projection.ts';
+import type { Row } from './row-codec.ts';
+
+/** What the fold reads rows from and writes them to: memory, in front of the read table. */
+export interface RowMemory {
+  /** The row, null where there is none; undefined where memory does not know. */
+  get(text: string): Row | null | undefined;
+  set(text: string, key: RowKey, row: Row | null): void;
+}
+
+/** One event meeting one row. */
+export interface FoldStep {
+  readonly event: RecordedEvent;
+  readonly key: RowKey;
+  /** The key's text, as in {@link keyText}. */
+  readonly text: string;
+}
+
+/** Which event meets which row, in the order of the log. An event that touches many rows makes as many steps. */
+export function foldSteps(projection: Projection, events: readonly RecordedEvent[]): FoldStep[] {
+  const steps: FoldStep[] = [];
+  for (const event of events) {
+    try {
+      for (const key of projection.keysOf(event)) steps.push({ event, key, text: keyText(key) });
+    } catch (cause) {
+      throw evolveFailed(projection, event, 'key', cause);
+    }
+  }
+  return steps;
+}
+
+/**
+ * Folds the steps, in their order, into the rows of memory. Every row that they touch must be known to memory before.
+ * With `freeze`, rows and events are deep-frozen, so that an `evolve` that changes them fails where it does.
+ *
+ * @throws RefoldError `EVOLVE_FAILED` naming projection, event type, position and stream.
+ */
+export function fold(projection: Projection, steps: readonly FoldStep[], memory: RowMemory, options: { readonly freeze: boolean }): void {
+  for (const { event, key, text } of steps) {
+    const row = memory.get(text);
+    if (row === undefined) throw new Error(`fold: row ${text} of ${projection.id} was not loaded`);
+    if (options.freeze) deepFreeze(event);
+    const next = evolved(projection, row, event, key);
+    if (next === row) continue;
+    memory.set(text, key, options.freeze ? deepFreeze(next) : next);
+  }
+}
+
+function evolved(projection: Projection, row: Row | null, event: RecordedEvent, key: RowKey): Row | null {
+  try {
+    return projection.apply(row, event, key);
+  } catch (cause) {
+    throw evolveFailed(projection, event, 'evolve', cause);
+  }
+}
+
+function evolveFailed(projection: Projection, event: RecordedEvent, part: 'key' | 'evolve', cause: unknown): RefoldError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const mutation = cause instanceof TypeError && /read only|not extensible|Cannot delete/.test(reason);
+  const hint = mutation ? ' Rows and events are immutable: return a new row instead of changing the old one.' : '';
+  return new RefoldError(
+    'EVOLVE_FAILED',
+    `${projection.id}: ${part} of '${event.type}' failed at position ${event.position} (stream '${event.streamId}', event ${event.streamPosition}): ${reason}${hint}`,
+    { projection: projection.id, type: event.type, position: event.position.toString(), streamId: event.streamId },
+    { cause },
+  );
+}

@@ -1,0 +1,65 @@
+import type { EventFamily } from '../events/event-family.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import type { Columns } from './column.ts';
+import type { Row, RowCodec } from './row-codec.ts';
+
+/** The event types of one family that a reader of the log wants. */
+export interface EventFilter {
+  readonly family: string;
+  readonly types: readonly string[];
+}
+
+/** When a version that has caught up becomes active. */
+export interface ActivationRule {
+  /** `auto`: as soon as it is ready. `manual`: on the operator's word (`refold activate`). */
+  readonly by: 'auto' | 'manual';
+  /** How many positions of the log the version may be behind to count as ready. */
+  readonly maxLag: number;
+}
+
+export interface GraphqlNames {
+  /** The object type, such as `CartSummary`. */
+  readonly type: string;
+  /** The field that gives one row, such as `cartSummary`. */
+  readonly single: string;
+  /** The field that gives a connection, such as `cartSummaries`. */
+  readonly list: string;
+}
+
+/** A key's values in the order of the key columns, in canonical form. */
+export type RowKey = readonly unknown[];
+
+/** A declared projection version, checked and frozen. Made by `defineProjection`. */
+export interface Projection<Name extends string = string, C extends Columns = Columns> {
+  readonly kind: 'projection';
+  readonly name: Name;
+  readonly version: number;
+  /** `cart_summary@2` */
+  readonly id: string;
+  readonly description?: string;
+  readonly families: readonly EventFamily[];
+  /** Derived from the handlers; applied in the query that reads the log. */
+  readonly filter: readonly EventFilter[];
+  readonly columns: C;
+  readonly keyColumns: readonly (keyof C & string)[];
+  /** `cart_summary_v2` */
+  readonly tableName: string;
+  /** SQL name of each column, `cartId` → `cart_id`. */
+  readonly sqlNames: Readonly<Record<keyof C & string, string>>;
+  readonly activation: ActivationRule;
+  readonly graphql: GraphqlNames;
+  readonly codec: RowCodec;
+  /** Changes with the table's columns. */
+  readonly tableFingerprint: string;
+  /** Changes with the code of `key` and `evolve`. */
+  readonly codeFingerprint: string;
+  /** The keys of the rows that an event touches; none, one or several. */
+  keysOf(event: RecordedEvent): readonly RowKey[];
+  /** One step of the fold: the row after the event, in canonical form; null removes it; `row` itself where nothing changed. */
+  apply(row: Row | null, event: RecordedEvent, key: RowKey): Row | null;
+}
+
+/** The text that stands for a key in maps and change lists; equal keys have equal texts. */
+export function keyText(key: RowKey): string {
+  return JSON.stringify(key, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+}

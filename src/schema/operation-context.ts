@@ -1,0 +1,86 @@
+import type { Command } from '../commands/define-command.ts';
+import type { ExpectedVersion, RecordedEvent } from '../events/event.ts';
+import type { GlobalPosition } from '../events/global-position.ts';
+import type { Projection, RowKey } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import type { PageQuery, RowFilter, RowOrder, RowPage } from '../projections/row-query.ts';
+import type { VersionMap, VersionProgress } from '../projections/version-map.ts';
+
+/**
+ * What the resolvers of one operation work with. The schema declares it, the runtime and the store implement it, so that the schema
+ * needs no database. One is made for each operation: its version map and its snapshot of the read tables stay the same to its end.
+ */
+export interface OperationContext {
+  readonly versions: VersionMap;
+  readonly readModels: ReadModels;
+  readonly commands: CommandExecutor;
+  readonly live: LiveReadModels;
+  /** The position that the client demands its answers to include (`@after`, header `refold-after`); null where it demands none. */
+  readonly after: GlobalPosition | null;
+}
+
+/** Reads of one operation. All reads of one query see one snapshot of the database. */
+export interface ReadModels {
+  /** The rows of these keys, in their order; null where there is none. Concurrent calls share statements. */
+  findByKeys(projection: Projection, keys: readonly RowKey[], columns: readonly string[]): Promise<readonly (Row | null)[]>;
+  findPage(projection: Projection, query: PageQuery): Promise<RowPage>;
+  count(projection: Projection, where: RowFilter | null): Promise<number>;
+  /**
+   * Waits, bounded, until the version has reached the position.
+   *
+   * @throws RefoldError `POSITION_TIMEOUT` with how far it is.
+   */
+  waitFor(projection: Projection, position: GlobalPosition): Promise<void>;
+  progress(projection: Projection): Promise<VersionProgress>;
+}
+
+export interface CommandResult {
+  /** Of the last event written; of the stream's last known state where the command led to no event. */
+  readonly position: GlobalPosition;
+  readonly streamId: string;
+  readonly streamVersion: number;
+  readonly events: readonly RecordedEvent[];
+}
+
+export interface CommandExecutor {
+  /**
+   * Validates the input, folds the stream's state, decides and appends; tries again where another command was faster and the client set no `expectedVersion`.
+   *
+   * @throws InvalidInput, CommandRejected, ConcurrencyConflict
+   */
+  execute(command: Command, input: unknown, options: { readonly idempotencyKey?: string; readonly expectedVersion?: ExpectedVersion }): Promise<CommandResult>;
+}
+
+/** A row as a subscriber gets it. */
+export interface LiveRow {
+  readonly row: Row | null;
+  readonly position: GlobalPosition;
+}
+
+/** What became of a list since the last update. The first one holds the snapshot. */
+export interface LiveListUpdate {
+  readonly position: GlobalPosition;
+  /** The whole list, in order: in the first update, and again after a switch of versions; else null. */
+  readonly snapshot: readonly Row[] | null;
+  readonly entered: readonly Row[];
+  readonly changed: readonly Row[];
+  readonly left: readonly RowKey[];
+}
+
+export interface LiveListQuery {
+  readonly where: RowFilter | null;
+  readonly orderBy: readonly RowOrder[];
+  readonly first: number;
+  readonly columns: readonly string[];
+}
+
+/**
+ * Subscriptions to read models. Each gives the current state first, then every change, coalesced to the latest state where the
+ * consumer is slower than the changes. They move with an activation where the new version has the columns that they read.
+ *
+ * @throws RefoldError `PROJECTION_SWITCHED` from the iterator where it has not, `PROJECTION_NOT_READY` while none is active.
+ */
+export interface LiveReadModels {
+  row(projection: Projection, key: RowKey, columns: readonly string[], options: { readonly after: GlobalPosition | null }): AsyncIterableIterator<LiveRow>;
+  list(projection: Projection, query: LiveListQuery, options: { readonly after: GlobalPosition | null }): AsyncIterableIterator<LiveListUpdate>;
+}
