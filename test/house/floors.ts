@@ -6,6 +6,7 @@ const floors: Readonly<Record<string, number>> = {
   events: 1,
   projections: 1,
   commands: 1,
+  'define-config.ts': 1,
   store: 2,
   runtime: 3,
   schema: 3,

@@ -91,8 +91,9 @@ export async function startFrom(binaries: PostgresBinaries): Promise<ServerOfThe
       if (!keepFiles) return;
       const port = new URL(cluster.url).port;
       report(cluster.url, kept);
+      const asItsOwner = process.getuid?.() === 0 ? 'runuser -u postgres -- ' : '';
       console.error(
-        `Start their server with: ${cluster.binaries.postgres} -D ${cluster.dataDirectory} -p ${port} -k ''`,
+        `Start their server with: ${asItsOwner}${cluster.binaries.postgres} -D ${cluster.dataDirectory} -p ${port} -k ''`,
       );
     },
   };
