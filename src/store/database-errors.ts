@@ -1,0 +1,86 @@
+import pg from 'pg';
+import { RefoldError } from '../errors.ts';
+
+/**
+ * Every error of the driver becomes a RefoldError here and nowhere else: `DATABASE_UNREACHABLE` where no session could be
+ * had or it was lost, `DATABASE_ERROR` (with `sqlState`, `constraint`, `table`) where the server refused a statement.
+ */
+export function translateDatabaseError(error: unknown, url: string): RefoldError {
+  if (error instanceof RefoldError) return error;
+  const cause = firstOf(error);
+  const unreachable = whyUnreachable(cause);
+  if (unreachable) {
+    return new RefoldError(
+      'DATABASE_UNREACHABLE',
+      `PostgreSQL at ${databaseAddress(url)}: ${unreachable}`,
+      { address: databaseAddress(url), sqlState: codeOf(cause) },
+      { cause },
+    );
+  }
+  if (cause instanceof pg.DatabaseError) {
+    const { code, constraint, table, detail } = cause;
+    const message = detail === undefined ? cause.message : `${cause.message} (${detail})`;
+    return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table }, { cause });
+  }
+  return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
+}
+
+/** The SQLSTATE of a translated error, such as `'23505'`. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof RefoldError)) return undefined;
+  const { sqlState } = error.fields;
+  return typeof sqlState === 'string' ? sqlState : undefined;
+}
+
+/** `host:port/database` of a connection URL: fit for messages, since it holds no password. */
+export function databaseAddress(url: string): string {
+  if (!URL.canParse(url)) return '(a connection URL that cannot be parsed)';
+  const { hostname, port, pathname, searchParams } = new URL(url);
+  const host = hostname === '' ? (searchParams.get('host') ?? 'localhost') : hostname;
+  return `${host}:${port === '' ? '5432' : port}${pathname === '/' ? '' : pathname}`;
+}
+
+// Node tries each address of a host name and reports an AggregateError whose members say the same.
+function firstOf(error: unknown): unknown {
+  return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+const unreachableCodes: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there. Start the server, or correct host and port in DATABASE_URL.',
+  ENOTFOUND: 'the host name is unknown. Correct it in DATABASE_URL.',
+  EAI_AGAIN: 'the host name could not be resolved. Check the name service, or the host in DATABASE_URL.',
+  ETIMEDOUT: 'the host does not answer. Check the network and its firewall.',
+  EHOSTUNREACH: 'there is no route to the host. Check the network.',
+  ENETUNREACH: 'there is no route to the host. Check the network.',
+  ECONNRESET: 'the connection was reset. The server or something between ended it.',
+  EPIPE: 'the connection was lost. The server or something between ended it.',
+  ENOENT: 'the socket does not exist. Start the server, or correct the path in DATABASE_URL.',
+  '28P01': 'user name or password was refused. Correct them in DATABASE_URL.',
+  '28000': 'the server does not admit this user. Check the user in DATABASE_URL and the server’s pg_hba.conf.',
+  '3D000': 'the database does not exist. Create it, or correct its name in DATABASE_URL.',
+  '53300': 'the server has no connection left. Lower maxConnections, or raise the server’s max_connections.',
+  '57P01': 'the session was ended by an administrator or by a shutdown of the server.',
+  '57P02': 'the session was lost in a crash of the server.',
+  '57P03': 'the server is starting up or shutting down. Try again in a moment.',
+};
+
+// What the driver says without a code when a session ends under it.
+const lostMessages =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/;
+
+function whyUnreachable(error: unknown): string | undefined {
+  const code = codeOf(error);
+  if (code !== undefined && Object.hasOwn(unreachableCodes, code)) return unreachableCodes[code];
+  if (code?.startsWith('08') && code.length === 5)
+    return 'the connection failed. The server or something between ended it.';
+  if (error instanceof Error && error.message.startsWith('timeout exceeded')) {
+    return 'no connection within the time allowed. Check the network, or raise maxConnections where all are in use.';
+  }
+  if (error instanceof Error && lostMessages.test(error.message))
+    return 'the connection was lost. The server or something between ended it.';
+  return undefined;
+}
