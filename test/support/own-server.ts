@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { inject } from 'vitest';
+import { migrate } from '../../src/store/migrate.ts';
 import { embeddedBinaries, type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
-import { databaseUrl, migrateDatabase } from './postgres-for-the-run.ts';
+import { databaseUrl } from './postgres-for-the-run.ts';
 
 export interface OwnServerOptions {
   /** Server settings, as in `postgresql.conf`, for instance `{ wal_level: 'logical' }`. */
@@ -21,7 +22,7 @@ export async function startOwnServer(options: OwnServerOptions = {}): Promise<Po
     await client.query('create database refold');
     await client.end();
     const url = databaseUrl(cluster.url, 'refold');
-    await migrateDatabase(url);
+    await migrate(url);
     return { ...cluster, url };
   } catch (error) {
     await cluster.stop();

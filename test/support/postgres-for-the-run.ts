@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { migrate } from '../../src/store/migrate.ts';
 import { embeddedBinaries, type PostgresBinaries, startPostgresCluster } from './postgres-cluster.ts';
 
 declare module 'vitest' {
@@ -39,7 +39,7 @@ export async function serve(project: TestProject, server: ServerOfTheRun): Promi
       binaries: server.binaries,
     };
     await query(postgres.adminUrl, `create database ${postgres.template}`);
-    await migrateDatabase(databaseUrl(postgres.adminUrl, postgres.template));
+    await migrate(databaseUrl(postgres.adminUrl, postgres.template));
     project.provide('postgres', postgres);
     return async () => {
       const kept = await leftDatabases(postgres);
@@ -57,13 +57,6 @@ export function databaseUrl(serverUrl: string, database: string): string {
   const url = new URL(serverUrl);
   url.pathname = `/${database}`;
   return url.href;
-}
-
-export async function migrateDatabase(url: string): Promise<void> {
-  const file = new URL('../../src/store/migrate.ts', import.meta.url);
-  if (!existsSync(file)) return;
-  const { migrate }: { migrate(url: string): Promise<void> } = await import(file.href);
-  await migrate(url);
 }
 
 export interface ServerOfTheRun {

@@ -14,6 +14,14 @@ describe('a test database', async () => {
     expect(rows[0]?.version).toMatch(/^PostgreSQL \d+/);
   });
 
+  test("has Refold's own tables", async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query(`select from pg_tables where schemaname = 'refold'`);
+    await client.end();
+    expect(rows).not.toHaveLength(0);
+  });
+
   test('is not dropped silently while a connection of Refold is open', async () => {
     const other = await createTestDatabase();
     const client = new pg.Client({ connectionString: other.url, application_name: 'refold worker' });
