@@ -2,6 +2,8 @@ export type { Command, CommandOptions, DecideContext } from './commands/define-c
 export { defineCommand } from './commands/define-command.ts';
 export type { StreamState } from './commands/define-state.ts';
 export { defineState } from './commands/define-state.ts';
+export type { Config, ConfigOptions } from './define-config.ts';
+export { defineConfig } from './define-config.ts';
 export type { InputIssue, RefoldErrorCode } from './errors.ts';
 export { CommandRejected, ConcurrencyConflict, InvalidInput, RefoldError } from './errors.ts';
 export type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from './events/event.ts';

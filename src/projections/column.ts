@@ -69,9 +69,14 @@ type OptionalColumn<C extends Columns> = {
   [N in keyof C & string]: true extends IsKey<C[N]> ? N : true extends IsOptional<C[N]> ? N : never;
 }[keyof C & string];
 
-/** A row as `evolve` may return it: key columns may be left out (Refold fills them in), and so may columns with a default and nullable ones. */
+/**
+ * A row as `evolve` may return it: key columns may be left out (Refold fills them in), and so may columns with a default and
+ * nullable ones. `undefined` leaves a column out as well, so that a payload's optional field can be given as it is.
+ */
 export type RowInputOf<C extends Columns> = Simplify<
-  { readonly [N in Exclude<keyof C & string, OptionalColumn<C>>]: InputOf<C[N]> } & { readonly [N in OptionalColumn<C>]?: InputOf<C[N]> }
+  { readonly [N in Exclude<keyof C & string, OptionalColumn<C>>]: InputOf<C[N]> } & {
+    readonly [N in OptionalColumn<C>]?: InputOf<C[N]> | undefined;
+  }
 >;
 
 type IsUnion<T, U = T> = T extends unknown ? ([U] extends [T] ? false : true) : never;

@@ -157,7 +157,7 @@ function eventFilter(subject: string, families: readonly EventFamily[], handlers
   return Object.freeze(handled.filter((entry) => entry.types.length > 0));
 }
 
-function checkTable<C extends Columns>(subject: string, table: C): readonly (keyof C & string)[] {
+function checkTable(subject: string, table: Columns): readonly string[] {
   const names = Object.keys(table);
   for (const name of names) {
     if (!/^[a-z][A-Za-z0-9]{0,56}$/.test(name)) throw invalidDeclaration(subject, `column '${name}' is not camelCase (letters and digits, such as 'totalAmount').`);
@@ -170,7 +170,7 @@ function checkTable<C extends Columns>(subject: string, table: C): readonly (key
   const keyColumns = names.filter((name) => table[name]?.flags.primaryKey);
   if (keyColumns.length === 0) throw invalidDeclaration(subject, `the table has no key; mark one column, such as 't.text().primaryKey()'.`);
   if (keyColumns.length === names.length && names.length > 32) throw invalidDeclaration(subject, 'more than 32 key columns.');
-  return Object.freeze(keyColumns) as readonly (keyof C & string)[]; // keys of table
+  return Object.freeze(keyColumns);
 }
 
 function declare<T>(subject: string, work: () => T): T {
@@ -190,13 +190,13 @@ function activationRule(subject: string, rule: 'auto' | 'manual' | Partial<Activ
   return Object.freeze(full);
 }
 
-function sqlNames<C extends Columns>(subject: string, table: C): Readonly<Record<keyof C & string, string>> {
+function sqlNames(subject: string, table: Columns): Readonly<Record<string, string>> {
   const entries = Object.keys(table).map((name) => [name, snakeCase(name)] as const);
   for (const [name, sql] of entries) {
     const twin = entries.find(([other, otherSql]) => other !== name && otherSql === sql);
     if (twin) throw invalidDeclaration(subject, `columns '${name}' and '${twin[0]}' are both '${sql}' in SQL; rename one.`);
   }
-  return Object.freeze(Object.fromEntries(entries)) as Record<keyof C & string, string>; // one entry per column
+  return Object.freeze(Object.fromEntries(entries));
 }
 
 function snakeCase(name: string): string {

@@ -41,11 +41,12 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   /** Derived from the handlers; applied in the query that reads the log. */
   readonly filter: readonly EventFilter[];
   readonly columns: C;
-  readonly keyColumns: readonly (keyof C & string)[];
+  // Any keyof C would keep a declared projection from being a `Projection`.
+  readonly keyColumns: readonly string[];
   /** `cart_summary_v2` */
   readonly tableName: string;
   /** SQL name of each column, `cartId` → `cart_id`. */
-  readonly sqlNames: Readonly<Record<keyof C & string, string>>;
+  readonly sqlNames: Readonly<Record<string, string>>;
   readonly activation: ActivationRule;
   readonly graphql: GraphqlNames;
   readonly codec: RowCodec;
