@@ -1,0 +1,26 @@
+import { defineProjection, t } from '../../src/index.ts';
+import { customer, shoppingCart } from './events.ts';
+
+/** Reads two families: who the customer is from its own stream, how often it shops from the carts. */
+export const customerProfileV1 = defineProjection({
+  name: 'customer_profile',
+  version: 1,
+  events: [customer, shoppingCart],
+  table: {
+    customerId: t.text().primaryKey(),
+    name: t.text(),
+    email: t.text().index(),
+    city: t.text().nullable().index(),
+    registeredAt: t.timestamptz().index(),
+    cartsOpened: t.integer().default(0),
+    lastCartOpenedAt: t.timestamptz().nullable(),
+  },
+  key: (event) => (event.type === 'ShoppingCartOpened' ? event.payload.customerId : event.streamId),
+  evolve: {
+    CustomerRegistered: (_, { payload }) => ({ ...payload.profile, registeredAt: payload.registeredAt }),
+    // A profile without a city takes the old one away.
+    CustomerProfileUpdated: (customer, { payload }) => customer && { ...customer, city: null, ...payload.profile },
+    ShoppingCartOpened: (customer, { payload }) =>
+      customer && { ...customer, cartsOpened: customer.cartsOpened + 1, lastCartOpenedAt: payload.openedAt },
+  },
+});
