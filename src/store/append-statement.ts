@@ -1,0 +1,166 @@
+import type { ExpectedVersion } from '../events/event.ts';
+import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import { isoTimestamp } from './column-parsers.ts';
+import type { Queryable } from './statement.ts';
+
+/** What one caller wants to append, checked and ready to be sent. */
+export interface PreparedAppend {
+  readonly parts: readonly AppendPart[];
+  readonly idempotencyKey: string | undefined;
+}
+
+/** One stream of an append. Without events it only checks the stream's version. */
+export interface AppendPart {
+  readonly family: string;
+  readonly streamId: string;
+  readonly expectedVersion: ExpectedVersion;
+  /** Each event's members as JSON without the opening brace; see {@link eventMembers}. */
+  readonly events: readonly string[];
+}
+
+export interface StreamVersion {
+  readonly family: string;
+  readonly streamId: string;
+  readonly version: number;
+}
+
+export interface WrittenAppend {
+  readonly recordedAt: string;
+  /** One for each event, in order. */
+  readonly positions: readonly GlobalPosition[];
+  /** Each stream's version after the append. */
+  readonly streams: readonly StreamVersion[];
+}
+
+export type AppendOutcome =
+  | ({ readonly kind: 'written' } & WrittenAppend)
+  /** The idempotency key was used before; what was written then. */
+  | ({ readonly kind: 'duplicate' } & WrittenAppend)
+  | { readonly kind: 'conflict'; readonly part: AppendPart; readonly actual: number };
+
+interface AppendRow {
+  verdicts: number[];
+  actuals: (bigint | null)[];
+  starts: (bigint | null)[];
+  positions: bigint[] | null;
+  recorded: string | null;
+  earlier: Record<string, StoredAppend> | null;
+}
+
+interface StoredAppend {
+  readonly recordedAt: string;
+  readonly positions: readonly number[];
+  readonly streams: readonly (readonly [family: string, streamId: string, version: number])[];
+}
+
+/**
+ * Sends a batch of independent appends as one statement and gives the outcome of each. An append that is refused does
+ * not touch its neighbours; an error of the database fails them all, and nothing is written.
+ */
+export async function appendBatch(target: Queryable, batch: readonly PreparedAppend[]): Promise<AppendOutcome[]> {
+  const [row] = await target.query<AppendRow>({
+    name: 'refold_append',
+    text: 'select * from refold.append($1, $2, $3, $4, $5, $6, $7, $8)',
+    values: parametersOf(batch),
+  });
+  if (!row) throw new Error('refold.append gives one row'); // it has out parameters and no set
+  return outcomesOf(batch, row);
+}
+
+/** An event as `refold.append` reads it, but for the part that it belongs to, which is only known when batches are joined. */
+export function eventMembers(event: {
+  id: string;
+  family: string;
+  streamId: string;
+  type: string;
+  payloadVersion: number;
+  payloadJson: string;
+  metadataJson: string;
+}): string {
+  const { id, family, streamId, type, payloadVersion, payloadJson, metadataJson } = event;
+  return (
+    `"id":"${id}","version":${payloadVersion},"family":"${family}","stream":${JSON.stringify(streamId)},` +
+    `"type":"${type}","payload":${payloadJson},"metadata":${metadataJson}}`
+  );
+}
+
+const expectedVersionCodes = { any: -1, 'stream-exists': -2, 'no-stream': 0 } as const;
+
+function parametersOf(batch: readonly PreparedAppend[]): unknown[] {
+  const families: string[] = [];
+  const streamIds: string[] = [];
+  const streamNumbers = new Map<string, number>();
+  const partAppends: number[] = [];
+  const partStreams: number[] = [];
+  const partExpected: number[] = [];
+  const partSizes: number[] = [];
+  const events: string[] = [];
+
+  for (const [append, { parts }] of batch.entries()) {
+    for (const part of parts) {
+      const name = `${part.family} ${part.streamId}`; // a family's name has no space
+      let stream = streamNumbers.get(name);
+      if (stream === undefined) {
+        families.push(part.family);
+        stream = streamIds.push(part.streamId);
+        streamNumbers.set(name, stream);
+      }
+      partAppends.push(append + 1);
+      partStreams.push(stream);
+      const { expectedVersion } = part;
+      partExpected.push(typeof expectedVersion === 'number' ? expectedVersion : expectedVersionCodes[expectedVersion]);
+      partSizes.push(part.events.length);
+      const partNumber = partAppends.length;
+      for (const [index, members] of part.events.entries()) {
+        events.push(`{"part":${partNumber},"number":${index + 1},${members}`);
+      }
+    }
+  }
+
+  const keyed = batch.some(({ idempotencyKey }) => idempotencyKey !== undefined);
+  const keys = keyed ? batch.map(({ idempotencyKey }) => idempotencyKey ?? null) : null;
+  return [families, streamIds, keys, partAppends, partStreams, partExpected, partSizes, `[${events.join(',')}]`];
+}
+
+function outcomesOf(batch: readonly PreparedAppend[], row: AppendRow): AppendOutcome[] {
+  const writtenByKey = new Map<string, WrittenAppend>();
+  const positions = row.positions ?? [];
+  let part = 0;
+  let event = 0;
+  return batch.map((append, index): AppendOutcome => {
+    const firstPart = part;
+    part += append.parts.length;
+    const verdict = row.verdicts[index] ?? 0;
+    if (verdict > 0) {
+      const refused = append.parts[verdict - 1 - firstPart] as AppendPart; // the verdict is a part of this append
+      return { kind: 'conflict', part: refused, actual: Number(row.actuals[index]) };
+    }
+    const key = append.idempotencyKey;
+    if (verdict < 0) {
+      const stored = row.earlier?.[key ?? ''];
+      const earlier = stored ? fromStored(stored) : writtenByKey.get(key ?? '');
+      if (!earlier) throw new Error(`No earlier append with the idempotency key '${key}'`); // the verdict says there is
+      return { kind: 'duplicate', ...earlier };
+    }
+    const firstEvent = event;
+    const streams = append.parts.map(({ family, streamId, events }, offset) => {
+      event += events.length;
+      return { family, streamId, version: Number(row.starts[firstPart + offset]) + events.length };
+    });
+    const written = {
+      recordedAt: row.recorded ?? '',
+      positions: positions.slice(firstEvent, event).map(globalPosition),
+      streams,
+    };
+    if (key !== undefined) writtenByKey.set(key, written);
+    return { kind: 'written', ...written };
+  });
+}
+
+function fromStored(stored: StoredAppend): WrittenAppend {
+  return {
+    recordedAt: isoTimestamp(stored.recordedAt.replace('T', ' ').replace('+00:00', '+00')),
+    positions: stored.positions.map((position) => globalPosition(BigInt(position))),
+    streams: stored.streams.map(([family, streamId, version]) => ({ family, streamId, version })),
+  };
+}

@@ -1,0 +1,100 @@
+import { RefoldError } from '../errors.ts';
+import { closest } from '../events/closest.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import type { EventFamily } from '../events/event-family.ts';
+import type { GlobalPosition } from '../events/global-position.ts';
+import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
+import type { Queryable } from './statement.ts';
+
+/** Events of one family by their types. */
+export interface EventFilter {
+  readonly family: string;
+  readonly types: readonly string[];
+}
+
+export interface ReadAllOptions {
+  /** Where the last page ended; read from the next position on. */
+  readonly after: GlobalPosition;
+  /** A horizon, from an earlier statement. */
+  readonly upTo: GlobalPosition;
+  /** @default all events of the known families */
+  readonly filter?: readonly EventFilter[];
+  /** Events of a page at most. */
+  readonly limit: number;
+}
+
+export interface EventPage {
+  readonly events: readonly RecordedEvent[];
+  /** Where the next page begins after: everything that passes the filter up to here was read. */
+  readonly upTo: GlobalPosition;
+}
+
+/** A page of the whole log, in its order. */
+export async function readEvents(
+  target: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  { after, upTo, filter, limit }: ReadAllOptions,
+): Promise<EventPage> {
+  if (after >= upTo) return { events: [], upTo: after };
+  const { familyNames, types } = filterColumns(families, filter);
+  const rows = await target.query<EventRow>({
+    name: 'refold_read_events',
+    text: `
+      select ${eventColumns}
+      from refold.events
+      where position > $1
+        and position <= $2
+        and (family, type) in (select * from unnest($3::text[], $4::text[]))
+      order by position
+      limit $5`,
+    values: [after, upTo, familyNames, types, limit],
+  });
+  const events = rows.map((row) => recordedEvent(families.get(row.family) as EventFamily, row)); // the filter names known families only
+  const last = events.at(-1);
+  return { events, upTo: last && events.length === limit ? last.position : upTo };
+}
+
+/** The events at these positions, in their order. */
+export async function readPositions(
+  target: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  positions: readonly GlobalPosition[],
+): Promise<RecordedEvent[]> {
+  const rows = await target.query<EventRow>({
+    text: `
+      select ${eventColumns}
+      from refold.events
+      where position = any ($1)
+      order by position`,
+    values: [positions],
+  });
+  return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
+}
+
+/** The family of this name, or an error that says which ones there are. */
+export function knownFamily(families: ReadonlyMap<string, EventFamily>, name: string): EventFamily {
+  const family = families.get(name);
+  if (family) return family;
+  throw new RefoldError(
+    'INVALID_DECLARATION',
+    `The event log does not know an event family '${name}'.${closest(name, [...families.keys()])} Name it among its families.`,
+    { family: name },
+  );
+}
+
+function filterColumns(families: ReadonlyMap<string, EventFamily>, filter: readonly EventFilter[] | undefined) {
+  const pairs = (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(
+    ({ family, types }) => {
+      const known = knownFamily(families, family);
+      return types.map((type) => {
+        if (known.types.includes(type)) return { family, type };
+        throw new RefoldError(
+          'UNKNOWN_EVENT_TYPE',
+          `${family} does not define an event type '${type}'.${closest(type, known.types)}`,
+          { family, type },
+        );
+      });
+    },
+  );
+  return { familyNames: pairs.map(({ family }) => family), types: pairs.map(({ type }) => type) };
+}
