@@ -1,0 +1,11 @@
+import { type Decimal, decimal } from '../../src/index.ts';
+import type { InvoiceLine } from './events.ts';
+
+/** What a line comes to; negative for returned goods. */
+export function amountOf(line: InvoiceLine): Decimal {
+  return decimal(line.unitPrice).times(line.quantity);
+}
+
+export function dayOf(line: InvoiceLine): string {
+  return line.invoicedAt.slice(0, 10);
+}
