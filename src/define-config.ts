@@ -1,6 +1,7 @@
 import type { Command } from './commands/define-command.ts';
 import { invalidDeclaration, RefoldError } from './errors.ts';
 import { closest } from './events/closest.ts';
+import type { Import } from './events/define-import.ts';
 import type { EventFamily } from './events/event-family.ts';
 import type { Projection } from './projections/projection.ts';
 
@@ -61,6 +62,8 @@ export interface ConfigOptions {
   readonly events?: readonly EventFamily[];
   readonly projections?: readonly Projection[];
   readonly commands?: readonly Command[];
+  /** What `refold import` can read. */
+  readonly imports?: readonly Import[];
   readonly database?: DatabaseOptions;
   readonly runtime?: RuntimeOptions;
   readonly gateway?: GatewayOptions;
@@ -74,6 +77,7 @@ export interface Config {
   readonly families: readonly EventFamily[];
   readonly projections: readonly Projection[];
   readonly commands: readonly Command[];
+  readonly imports: readonly Import[];
   readonly database: { readonly url: string | undefined; readonly maxConnections: number; readonly readSchema: string };
   readonly runtime: { readonly pageSize: number; readonly polling: Required<PollingOptions> };
   readonly gateway: Omit<Required<GatewayOptions>, 'graphiql'> & { readonly graphiql: boolean | undefined };
@@ -115,7 +119,16 @@ const numbers = {
  * export default defineConfig({ projections: [cartSummaryV1, cartSummaryV2], commands: [addProductItem] });
  */
 export function defineConfig(options: ConfigOptions): Config {
-  refuseUnknown('config', options, ['events', 'projections', 'commands', 'database', 'runtime', 'gateway', 'development']);
+  refuseUnknown('config', options, [
+    'events',
+    'projections',
+    'commands',
+    'imports',
+    'database',
+    'runtime',
+    'gateway',
+    'development',
+  ]);
   const projections = options.projections ?? [];
   const commands = options.commands ?? [];
   checkKinds(options);
@@ -134,24 +147,33 @@ export function defineConfig(options: ConfigOptions): Config {
   refuseUnknown('gateway', gateway, ['host', 'graphiql', ...Object.keys(numbers.gateway)]);
   const readSchema = database.readSchema ?? 'read_models';
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(readSchema) || readSchema === 'refold' || readSchema.startsWith('pg_')) {
-    throw invalidConfig(`database.readSchema '${readSchema}' can't hold read tables; use a name such as 'read_models'.`);
+    throw invalidConfig(
+      `database.readSchema '${readSchema}' can't hold read tables; use a name such as 'read_models'.`,
+    );
   }
   if (database.url !== undefined && !/^postgres(ql)?:\/\//.test(database.url)) {
     throw invalidConfig("database.url is no PostgreSQL address; it starts with 'postgres://'.");
   }
   const jitter = polling.jitter ?? 0.2;
-  if (!(jitter >= 0 && jitter <= 1)) throw invalidConfig(`runtime.polling.jitter is a share from 0 to 1, found ${jitter}.`);
+  if (!(jitter >= 0 && jitter <= 1))
+    throw invalidConfig(`runtime.polling.jitter is a share from 0 to 1, found ${jitter}.`);
   const checkedPolling = Object.freeze({ jitter, ...checkNumbers('runtime.polling', polling, numbers.polling) });
-  if (checkedPolling.min > checkedPolling.max) throw invalidConfig(`runtime.polling.min (${checkedPolling.min}) is above max (${checkedPolling.max}).`);
+  if (checkedPolling.min > checkedPolling.max)
+    throw invalidConfig(`runtime.polling.min (${checkedPolling.min}) is above max (${checkedPolling.max}).`);
 
   return Object.freeze({
     kind: 'config',
     families,
     projections: Object.freeze([...projections]),
     commands: Object.freeze([...commands]),
+    imports: Object.freeze([...(options.imports ?? [])]),
     database: Object.freeze({ url: database.url, readSchema, ...checkNumbers('database', database, numbers.database) }),
     runtime: Object.freeze({ polling: checkedPolling, ...checkNumbers('runtime', runtime, numbers.runtime) }),
-    gateway: Object.freeze({ host: gateway.host ?? '127.0.0.1', graphiql: gateway.graphiql, ...checkNumbers('gateway', gateway, numbers.gateway) }),
+    gateway: Object.freeze({
+      host: gateway.host ?? '127.0.0.1',
+      graphiql: gateway.graphiql,
+      ...checkNumbers('gateway', gateway, numbers.gateway),
+    }),
     development: options.development,
   } satisfies Config);
 }
@@ -162,11 +184,17 @@ function refuseUnknown(subject: string, options: object, known: readonly string[
   }
 }
 
-function checkNumbers<const R extends Record<string, NumberRule>>(subject: string, given: object, rules: R): { [N in keyof R]: number } {
+function checkNumbers<const R extends Record<string, NumberRule>>(
+  subject: string,
+  given: object,
+  rules: R,
+): { [N in keyof R]: number } {
   const entries = Object.entries(rules).map(([name, rule]) => {
     const value: unknown = (given as Record<string, unknown>)[name] ?? rule.default; // any object is looked at by its options' names
     if (typeof value !== 'number' || !Number.isInteger(value) || value < rule.min || value > rule.max) {
-      throw invalidConfig(`${subject}.${name} is a whole number from ${rule.min} to ${rule.max}, found ${String(value)}.`);
+      throw invalidConfig(
+        `${subject}.${name} is a whole number from ${rule.min} to ${rule.max}, found ${String(value)}.`,
+      );
     }
     return [name, value] as const;
   });
@@ -178,6 +206,7 @@ function checkKinds(options: ConfigOptions): void {
     ['events', 'event-family', 'defineEvents'],
     ['projections', 'projection', 'defineProjection'],
     ['commands', 'command', 'defineCommand'],
+    ['imports', 'import', 'defineImport'],
   ] as const;
   for (const [list, kind, maker] of lists) {
     for (const declared of options[list] ?? []) {
@@ -190,7 +219,11 @@ function distinctFamilies(families: readonly EventFamily[]): readonly EventFamil
   const byName = new Map<string, EventFamily>();
   for (const family of families) {
     const other = byName.get(family.name);
-    if (other && other !== family) throw invalidDeclaration(`defineEvents('${family.name}')`, 'is declared twice. Declare it once and import it where it is used.');
+    if (other && other !== family)
+      throw invalidDeclaration(
+        `defineEvents('${family.name}')`,
+        'is declared twice. Declare it once and import it where it is used.',
+      );
     byName.set(family.name, family);
   }
   return Object.freeze([...byName.values()]);
@@ -199,7 +232,8 @@ function distinctFamilies(families: readonly EventFamily[]): readonly EventFamil
 function checkProjections(projections: readonly Projection[]): void {
   const ids = new Set<string>();
   for (const projection of projections) {
-    if (ids.has(projection.id)) throw invalidDeclaration(projection.id, 'is declared twice. Give one of them the next version.');
+    if (ids.has(projection.id))
+      throw invalidDeclaration(projection.id, 'is declared twice. Give one of them the next version.');
     ids.add(projection.id);
   }
 }
@@ -209,7 +243,11 @@ function checkNames(projections: readonly Projection[], commands: readonly Comma
   for (const projection of projections) {
     for (const name of Object.values(projection.graphql)) {
       const owner = owners.get(name) ?? projection.name;
-      if (owner !== projection.name) throw invalidDeclaration(projection.id, `its GraphQL name '${name}' belongs to '${owner}' already. Set 'graphql' names.`);
+      if (owner !== projection.name)
+        throw invalidDeclaration(
+          projection.id,
+          `its GraphQL name '${name}' belongs to '${owner}' already. Set 'graphql' names.`,
+        );
       owners.set(name, projection.name);
     }
   }

@@ -6,8 +6,17 @@ export type { Config, ConfigOptions } from './define-config.ts';
 export { defineConfig } from './define-config.ts';
 export type { InputIssue, RefoldErrorCode } from './errors.ts';
 export { CommandRejected, ConcurrencyConflict, InvalidInput, RefoldError } from './errors.ts';
+export type { Import, ImportedAppend, ImportLine } from './events/define-import.ts';
+export { defineImport } from './events/define-import.ts';
 export type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from './events/event.ts';
-export type { EventFamily, EventFamilyOptions, EventTypeOf, NewEventOf, PayloadOf, RecordedEventOf } from './events/event-family.ts';
+export type {
+  EventFamily,
+  EventFamilyOptions,
+  EventTypeOf,
+  NewEventOf,
+  PayloadOf,
+  RecordedEventOf,
+} from './events/event-family.ts';
 export { defineEvents } from './events/event-family.ts';
 export type { GlobalPosition } from './events/global-position.ts';
 export { beginning, globalPosition } from './events/global-position.ts';

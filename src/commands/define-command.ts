@@ -1,8 +1,8 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { InvalidInput, invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import { type EventFamily, inputIssues, type NewEventOf } from '../events/event-family.ts';
 import type { EventMetadata, NewEvent } from '../events/event.ts';
+import { type EventFamily, inputIssues, type NewEventOf } from '../events/event-family.ts';
 import type { StreamState } from './define-state.ts';
 
 /** What `decide` is told beside input and state. */
@@ -15,7 +15,11 @@ export interface DecideContext {
 }
 
 /** A declared command, checked and frozen. Made by {@link defineCommand}. */
-export interface Command<Name extends string = string, I extends StandardSchemaV1 = StandardSchemaV1, F extends EventFamily = EventFamily> {
+export interface Command<
+  Name extends string = string,
+  I extends StandardSchemaV1 = StandardSchemaV1,
+  F extends EventFamily = EventFamily,
+> {
   readonly kind: 'command';
   readonly name: Name;
   readonly description?: string;
@@ -38,7 +42,11 @@ export interface CommandOptions<Name extends string, I extends StandardSchemaV1,
   readonly state: StreamState<F, S>;
   readonly stream: (input: StandardSchemaV1.InferOutput<I>) => string;
   /** Pure: may run again when another command was faster. */
-  readonly decide: (input: StandardSchemaV1.InferOutput<I>, state: S, context: DecideContext) => NewEventOf<F> | readonly NewEventOf<F>[];
+  readonly decide: (
+    input: StandardSchemaV1.InferOutput<I>,
+    state: S,
+    context: DecideContext,
+  ) => NewEventOf<F> | readonly NewEventOf<F>[];
   readonly description?: string;
 }
 
@@ -68,9 +76,15 @@ export function defineCommand<const Name extends string, const I extends Standar
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw invalidDeclaration(subject, `unknown option '${name}'.${closest(name, known)}`);
   }
-  if (!/^[a-z][A-Za-z0-9]{0,99}$/.test(options.name)) throw invalidDeclaration(subject, `a command is named in camelCase, such as 'confirmShoppingCart'.`);
-  if (options.input?.['~standard']?.version !== 1) throw invalidDeclaration(subject, `'input' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`);
-  if (options.state?.kind !== 'stream-state') throw invalidDeclaration(subject, `'state' is made with defineState({ events, initial, evolve }).`);
+  if (!/^[a-z][A-Za-z0-9]{0,99}$/.test(options.name))
+    throw invalidDeclaration(subject, `a command is named in camelCase, such as 'confirmShoppingCart'.`);
+  if (options.input?.['~standard']?.version !== 1)
+    throw invalidDeclaration(
+      subject,
+      `'input' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`,
+    );
+  if (options.state?.kind !== 'stream-state')
+    throw invalidDeclaration(subject, `'state' is made with defineState({ events, initial, evolve }).`);
   for (const name of ['stream', 'decide'] as const) {
     if (typeof options[name] !== 'function') throw invalidDeclaration(subject, `'${name}' is a function.`);
   }
@@ -88,7 +102,8 @@ export function defineCommand<const Name extends string, const I extends Standar
     },
     async parse(input: unknown) {
       const result = await options.input['~standard'].validate(input);
-      if (result.issues) throw new InvalidInput('BAD_USER_INPUT', `The input of '${options.name}'`, inputIssues(result.issues));
+      if (result.issues)
+        throw new InvalidInput('BAD_USER_INPUT', `The input of '${options.name}'`, inputIssues(result.issues));
       return result.value;
     },
   } satisfies Command<Name, I, F>);

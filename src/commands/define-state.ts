@@ -1,7 +1,7 @@
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
 
 type KnownTypes<E, F extends EventFamily> = [Exclude<keyof E & string, EventTypeOf<F>>] extends [never]
   ? unknown
@@ -34,10 +34,17 @@ export interface StreamState<F extends EventFamily = EventFamily, S = unknown> {
  *   ShoppingCartConfirmed: (state) => ({ ...state, status: 'Confirmed' }),
  * });
  */
-export function defineState<const F extends EventFamily, S extends { readonly [K in keyof S]: AnyValue }, E extends StateEvolve<F, S>>(family: F, initial: () => S, evolve: E & KnownTypes<E, F>): StreamState<F, S> {
+export function defineState<
+  const F extends EventFamily,
+  S extends { readonly [K in keyof S]: AnyValue },
+  E extends StateEvolve<F, S>,
+>(family: F, initial: () => S, evolve: E & KnownTypes<E, F>): StreamState<F, S> {
   for (const type of Object.keys(evolve)) {
     if (!family.types.includes(type)) {
-      throw invalidDeclaration(`defineState of ${family.name}`, `evolve handles '${type}', which ${family.name} does not define.${closest(type, family.types)}`);
+      throw invalidDeclaration(
+        `defineState of ${family.name}`,
+        `evolve handles '${type}', which ${family.name} does not define.${closest(type, family.types)}`,
+      );
     }
   }
   const handlers = evolve as unknown as Readonly<Record<string, ((state: S, event: RecordedEvent) => S) | undefined>>; // called with events of its type only

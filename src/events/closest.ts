@@ -1,9 +1,14 @@
 /** `" Did you mean 'x'?"` for the nearest of the known names, or nothing where none is near. */
 export function closest(name: string, known: readonly string[]): string {
-  const ranked = known.map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }));
+  const ranked = known.map((candidate) => ({
+    candidate,
+    distance: editDistance(name.toLowerCase(), candidate.toLowerCase()),
+  }));
   const best = ranked.sort((a, b) => a.distance - b.distance)[0];
   if (best && best.distance <= Math.max(2, Math.floor(name.length / 3))) return ` Did you mean '${best.candidate}'?`;
-  return known.length > 0 && known.length <= 12 ? ` It knows ${known.map((candidate) => `'${candidate}'`).join(', ')}.` : '';
+  return known.length > 0 && known.length <= 12
+    ? ` It knows ${known.map((candidate) => `'${candidate}'`).join(', ')}.`
+    : '';
 }
 
 // Levenshtein distance, two rows.

@@ -23,7 +23,11 @@ export type EventTypeOf<F extends EventFamily> = F extends EventFamily<string, i
 
 /** The payload of one event type of a family. */
 export type PayloadOf<F extends EventFamily, Type extends string> =
-  F extends EventFamily<string, infer S> ? (Type extends keyof S ? StandardSchemaV1.InferOutput<S[Type]> : never) : never;
+  F extends EventFamily<string, infer S>
+    ? Type extends keyof S
+      ? StandardSchemaV1.InferOutput<S[Type]>
+      : never
+    : never;
 
 /** Any new event of a family, discriminated by `type`. */
 export type NewEventOf<F extends EventFamily> = { [T in EventTypeOf<F>]: NewEvent<T, PayloadOf<F, T>> }[EventTypeOf<F>];
@@ -77,17 +81,26 @@ export function defineEvents<const Name extends string, const S extends EventSch
   options: EventFamilyOptions<S> = {},
 ): EventFamily<Name, S> {
   const subject = `defineEvents('${name}')`;
-  if (!familyName.test(name)) throw invalidDeclaration(subject, `a family is named in snake_case, such as 'shopping_cart'.`);
+  if (!familyName.test(name))
+    throw invalidDeclaration(subject, `a family is named in snake_case, such as 'shopping_cart'.`);
   const types = Object.keys(schemas);
   if (types.length === 0) throw invalidDeclaration(subject, 'declares no event type; add at least one.');
   for (const type of types) {
-    if (!typeName.test(type)) throw invalidDeclaration(subject, `'${type}' is no event type name; use letters and digits, such as 'ProductItemAdded'.`);
+    if (!typeName.test(type))
+      throw invalidDeclaration(
+        subject,
+        `'${type}' is no event type name; use letters and digits, such as 'ProductItemAdded'.`,
+      );
     if (schemas[type]?.['~standard']?.version !== 1) {
-      throw invalidDeclaration(subject, `the schema of '${type}' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`);
+      throw invalidDeclaration(
+        subject,
+        `the schema of '${type}' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`,
+      );
     }
   }
   for (const type of Object.keys(options.upcasters ?? {})) {
-    if (!types.includes(type)) throw invalidDeclaration(subject, `upcasters name '${type}', which it does not define.${closest(type, types)}`);
+    if (!types.includes(type))
+      throw invalidDeclaration(subject, `upcasters name '${type}', which it does not define.${closest(type, types)}`);
   }
   return Object.freeze({
     kind: 'event-family',
@@ -119,12 +132,19 @@ export async function validateEvent(family: EventFamily, event: NewEvent): Promi
   }
   const validated = schema['~standard'].validate(event.payload);
   const result = validated instanceof Promise ? await validated : validated;
-  if (result.issues) throw new InvalidInput('INVALID_PAYLOAD', `The payload of ${family.name}'s '${event.type}'`, inputIssues(result.issues));
+  if (result.issues)
+    throw new InvalidInput(
+      'INVALID_PAYLOAD',
+      `The payload of ${family.name}'s '${event.type}'`,
+      inputIssues(result.issues),
+    );
   return { ...event, payload: result.value };
 }
 
 /** The issues of a Standard Schema validator with plain paths. */
-export function inputIssues(issues: readonly StandardSchemaV1.Issue[]): { path: (string | number)[]; message: string }[] {
+export function inputIssues(
+  issues: readonly StandardSchemaV1.Issue[],
+): { path: (string | number)[]; message: string }[] {
   return issues.map((issue) => ({
     path: (issue.path ?? []).map((segment) => {
       const key = typeof segment === 'object' ? segment.key : segment;
@@ -138,5 +158,7 @@ export function inputIssues(issues: readonly StandardSchemaV1.Issue[]): { path: 
 export function upcast(family: EventFamily, type: string, version: number, payload: unknown): unknown {
   const steps = family.upcasters[type];
   if (!steps || version > steps.length) return payload;
-  return steps.slice(version - 1).reduce<unknown>((value, step) => (step as (payload: unknown) => unknown)(value), payload); // Upcaster takes never only to accept any parameter type
+  return steps
+    .slice(version - 1)
+    .reduce<unknown>((value, step) => (step as (payload: unknown) => unknown)(value), payload); // Upcaster takes never only to accept any parameter type
 }

@@ -30,7 +30,12 @@ type AnyInput = string | number | bigint | boolean | object | null | undefined;
  * A column of a read table. Immutable: each modifier gives a new column.
  * `Value` is what `evolve` reads, `Input` what it may return.
  */
-export interface Column<Value = unknown, Input = AnyInput, Optional extends boolean = boolean, Key extends boolean = boolean> {
+export interface Column<
+  Value = unknown,
+  Input = AnyInput,
+  Optional extends boolean = boolean,
+  Key extends boolean = boolean,
+> {
   readonly type: ColumnKind;
   readonly flags: ColumnFlags;
   /** Types only; never set. */
@@ -60,7 +65,8 @@ type IsKey<C> = C extends Column<infer _V, infer _I, infer _O, infer K> ? K : ne
 type Simplify<T> = { [K in keyof T]: T[K] } & {};
 
 /** The names of a table's key columns. */
-export type KeyColumnOf<C extends Columns> = { [N in keyof C & string]: true extends IsKey<C[N]> ? N : never }[keyof C & string];
+export type KeyColumnOf<C extends Columns> = { [N in keyof C & string]: true extends IsKey<C[N]> ? N : never }[keyof C &
+  string];
 
 /** A row as `evolve` and clients read it. */
 export type RowOf<C extends Columns> = Simplify<{ readonly [N in keyof C]: ValueOf<C[N]> }>;
@@ -82,9 +88,10 @@ export type RowInputOf<C extends Columns> = Simplify<
 type IsUnion<T, U = T> = T extends unknown ? ([U] extends [T] ? false : true) : never;
 
 /** What names a row: the key column's value, or an object of them where the key is composite. */
-export type KeyOf<C extends Columns> = IsUnion<KeyColumnOf<C>> extends true
-  ? Simplify<{ readonly [N in KeyColumnOf<C>]: InputOf<C[N]> }>
-  : InputOf<C[KeyColumnOf<C>]>;
+export type KeyOf<C extends Columns> =
+  IsUnion<KeyColumnOf<C>> extends true
+    ? Simplify<{ readonly [N in KeyColumnOf<C>]: InputOf<C[N]> }>
+    : InputOf<C[KeyColumnOf<C>]>;
 
 type Fields = Columns;
 
@@ -137,14 +144,27 @@ export const t = Object.freeze({
   json: <T = unknown>() => column<T, T>({ kind: 'json' }),
   /** Exact: `precision` digits in all, `scale` of them after the point. A value with more digits is refused, never rounded. */
   decimal: (precision: number, scale: number) => {
-    if (!Number.isInteger(precision) || !Number.isInteger(scale) || precision < 1 || precision > 1000 || scale < 0 || scale > precision) {
-      throw invalidDeclaration(`t.decimal(${precision}, ${scale})`, 'expected 1 to 1000 digits in all, and no more of them after the point.');
+    if (
+      !Number.isInteger(precision) ||
+      !Number.isInteger(scale) ||
+      precision < 1 ||
+      precision > 1000 ||
+      scale < 0 ||
+      scale > precision
+    ) {
+      throw invalidDeclaration(
+        `t.decimal(${precision}, ${scale})`,
+        'expected 1 to 1000 digits in all, and no more of them after the point.',
+      );
     }
     return column<Decimal, DecimalInput>({ kind: 'decimal', precision, scale });
   },
   enum: <const V extends readonly [string, ...string[]]>(values: V) => {
-    const wrong = values.find((value) => !/^[_A-Za-z][_0-9A-Za-z]*$/.test(value) || /^(true|false|null|__.*)$/.test(value));
-    if (wrong !== undefined) throw invalidDeclaration('t.enum', `'${wrong}' is no GraphQL enum value; use letters, digits and _.`);
+    const wrong = values.find(
+      (value) => !/^[_A-Za-z][_0-9A-Za-z]*$/.test(value) || /^(true|false|null|__.*)$/.test(value),
+    );
+    if (wrong !== undefined)
+      throw invalidDeclaration('t.enum', `'${wrong}' is no GraphQL enum value; use letters, digits and _.`);
     if (new Set(values).size !== values.length) throw invalidDeclaration('t.enum', 'names a value twice.');
     return column<V[number], V[number]>({ kind: 'enum', values: Object.freeze([...values]) });
   },

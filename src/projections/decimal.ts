@@ -29,5 +29,7 @@ export function decimal(value: string | bigint | number | Decimal): Decimal {
 
 /** Whether a value is a {@link Decimal}, of this or another copy of big.js. */
 export function isDecimal(value: unknown): value is Decimal {
-  return typeof value === 'object' && value !== null && 'c' in value && 'e' in value && 's' in value && 'toFixed' in value;
+  return (
+    typeof value === 'object' && value !== null && 'c' in value && 'e' in value && 's' in value && 'toFixed' in value
+  );
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import pluralize from 'pluralize';
 import { invalidDeclaration, RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
 import type { Column, Columns, KeyOf, RowInputOf, RowOf } from './column.ts';
 import type { ActivationRule, GraphqlNames, Projection, RowKey } from './projection.ts';
 import { createRowCodec, type Row } from './row-codec.ts';
@@ -11,12 +11,18 @@ import { createRowCodec, type Row } from './row-codec.ts';
 type OneOrMany<F extends EventFamily> = F | readonly F[];
 
 type Evolve<F extends EventFamily, C extends Columns> = {
-  readonly [T in EventTypeOf<F>]?: (row: RowOf<C> | null, event: RecordedEventOf<F, T>, key: KeyOf<C>) => RowInputOf<C> | null;
+  readonly [T in EventTypeOf<F>]?: (
+    row: RowOf<C> | null,
+    event: RecordedEventOf<F, T>,
+    key: KeyOf<C>,
+  ) => RowInputOf<C> | null;
 };
 
 // TypeScript does not look for unknown columns in what an arrow function returns, nor for unknown keys of an inferred map. `unknown`
 // where all is well: anything more precise would stand between the handlers and the types that they are inferred from.
-type Checked<E, F extends EventFamily, C extends Columns> = [Problem<E, F, C>] extends [never] ? unknown : Problem<E, F, C>;
+type Checked<E, F extends EventFamily, C extends Columns> = [Problem<E, F, C>] extends [never]
+  ? unknown
+  : Problem<E, F, C>;
 type Problem<E, F extends EventFamily, C extends Columns> = {
   [T in keyof E & string]: T extends EventTypeOf<F>
     ? E[T] extends (...args: never[]) => infer R
@@ -27,7 +33,6 @@ type Problem<E, F extends EventFamily, C extends Columns> = {
     : `evolve handles '${T}', an event type that the events do not define`;
 }[keyof E & string];
 type UnknownColumn<R, C extends Columns> = R extends object ? Exclude<keyof R, keyof C> & string : never;
-
 
 export interface ProjectionOptions<Name extends string, F extends EventFamily, C extends Columns, E> {
   /** snake_case; the same for all versions. */
@@ -83,7 +88,9 @@ export function defineProjection<
   const F extends EventFamily,
   C extends Columns,
   E extends Evolve<F, C>,
->(options: Omit<ProjectionOptions<Name, F, C, E>, 'evolve'> & { readonly evolve: E & Checked<E, F, C> }): Projection<Name, C> {
+>(
+  options: Omit<ProjectionOptions<Name, F, C, E>, 'evolve'> & { readonly evolve: E & Checked<E, F, C> },
+): Projection<Name, C> {
   const subject = `${options.name}@${options.version}`;
   checkOptions(subject, options);
   const families = (Array.isArray(options.events) ? options.events : [options.events]) as readonly F[]; // OneOrMany
@@ -110,7 +117,10 @@ export function defineProjection<
     graphql: Object.freeze({ ...graphqlNames(options.name), ...options.graphql }),
     codec,
     tableFingerprint: fingerprint(describeColumns(options.table)),
-    codeFingerprint: fingerprint([keyFunction.toString(), Object.entries(handlers).map(([type, handler]) => [type, handler.toString()])]),
+    codeFingerprint: fingerprint([
+      keyFunction.toString(),
+      Object.entries(handlers).map(([type, handler]) => [type, handler.toString()]),
+    ]),
     keysOf(event: RecordedEvent) {
       const result = keyFunction(event);
       if (result === null || result === undefined) return [];
@@ -120,9 +130,17 @@ export function defineProjection<
     apply(row: Row | null, event: RecordedEvent, key: RowKey) {
       const handler = handlers[event.type];
       if (!handler) return row;
-      const result = handler(row, event, composite ? Object.fromEntries(keyColumns.map((name, index) => [name, key[index]])) : key[0]);
+      const result = handler(
+        row,
+        event,
+        composite ? Object.fromEntries(keyColumns.map((name, index) => [name, key[index]])) : key[0],
+      );
       if (result === row || result === null) return result;
-      if (typeof result !== 'object') throw new RefoldError('INVALID_ROW', `evolve returned ${String(result)}; return the row, or null to remove it.`);
+      if (typeof result !== 'object')
+        throw new RefoldError(
+          'INVALID_ROW',
+          `evolve returned ${String(result)}; return the row, or null to remove it.`,
+        );
       return codec.normalise(result, key);
     },
   } satisfies Projection<Name, C>);
@@ -132,16 +150,30 @@ type Handler = (row: Row | null, event: RecordedEvent, key: unknown) => Row | nu
 
 const known = ['name', 'version', 'events', 'table', 'key', 'evolve', 'activation', 'graphql', 'description'];
 
-function checkOptions(subject: string, options: { readonly name: string; readonly version: number; readonly key: unknown; readonly evolve: object }): void {
+function checkOptions(
+  subject: string,
+  options: { readonly name: string; readonly version: number; readonly key: unknown; readonly evolve: object },
+): void {
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw invalidDeclaration(subject, `unknown option '${name}'.${closest(name, known)}`);
   }
   // 'cart_summary_v12' must stay within PostgreSQL's 63 bytes, index names with it.
-  if (!/^[a-z][a-z0-9_]{0,47}$/.test(options.name)) throw invalidDeclaration(subject, `a projection is named in snake_case with at most 48 characters, such as 'cart_summary'.`);
-  if (/_v\d+$/.test(options.name)) throw invalidDeclaration(subject, `leave the version out of the name: { name: '${options.name.replace(/_v\d+$/, '')}', version: … }.`);
-  if (!Number.isInteger(options.version) || options.version < 1 || options.version > 9999) throw invalidDeclaration(subject, 'a version is a whole number from 1 on.');
-  if (typeof options.key !== 'function') throw invalidDeclaration(subject, `'key' is a function from an event to the key of its row.`);
-  if (Object.keys(options.evolve).length === 0) throw invalidDeclaration(subject, 'evolve handles no event type; name at least one.');
+  if (!/^[a-z][a-z0-9_]{0,47}$/.test(options.name))
+    throw invalidDeclaration(
+      subject,
+      `a projection is named in snake_case with at most 48 characters, such as 'cart_summary'.`,
+    );
+  if (/_v\d+$/.test(options.name))
+    throw invalidDeclaration(
+      subject,
+      `leave the version out of the name: { name: '${options.name.replace(/_v\d+$/, '')}', version: … }.`,
+    );
+  if (!Number.isInteger(options.version) || options.version < 1 || options.version > 9999)
+    throw invalidDeclaration(subject, 'a version is a whole number from 1 on.');
+  if (typeof options.key !== 'function')
+    throw invalidDeclaration(subject, `'key' is a function from an event to the key of its row.`);
+  if (Object.keys(options.evolve).length === 0)
+    throw invalidDeclaration(subject, 'evolve handles no event type; name at least one.');
 }
 
 function eventFilter(subject: string, families: readonly EventFamily[], handlers: Readonly<Record<string, Handler>>) {
@@ -150,26 +182,52 @@ function eventFilter(subject: string, families: readonly EventFamily[], handlers
     if (typeof handler !== 'function') throw invalidDeclaration(subject, `evolve.${type} is no function.`);
     const owners = families.filter((family) => family.types.includes(type));
     const names = families.map((family) => family.name).join(', ');
-    if (owners.length === 0) throw invalidDeclaration(subject, `evolve handles '${type}', which ${names} does not define.${closest(type, types)}`);
-    if (owners.length > 1) throw invalidDeclaration(subject, `evolve handles '${type}', which ${owners.map((family) => family.name).join(' and ')} both define. Give the event types different names.`);
+    if (owners.length === 0)
+      throw invalidDeclaration(
+        subject,
+        `evolve handles '${type}', which ${names} does not define.${closest(type, types)}`,
+      );
+    if (owners.length > 1)
+      throw invalidDeclaration(
+        subject,
+        `evolve handles '${type}', which ${owners.map((family) => family.name).join(' and ')} both define. Give the event types different names.`,
+      );
   }
-  const handled = families.map((family) => ({ family: family.name, types: family.types.filter((type) => Object.hasOwn(handlers, type)) }));
+  const handled = families.map((family) => ({
+    family: family.name,
+    types: family.types.filter((type) => Object.hasOwn(handlers, type)),
+  }));
   return Object.freeze(handled.filter((entry) => entry.types.length > 0));
 }
 
 function checkTable(subject: string, table: Columns): readonly string[] {
   const names = Object.keys(table);
   for (const name of names) {
-    if (!/^[a-z][A-Za-z0-9]{0,56}$/.test(name)) throw invalidDeclaration(subject, `column '${name}' is not camelCase (letters and digits, such as 'totalAmount').`);
+    if (!/^[a-z][A-Za-z0-9]{0,56}$/.test(name))
+      throw invalidDeclaration(
+        subject,
+        `column '${name}' is not camelCase (letters and digits, such as 'totalAmount').`,
+      );
     const { type, flags } = table[name] as Column; // name is one of its keys
     const nested = type.kind === 'json' || type.kind === 'object' || type.kind === 'list';
-    if (nested && flags.index) throw invalidDeclaration(subject, `column '${name}' is ${type.kind}; ${flags.primaryKey ? 'a key' : 'an index'} needs a scalar column.`);
-    if (flags.primaryKey && (flags.nullable || flags.hasDefault)) throw invalidDeclaration(subject, `key column '${name}' can't be nullable or have a default.`);
-    if (flags.primaryKey && type.kind === 'decimal') throw invalidDeclaration(subject, `key column '${name}' is a decimal; use text, uuid, date, an integer or an enum.`);
+    if (nested && flags.index)
+      throw invalidDeclaration(
+        subject,
+        `column '${name}' is ${type.kind}; ${flags.primaryKey ? 'a key' : 'an index'} needs a scalar column.`,
+      );
+    if (flags.primaryKey && (flags.nullable || flags.hasDefault))
+      throw invalidDeclaration(subject, `key column '${name}' can't be nullable or have a default.`);
+    if (flags.primaryKey && type.kind === 'decimal')
+      throw invalidDeclaration(
+        subject,
+        `key column '${name}' is a decimal; use text, uuid, date, an integer or an enum.`,
+      );
   }
   const keyColumns = names.filter((name) => table[name]?.flags.primaryKey);
-  if (keyColumns.length === 0) throw invalidDeclaration(subject, `the table has no key; mark one column, such as 't.text().primaryKey()'.`);
-  if (keyColumns.length === names.length && names.length > 32) throw invalidDeclaration(subject, 'more than 32 key columns.');
+  if (keyColumns.length === 0)
+    throw invalidDeclaration(subject, `the table has no key; mark one column, such as 't.text().primaryKey()'.`);
+  if (keyColumns.length === names.length && names.length > 32)
+    throw invalidDeclaration(subject, 'more than 32 key columns.');
   return Object.freeze(keyColumns);
 }
 
@@ -177,7 +235,8 @@ function declare<T>(subject: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (error instanceof RefoldError && error.code === 'INVALID_ROW') throw invalidDeclaration(subject, `a default does not fit: ${error.message}`);
+    if (error instanceof RefoldError && error.code === 'INVALID_ROW')
+      throw invalidDeclaration(subject, `a default does not fit: ${error.message}`);
     throw error;
   }
 }
@@ -185,8 +244,10 @@ function declare<T>(subject: string, work: () => T): T {
 function activationRule(subject: string, rule: 'auto' | 'manual' | Partial<ActivationRule> = 'auto'): ActivationRule {
   // 100: at the head of a busy log a reader is always a few events behind; a first page of answers that old is fresh enough.
   const full = { by: 'auto' as const, maxLag: 100, ...(typeof rule === 'string' ? { by: rule } : rule) };
-  if (!['auto', 'manual'].includes(full.by)) throw invalidDeclaration(subject, `activation is 'auto' or 'manual', found '${full.by}'.`);
-  if (!Number.isInteger(full.maxLag) || full.maxLag < 0) throw invalidDeclaration(subject, `activation.maxLag is a number of positions, 0 or more, found ${full.maxLag}.`);
+  if (!['auto', 'manual'].includes(full.by))
+    throw invalidDeclaration(subject, `activation is 'auto' or 'manual', found '${full.by}'.`);
+  if (!Number.isInteger(full.maxLag) || full.maxLag < 0)
+    throw invalidDeclaration(subject, `activation.maxLag is a number of positions, 0 or more, found ${full.maxLag}.`);
   return Object.freeze(full);
 }
 
@@ -194,7 +255,8 @@ function sqlNames(subject: string, table: Columns): Readonly<Record<string, stri
   const entries = Object.keys(table).map((name) => [name, snakeCase(name)] as const);
   for (const [name, sql] of entries) {
     const twin = entries.find(([other, otherSql]) => other !== name && otherSql === sql);
-    if (twin) throw invalidDeclaration(subject, `columns '${name}' and '${twin[0]}' are both '${sql}' in SQL; rename one.`);
+    if (twin)
+      throw invalidDeclaration(subject, `columns '${name}' and '${twin[0]}' are both '${sql}' in SQL; rename one.`);
   }
   return Object.freeze(Object.fromEntries(entries));
 }
@@ -206,13 +268,21 @@ function snakeCase(name: string): string {
 function graphqlNames(name: string): GraphqlNames {
   const single = name.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   const plural = pluralize(single);
-  return { type: single.charAt(0).toUpperCase() + single.slice(1), single, list: plural === single ? `${single}List` : plural };
+  return {
+    type: single.charAt(0).toUpperCase() + single.slice(1),
+    single,
+    list: plural === single ? `${single}List` : plural,
+  };
 }
 
 function describeColumns(columns: Columns): unknown {
   return Object.entries(columns).map(([name, { type, flags }]) => [
     name,
-    type.kind === 'object' ? ['object', describeColumns(type.fields)] : type.kind === 'list' ? ['list', describeColumns({ item: type.item })] : type,
+    type.kind === 'object'
+      ? ['object', describeColumns(type.fields)]
+      : type.kind === 'list'
+        ? ['list', describeColumns({ item: type.item })]
+        : type,
     [flags.nullable, flags.primaryKey, flags.index, flags.unique],
   ]);
 }

@@ -19,12 +19,15 @@ export interface FoldStep {
   readonly text: string;
 }
 
-/** Which event meets which row, in the order of the log. An event that touches many rows makes as many steps. */
+/** Which event meets which row, in the order of the log. An event that touches many rows makes as many steps; a key named twice is one row. */
 export function foldSteps(projection: Projection, events: readonly RecordedEvent[]): FoldStep[] {
   const steps: FoldStep[] = [];
   for (const event of events) {
     try {
-      for (const key of projection.keysOf(event)) steps.push({ event, key, text: keyText(key) });
+      const keys = projection.keysOf(event);
+      if (keys.length === 1)
+        steps.push({ event, key: keys[0] as RowKey, text: keyText(keys[0] as RowKey) }); // one key: no duplicates to look for
+      else for (const [text, key] of new Map(keys.map((key) => [keyText(key), key]))) steps.push({ event, key, text });
     } catch (cause) {
       throw evolveFailed(projection, event, 'key', cause);
     }
@@ -34,19 +37,31 @@ export function foldSteps(projection: Projection, events: readonly RecordedEvent
 
 /**
  * Folds the steps, in their order, into the rows of memory. Every row that they touch must be known to memory before.
+ * An event takes effect on all its rows or on none: when one fails, memory holds what the events before it made.
  * With `freeze`, rows and events are deep-frozen, so that an `evolve` that changes them fails where it does.
  *
  * @throws RefoldError `EVOLVE_FAILED` naming projection, event type, position and stream.
  */
-export function fold(projection: Projection, steps: readonly FoldStep[], memory: RowMemory, options: { readonly freeze: boolean }): void {
-  for (const { event, key, text } of steps) {
-    const row = memory.get(text);
-    if (row === undefined) throw new Error(`fold: row ${text} of ${projection.id} was not loaded`);
-    if (options.freeze) deepFreeze(event);
-    const next = evolved(projection, row, event, key);
-    if (next === row) continue;
-    memory.set(text, key, options.freeze ? deepFreeze(next) : next);
+export function fold(
+  projection: Projection,
+  steps: readonly FoldStep[],
+  memory: RowMemory,
+  options: { readonly freeze: boolean },
+): void {
+  let pending: { step: FoldStep; row: Row | null }[] = [];
+  const settle = () => {
+    for (const { step, row } of pending) memory.set(step.text, step.key, row);
+    pending = [];
+  };
+  for (const step of steps) {
+    if (pending.length > 0 && pending[0]?.step.event !== step.event) settle();
+    const row = memory.get(step.text);
+    if (row === undefined) throw new Error(`fold: row ${step.text} of ${projection.id} was not loaded`);
+    if (options.freeze) deepFreeze(step.event);
+    const next = evolved(projection, row, step.event, step.key);
+    if (next !== row) pending.push({ step, row: options.freeze ? deepFreeze(next) : next });
   }
+  settle();
 }
 
 function evolved(projection: Projection, row: Row | null, event: RecordedEvent, key: RowKey): Row | null {
@@ -57,14 +72,25 @@ function evolved(projection: Projection, row: Row | null, event: RecordedEvent, 
   }
 }
 
-function evolveFailed(projection: Projection, event: RecordedEvent, part: 'key' | 'evolve', cause: unknown): RefoldError {
+function evolveFailed(
+  projection: Projection,
+  event: RecordedEvent,
+  part: 'key' | 'evolve',
+  cause: unknown,
+): RefoldError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const mutation = cause instanceof TypeError && /read only|not extensible|Cannot delete/.test(reason);
   const hint = mutation ? ' Rows and events are immutable: return a new row instead of changing the old one.' : '';
   return new RefoldError(
     'EVOLVE_FAILED',
     `${projection.id}: ${part} of '${event.type}' failed at position ${event.position} (stream '${event.streamId}', event ${event.streamPosition}): ${reason}${hint}`,
-    { projection: projection.id, type: event.type, position: event.position.toString(), streamId: event.streamId },
+    {
+      projection: projection.id,
+      part,
+      type: event.type,
+      position: event.position.toString(),
+      streamId: event.streamId,
+    },
     { cause },
   );
 }

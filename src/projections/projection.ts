@@ -1,5 +1,5 @@
-import type { EventFamily } from '../events/event-family.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import type { EventFamily } from '../events/event-family.ts';
 import type { Columns } from './column.ts';
 import type { Row, RowCodec } from './row-codec.ts';
 

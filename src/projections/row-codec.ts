@@ -44,18 +44,22 @@ export function createRowCodec(columns: Columns, keyColumns: readonly string[]):
     normalise(row, key) {
       const given = row as Record<string, unknown>; // any object is looked at by its columns' names
       for (const name of Object.keys(given)) {
-        if (!byName.has(name)) throw invalidRow(`the result has a column '${name}' that the table does not declare.${closest(name, names)}`);
+        if (!byName.has(name))
+          throw invalidRow(`the result has a column '${name}' that the table does not declare.${closest(name, names)}`);
       }
       const result: Record<string, unknown> = {};
       for (let index = 0; index < names.length; index++) {
         const name = names[index] as string; // index < length
         const position = keyIndex.get(name);
         const value = given[name];
-        if (position === undefined) result[name] = (codecs[index] as ValueCodec).normalise(value, name); // same length
+        if (position === undefined)
+          result[name] = (codecs[index] as ValueCodec).normalise(value, name); // same length
         else {
           result[name] = key[position];
           if (value !== undefined && !sameKeyValue(codec(name).normalise(value, name), key[position])) {
-            throw invalidRow(`the result has ${name} = ${show(value)}, but the event's key says ${show(key[position])}. Leave key columns out, or return them as 'key' gave them.`);
+            throw invalidRow(
+              `the result has ${name} = ${show(value)}, but the event's key says ${show(key[position])}. Leave key columns out, or return them as 'key' gave them.`,
+            );
           }
         }
       }
@@ -80,7 +84,8 @@ function codecOf(column: Column): ValueCodec {
   return {
     normalise(value, path) {
       if (value === undefined && (hasDefault || nullable)) return fallback;
-      if (value === undefined) throw invalidRow(`column '${path}' is missing. Return it, or declare it nullable() or with a default().`);
+      if (value === undefined)
+        throw invalidRow(`column '${path}' is missing. Return it, or declare it nullable() or with a default().`);
       if (value === null) {
         if (nullable) return null;
         throw invalidRow(`column '${path}' is null, but not declared nullable().`);
@@ -97,7 +102,11 @@ const same = (value: unknown) => value;
 function kindCodec({ type }: Column): ValueCodec {
   switch (type.kind) {
     case 'text':
-      return { normalise: (value, path) => storableText(expectType(value, 'string', path), path), encode: same, decode: same };
+      return {
+        normalise: (value, path) => storableText(expectType(value, 'string', path), path),
+        encode: same,
+        decode: same,
+      };
     case 'boolean':
       return { normalise: (value, path) => expectType(value, 'boolean', path), encode: same, decode: same };
     case 'integer':
@@ -105,9 +114,17 @@ function kindCodec({ type }: Column): ValueCodec {
     case 'bigint':
       return { normalise: checkBigint, encode: String, decode: (raw) => BigInt(raw as bigint | string) }; // text of a bigint column
     case 'decimal':
-      return { normalise: (value, path) => checkDecimal(value, path, type.precision, type.scale), encode: (value) => decimal(value as string).toFixed(), decode: (raw) => canonicalDecimal(raw as string) }; // numeric text
+      return {
+        normalise: (value, path) => checkDecimal(value, path, type.precision, type.scale),
+        encode: (value) => decimal(value as string).toFixed(),
+        decode: (raw) => canonicalDecimal(raw as string),
+      }; // numeric text
     case 'uuid':
-      return { normalise: (value, path) => matching(value, path, uuidPattern, `a UUID`).toLowerCase(), encode: same, decode: same };
+      return {
+        normalise: (value, path) => matching(value, path, uuidPattern, `a UUID`).toLowerCase(),
+        encode: same,
+        decode: same,
+      };
     case 'date':
       return { normalise: checkDate, encode: same, decode: same };
     case 'timestamptz':
@@ -127,12 +144,18 @@ function objectCodec(fields: Columns): ValueCodec {
   const entries = Object.entries(fields).map(([name, field]) => [name, codecOf(field)] as const);
   return {
     normalise(value, path) {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) throw wrongType(path, 'an object', value);
+      if (typeof value !== 'object' || value === null || Array.isArray(value))
+        throw wrongType(path, 'an object', value);
       const given = value as Record<string, unknown>; // an object, checked above
       for (const name of Object.keys(given)) {
-        if (!Object.hasOwn(fields, name)) throw invalidRow(`'${path}' has a field '${name}' that it does not declare.${closest(name, Object.keys(fields))}`);
+        if (!Object.hasOwn(fields, name))
+          throw invalidRow(
+            `'${path}' has a field '${name}' that it does not declare.${closest(name, Object.keys(fields))}`,
+          );
       }
-      return Object.fromEntries(entries.map(([name, codec]) => [name, codec.normalise(given[name], `${path}.${name}`)]));
+      return Object.fromEntries(
+        entries.map(([name, codec]) => [name, codec.normalise(given[name], `${path}.${name}`)]),
+      );
     },
     encode: (value) => Object.fromEntries(entries.map(([name, codec]) => [name, codec.encode((value as Row)[name])])), // normalised before
     decode: (raw) => Object.fromEntries(entries.map(([name, codec]) => [name, codec.decode((raw as Row)[name])])), // written by encode
@@ -152,7 +175,8 @@ function listCodec(item: Column): ValueCodec {
 }
 
 function checkInteger(value: unknown, path: string): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > 2_147_483_647) throw wrongType(path, 'a whole number of 32 bits (t.bigint holds more)', value);
+  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > 2_147_483_647)
+    throw wrongType(path, 'a whole number of 32 bits (t.bigint holds more)', value);
   return value === 0 ? 0 : value; // PostgreSQL has no -0
 }
 
@@ -160,17 +184,26 @@ const largestBigint = 2n ** 63n;
 
 function checkBigint(value: unknown, path: string): bigint {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
-  if (typeof value !== 'bigint' || value >= largestBigint || value < -largestBigint) throw wrongType(path, 'a bigint of 64 bits', value);
+  if (typeof value !== 'bigint' || value >= largestBigint || value < -largestBigint)
+    throw wrongType(path, 'a bigint of 64 bits', value);
   return value;
 }
 
 function checkDecimal(value: unknown, path: string, precision: number, scale: number) {
-  if (typeof value === 'number') throw wrongType(path, "an exact decimal (decimal('12.50'), a string or a bigint; a number has already lost exactness)", value);
-  if (typeof value !== 'string' && typeof value !== 'bigint' && !isDecimal(value)) throw wrongType(path, 'a decimal', value);
+  if (typeof value === 'number')
+    throw wrongType(
+      path,
+      "an exact decimal (decimal('12.50'), a string or a bigint; a number has already lost exactness)",
+      value,
+    );
+  if (typeof value !== 'string' && typeof value !== 'bigint' && !isDecimal(value))
+    throw wrongType(path, 'a decimal', value);
   const exact = canonicalDecimal(value);
   const digitsAfter = Math.max(0, exact.c.length - 1 - exact.e);
   if (digitsAfter > scale) {
-    throw invalidRow(`column '${path}' is ${exact.toFixed()}, with ${digitsAfter} digits after the point; t.decimal(${precision}, ${scale}) holds ${scale}. Round it in evolve (.round(${scale})) or widen the column.`);
+    throw invalidRow(
+      `column '${path}' is ${exact.toFixed()}, with ${digitsAfter} digits after the point; t.decimal(${precision}, ${scale}) holds ${scale}. Round it in evolve (.round(${scale})) or widen the column.`,
+    );
   }
   if (exact.c[0] !== 0 && exact.e + 1 > precision - scale) {
     throw invalidRow(`column '${path}' is ${exact.toFixed()}, too large for t.decimal(${precision}, ${scale}).`);
@@ -190,7 +223,8 @@ const timestampPattern = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?
 function checkDate(value: unknown, path: string): string {
   const text = matching(value, path, datePattern, `a date such as '2026-01-31'`);
   const day = new Date(`${text}T00:00:00Z`);
-  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text) throw wrongType(path, `a date of the calendar`, value);
+  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text)
+    throw wrongType(path, `a date of the calendar`, value);
   return text;
 }
 
@@ -209,10 +243,17 @@ function canonicalTimestamp(text: string): string | undefined {
   const match = /^(.{10})[T ](\d{2}:\d{2})(?::(\d{2})(?:\.(\d+))?)?(Z|[+-].*)$/i.exec(text);
   if (!match) return undefined;
   const [, day, minutes, seconds = '00', fraction = '', zone = 'Z'] = match;
-  const offset = /^[+-]\d{2}$/.test(zone) ? `${zone}:00` : /^[+-]\d{4}$/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone.toUpperCase();
+  const offset = /^[+-]\d{2}$/.test(zone)
+    ? `${zone}:00`
+    : /^[+-]\d{4}$/.test(zone)
+      ? `${zone.slice(0, 3)}:${zone.slice(3)}`
+      : zone.toUpperCase();
   const instant = new Date(`${day}T${minutes}:${seconds}${offset}`);
   if (Number.isNaN(instant.getTime())) return undefined;
-  const digits = fraction.slice(0, 6).padEnd(6, '0').replace(/0{1,3}$/, '');
+  const digits = fraction
+    .slice(0, 6)
+    .padEnd(6, '0')
+    .replace(/0{1,3}$/, '');
   return `${instant.toISOString().slice(0, 19)}.${digits}Z`;
 }
 
@@ -242,7 +283,11 @@ function matching(value: unknown, path: string, pattern: RegExp, expected: strin
   return value;
 }
 
-function expectType<T extends 'string' | 'boolean'>(value: unknown, type: T, path: string): T extends 'string' ? string : boolean {
+function expectType<T extends 'string' | 'boolean'>(
+  value: unknown,
+  type: T,
+  path: string,
+): T extends 'string' ? string : boolean {
   if (typeof value !== type) throw wrongType(path, `a ${type}`, value);
   return value as T extends 'string' ? string : boolean; // checked above
 }

@@ -6,7 +6,12 @@ export type ComparisonOperator = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte';
 export type RowFilter =
   | { readonly kind: 'and' | 'or'; readonly filters: readonly RowFilter[] }
   | { readonly kind: 'not'; readonly filter: RowFilter }
-  | { readonly kind: 'compare'; readonly column: string; readonly operator: ComparisonOperator; readonly value: unknown }
+  | {
+      readonly kind: 'compare';
+      readonly column: string;
+      readonly operator: ComparisonOperator;
+      readonly value: unknown;
+    }
   | { readonly kind: 'in'; readonly column: string; readonly values: readonly unknown[] }
   | { readonly kind: 'startsWith'; readonly column: string; readonly value: string }
   | { readonly kind: 'isNull'; readonly column: string; readonly isNull: boolean };

@@ -1,0 +1,244 @@
+import type { RecordedEvent } from '../events/event.ts';
+import type { GlobalPosition } from '../events/global-position.ts';
+import type { EventFilter } from '../projections/projection.ts';
+import type { EventPage, EventSource, Processor } from './event-source.ts';
+import { createSignal, type Signal } from './signal.ts';
+
+export interface ConsumerOptions {
+  readonly source: EventSource;
+  /** Events read at once. */
+  readonly pageSize: number;
+  /** Pages that wait for a busy processor before its reading pauses. @default 4 */
+  readonly bufferedPages?: number;
+}
+
+/** A processor's place in a consumer. */
+export interface Subscription {
+  /** Resolves when the processor has stopped or was removed; rejects with the error that ended it. */
+  readonly done: Promise<void>;
+  /** Takes the processor out; resolves when its page in work is finished. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Reads the log once for all its processors and hands each the events that it wants.
+ *
+ * Processors near each other share one reading. One that can't keep pace with others that starve is given a reading of its own,
+ * so that a slow or failed processor never holds another back; at the head they meet again. Buffers are bounded.
+ */
+export interface Consumer {
+  /** Starts feeding these processors, each from its checkpoint. */
+  add(processors: readonly Processor[]): readonly Subscription[];
+  /** Stops reading; resolves when every processor has finished the page it has in work. */
+  stop(): Promise<void>;
+}
+
+interface Member {
+  readonly processor: Processor;
+  readonly wanted: ReadonlySet<string>;
+  readonly queue: EventPage[];
+  /** Up to where it was given events. */
+  cursor: GlobalPosition;
+  working: Promise<void> | undefined;
+  over: boolean;
+  readonly settle: { resolve(): void; reject(error: unknown): void };
+  group: Group;
+}
+
+/** Processors that share one reading. */
+interface Group {
+  cursor: GlobalPosition;
+  readonly members: Set<Member>;
+  /** Members of another reading that ended here; they take part from the next read on, whose filter knows their types. */
+  joining: Member[];
+  /** Fired when a member took a page, was added or left. */
+  readonly moved: Signal;
+}
+
+export function createConsumer({ source, pageSize, bufferedPages = 4 }: ConsumerOptions): Consumer {
+  const stopping = new AbortController();
+  const groups = new Map<Group, Promise<void>>();
+  const near = BigInt(pageSize) * 2n;
+
+  function start(members: readonly Member[], cursor: GlobalPosition): void {
+    const group: Group = { cursor, members: new Set(members), joining: [], moved: createSignal() };
+    for (const member of members) member.group = group;
+    groups.set(
+      group,
+      readFor(group).finally(() => groups.delete(group)),
+    );
+  }
+
+  async function readFor(group: Group): Promise<void> {
+    while (group.members.size + group.joining.length > 0 && !stopping.signal.aborted) {
+      adopt(group);
+      try {
+        const page = await source.read(group.cursor, unionOf(group.members), pageSize);
+        if (page.upTo > group.cursor) await handOut(group, page);
+        if (page.upTo < page.horizon) continue;
+        if (meet(group)) return;
+        await Promise.race([source.wait(group.cursor, stopping.signal), group.moved.next()]);
+      } catch (error) {
+        // The source itself failed: each owner decides whether and when to start again.
+        for (const member of [...group.members, ...group.joining]) end(member, () => member.settle.reject(error));
+      }
+    }
+  }
+
+  function adopt(group: Group): void {
+    const joining = group.joining.filter((member) => !member.over);
+    group.joining = [];
+    for (const member of joining) {
+      // The reading went on meanwhile: what is behind it would miss events.
+      if (member.cursor < group.cursor) start([member], member.cursor);
+      else group.members.add(member);
+    }
+  }
+
+  async function handOut(group: Group, page: EventPage): Promise<void> {
+    await room(group);
+    for (const member of group.members) {
+      if (page.upTo <= member.cursor) continue;
+      const events = page.events.filter((event) => event.position > member.cursor && member.wanted.has(typeKey(event)));
+      member.queue.push({ ...page, after: member.cursor, events });
+      member.cursor = page.upTo;
+      member.working ??= work(member);
+    }
+    group.cursor = page.upTo;
+  }
+
+  /** Waits until every member has room; those that make others starve leave for a reading of their own. */
+  async function room(group: Group): Promise<void> {
+    for (;;) {
+      const full = [...group.members].filter((member) => member.queue.length >= bufferedPages);
+      if (full.length === 0 || stopping.signal.aborted) return;
+      const starving = [...group.members].some((member) => member.queue.length === 0 && !member.working);
+      if (starving) {
+        for (const member of full) {
+          group.members.delete(member);
+          start([member], member.cursor);
+        }
+        return;
+      }
+      await group.moved.next();
+    }
+  }
+
+  /** Joins another reading that is about as far: the one further back reads on for both. */
+  function meet(group: Group): boolean {
+    for (const other of groups.keys()) {
+      if (
+        other === group ||
+        other.members.size === 0 ||
+        other.cursor > group.cursor ||
+        group.cursor - other.cursor > near
+      )
+        continue;
+      const ready = [...group.members, ...other.members].every((member) => member.queue.length < bufferedPages);
+      if (!ready) continue;
+      for (const member of [...group.members, ...group.joining]) {
+        member.group = other;
+        other.joining.push(member);
+      }
+      group.members.clear();
+      group.joining = [];
+      other.moved.fire();
+      return true;
+    }
+    return false;
+  }
+
+  async function work(member: Member): Promise<void> {
+    try {
+      for (let page = member.queue[0]; page && !member.over && !stopping.signal.aborted; page = member.queue[0]) {
+        const outcome = await member.processor.process(page);
+        member.queue.shift();
+        if (outcome === 'stop') end(member, member.settle.resolve);
+        member.group.moved.fire();
+      }
+    } catch (error) {
+      end(member, () => member.settle.reject(error));
+    } finally {
+      member.working = undefined;
+      member.group.moved.fire();
+    }
+  }
+
+  function end(member: Member, settle: () => void): void {
+    if (member.over) return;
+    member.over = true;
+    member.queue.length = 0;
+    member.group.members.delete(member);
+    member.group.moved.fire();
+    settle();
+  }
+
+  return {
+    add(processors) {
+      const placed = processors.map((processor) => place(processor));
+      for (const cluster of clusters(
+        placed.map(({ member }) => member),
+        near,
+      )) {
+        start(cluster, (cluster[0] as Member).cursor); // clusters are not empty, and sorted
+      }
+      return placed.map(({ member, done }) => ({
+        done,
+        async remove() {
+          end(member, member.settle.resolve);
+          await member.working;
+        },
+      }));
+    },
+    async stop() {
+      stopping.abort();
+      const members = [...groups.keys()].flatMap((group) => [...group.members, ...group.joining]);
+      for (const group of groups.keys()) group.moved.fire();
+      for (const member of members) end(member, member.settle.resolve);
+      await Promise.all([...groups.values(), ...members.map((member) => member.working)]);
+    },
+  };
+}
+
+function place(processor: Processor): { member: Member; done: Promise<void> } {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const member: Member = {
+    processor,
+    wanted: new Set(processor.filter.flatMap(({ family, types }) => types.map((type) => `${family}/${type}`))),
+    queue: [],
+    cursor: processor.checkpoint,
+    working: undefined,
+    over: false,
+    settle: { resolve, reject },
+    group: { cursor: processor.checkpoint, members: new Set(), joining: [], moved: createSignal() }, // replaced when its reading starts
+  };
+  return { member, done: promise };
+}
+
+function clusters(members: readonly Member[], near: bigint): Member[][] {
+  const sorted = [...members].sort((a, b) => (a.cursor < b.cursor ? -1 : a.cursor > b.cursor ? 1 : 0));
+  const result: Member[][] = [];
+  for (const member of sorted) {
+    const last = result.at(-1);
+    if (last && member.cursor - (last[0] as Member).cursor <= near)
+      last.push(member); // never empty
+    else result.push([member]);
+  }
+  return result;
+}
+
+function typeKey(event: RecordedEvent): string {
+  return `${event.family}/${event.type}`;
+}
+
+function unionOf(members: Iterable<Member>): EventFilter[] {
+  const types = new Map<string, Set<string>>();
+  for (const { processor } of members) {
+    for (const filter of processor.filter) {
+      const known = types.get(filter.family) ?? new Set<string>();
+      for (const type of filter.types) known.add(type);
+      types.set(filter.family, known);
+    }
+  }
+  return [...types].map(([family, names]) => ({ family, types: [...names].sort() }));
+}

@@ -1,0 +1,147 @@
+import { RefoldError } from '../errors.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import { type FoldStep, fold, foldSteps } from '../projections/fold.ts';
+import { keyText, type Projection, type RowKey } from '../projections/projection.ts';
+import type { VersionState } from '../projections/version-map.ts';
+import { advanceCheckpoint, insertChanges, type ProcessorClaim, pruneChanges } from '../store/checkpoints.ts';
+import type { Database } from '../store/database.ts';
+import { createReadTable } from '../store/read-table.ts';
+import type { EventPage, Processor } from './event-source.ts';
+import { createRowCache, type RowCache } from './row-cache.ts';
+
+export interface ProjectionProcessorOptions {
+  readonly db: Database;
+  readonly readSchema: string;
+  readonly projection: Projection;
+  readonly claim: ProcessorClaim;
+  /** The version's state when the processor was claimed. */
+  readonly state: VersionState;
+  /** Freezes rows and events, so that an impure `evolve` fails where it is. */
+  readonly freeze: boolean;
+  /** Called once, between two batches, when the version is within its activation's lag; its result is the state from then on. */
+  onCaughtUp(checkpoint: GlobalPosition): Promise<VersionState>;
+}
+
+export interface ProjectionProcessor extends Processor {
+  /** Why the processor stopped: the event that could not be folded. Everything before it is in the table. */
+  readonly failure: RefoldError | null;
+  /** Writes what has been folded and not yet written. */
+  flush(): Promise<void>;
+}
+
+// While far behind, rows stay in memory and are written once for many batches: PostgreSQL writing the same row again and again
+// is what a build costs. 100,000 events is where the gain has flattened out; the rows bound the memory, the time what a crash costs.
+const writeBack = { events: 100_000, rows: 50_000, milliseconds: 5_000 };
+const keptRows = 100_000;
+// A list of changes is read whole by every process with subscribers.
+const changesPerBatch = 5_000;
+const keepChangesMinutes = 15;
+const pruneEveryMilliseconds = 60_000;
+
+/**
+ * Folds a projection version's events into its read table. Rows, checkpoint and changes of a batch commit together, under the fence
+ * of the owner's epoch, so that each event takes effect exactly once whatever is killed when.
+ */
+export function createProjectionProcessor(options: ProjectionProcessorOptions): ProjectionProcessor {
+  const { db, projection, claim, freeze } = options;
+  const table = createReadTable(projection, options.readSchema);
+  const cache = createRowCache(claim.checkpoint === 0n);
+  let state = options.state;
+  let checkpoint = claim.checkpoint;
+  let reached = claim.checkpoint;
+  let unwritten = 0;
+  let lastWrite = Date.now();
+  let lastPrune = 0;
+  let failure: RefoldError | null = null;
+
+  async function process(page: EventPage): Promise<'continue' | 'stop'> {
+    const poison = await foldPage(page.events);
+    if (poison) {
+      reached = globalPosition(poison.position - 1n);
+      await flush();
+      failure = poison.error;
+      return 'stop';
+    }
+    reached = page.upTo;
+    const caughtUp = page.upTo >= page.horizon;
+    if (caughtUp || writeIsDue()) await flush();
+    if (state === 'building' && page.horizon - checkpoint <= BigInt(projection.activation.maxLag)) {
+      if (!caughtUp) await flush();
+      state = await options.onCaughtUp(checkpoint);
+    }
+    return 'continue';
+  }
+
+  async function foldPage(events: readonly RecordedEvent[]): Promise<{ error: RefoldError; position: bigint } | null> {
+    try {
+      await foldEvents(events);
+      return null;
+    } catch (error) {
+      if (!(error instanceof RefoldError) || error.code !== 'EVOLVE_FAILED') throw error;
+      const position = BigInt(String(error.fields.position));
+      // A key that can't be told is found before anything is folded: fold what comes before it now.
+      if (error.fields.part === 'key') await foldEvents(events.filter((event) => event.position < position));
+      unwritten++;
+      return { error, position };
+    }
+  }
+
+  async function foldEvents(events: readonly RecordedEvent[]): Promise<void> {
+    const steps = foldSteps(projection, events);
+    await load(steps, cache);
+    fold(projection, steps, cache, { freeze });
+    unwritten += events.length;
+  }
+
+  async function load(steps: readonly FoldStep[], into: RowCache): Promise<void> {
+    const missing = into.missing(new Map(steps.map(({ text, key }) => [text, key])));
+    if (missing.length === 0) return;
+    const rows = await table.load(db, missing);
+    const found = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
+    for (const key of missing) into.learn(keyText(key), key, found.get(keyText(key)) ?? null);
+  }
+
+  function writeIsDue(): boolean {
+    const rows = state === 'building' ? writeBack.rows : changesPerBatch;
+    return unwritten >= writeBack.events || cache.changed >= rows || Date.now() - lastWrite >= writeBack.milliseconds;
+  }
+
+  async function flush(): Promise<void> {
+    if (reached === checkpoint) return;
+    const { upserted, upsertedKeys, deletedKeys } = cache.changes();
+    const rows = upserted.length + deletedKeys.length;
+    await db.transaction(async (tx) => {
+      // The fence first: a former owner finds out before it writes anything, and the row lock keeps a new one from starting in between.
+      await advanceCheckpoint(tx, { claim, from: checkpoint, to: reached, events: unwritten, rows });
+      if (upserted.length > 0) await table.upsert(tx, upserted);
+      if (deletedKeys.length > 0) await table.remove(tx, deletedKeys);
+      if (rows > 0 && state !== 'building')
+        await insertChanges(tx, claim, reached, keysJson(upsertedKeys), keysJson(deletedKeys));
+    });
+    checkpoint = reached;
+    unwritten = 0;
+    lastWrite = Date.now();
+    cache.written(keptRows);
+    if (state !== 'building' && lastWrite - lastPrune > pruneEveryMilliseconds) {
+      lastPrune = lastWrite;
+      await pruneChanges(db, claim, keepChangesMinutes);
+    }
+  }
+
+  return {
+    id: projection.id,
+    filter: projection.filter,
+    checkpoint: claim.checkpoint,
+    process,
+    flush,
+    get failure() {
+      return failure;
+    },
+  };
+}
+
+/** As {@link keyText}, of a list. */
+function keysJson(keys: readonly RowKey[]): string {
+  return `[${keys.map(keyText).join(',')}]`;
+}

@@ -1,0 +1,220 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../errors.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { Ownership, OwnershipLock } from '../store/advisory-ownership.ts';
+import { claimProcessor, type ProcessorClaim, recordStop, releaseProcessor } from '../store/checkpoints.ts';
+import type { Database } from '../store/database.ts';
+import { createConsumer, type Subscription } from './consumer.ts';
+import type { EventSource } from './event-source.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { createProjectionProcessor, type ProjectionProcessor } from './projection-processor.ts';
+import type { Versions } from './versions.ts';
+
+export interface WorkerOptions {
+  readonly db: Database;
+  readonly readSchema: string;
+  readonly projections: readonly Projection[];
+  readonly source: EventSource;
+  readonly pageSize: number;
+  readonly ownership: Ownership;
+  readonly versions: Versions;
+  readonly lifecycle: Lifecycle;
+  /** Names this process in the registry, such as `host:4711`. */
+  readonly owner: string;
+  readonly freeze: boolean;
+  readonly logger: Logger;
+}
+
+/** Keeps the read tables of the declared versions true, together with the workers of other processes. */
+export interface Worker {
+  /** Finishes the batches in work, writes what is folded and lets go of everything owned. */
+  stop(): Promise<void>;
+}
+
+/** A processor that this process owns. */
+interface Owned {
+  readonly lock: OwnershipLock;
+  readonly claim: ProcessorClaim;
+  readonly processor: ProjectionProcessor;
+  readonly since: number;
+  subscription?: Subscription;
+}
+
+interface Slot {
+  readonly projection: Projection;
+  owned: Owned | undefined;
+  failures: number;
+  retryAt: number;
+}
+
+// How soon a process notices that another one's processor is free: the bound of a fail-over, beside what PostgreSQL needs to see a connection end.
+const lookForWorkMilliseconds = 500;
+const retryAtMost = 30_000;
+
+export function createWorker(options: WorkerOptions): Worker {
+  const { db, versions, ownership, logger } = options;
+  const consumer = createConsumer({ source: options.source, pageSize: options.pageSize });
+  const slots: Slot[] = options.projections.map((projection) => ({
+    projection,
+    owned: undefined,
+    failures: 0,
+    retryAt: 0,
+  }));
+  let stopped = false;
+  let looking: Promise<void> | undefined;
+
+  async function lookForWork(): Promise<void> {
+    for (const slot of slots) if (slot.owned && !maintained(slot)) await letGo(slot);
+    const claimed: Owned[] = [];
+    for (const slot of slots) {
+      if (stopped || slot.owned || !maintained(slot) || Date.now() < slot.retryAt) continue;
+      try {
+        const owned = await take(slot);
+        if (owned) claimed.push(owned);
+      } catch (error) {
+        postpone(slot, error);
+      }
+    }
+    // Added together, so that those near each other share one reading of the log.
+    const subscriptions = consumer.add(claimed.map((owned) => owned.processor));
+    for (const [index, owned] of claimed.entries()) {
+      owned.subscription = subscriptions[index] as Subscription; // one for each
+      follow(owned);
+    }
+  }
+
+  function maintained({ projection }: Slot): boolean {
+    const state = versions.stateOf(projection.name, projection.version);
+    return state === 'building' || state === 'ready' || state === 'active';
+  }
+
+  async function take(slot: Slot): Promise<Owned | null> {
+    const { name, version, id } = slot.projection;
+    const lock = await ownership.tryAcquire(name, version);
+    if (!lock) return null;
+    try {
+      const claim = await claimProcessor(db, name, version, options.owner);
+      await versions.refresh();
+      const processor = createProjectionProcessor({
+        db,
+        claim,
+        readSchema: options.readSchema,
+        projection: slot.projection,
+        state: versions.stateOf(name, version) ?? 'building',
+        freeze: options.freeze,
+        onCaughtUp: async (checkpoint) => {
+          const state = await options.lifecycle.caughtUp(slot.projection, options.owner);
+          logger.info(
+            { projection: id, checkpoint: checkpoint.toString(), state },
+            `${id} has caught up and is ${state}`,
+          );
+          return state;
+        },
+      });
+      logger.info(
+        { projection: id, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
+        `${id}: this process owns it`,
+      );
+      slot.owned = { lock, claim, processor, since: Date.now() };
+      return slot.owned;
+    } catch (error) {
+      await lock.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  function follow(owned: Owned): void {
+    const slot = slots.find((candidate) => candidate.owned === owned);
+    const subscription = owned.subscription;
+    if (!slot || !subscription) return;
+    const onLost = () => {
+      void drop(slot, owned, new Error('the connection that held the ownership has ended'));
+    };
+    owned.lock.lost.addEventListener('abort', onLost, { once: true });
+    if (owned.lock.lost.aborted) onLost();
+    subscription.done
+      .then(() => (owned.processor.failure ? keepStopped(owned, owned.processor.failure) : undefined))
+      .catch((error: unknown) => (isTransient(error) ? drop(slot, owned, error) : keepStopped(owned, error)))
+      .catch((error: unknown) => drop(slot, owned, error));
+  }
+
+  /** The owner keeps a processor that can't go on, so that no other process fails at the same event. */
+  async function keepStopped(owned: Owned, error: unknown): Promise<void> {
+    const { id } = owned.processor;
+    logger.error({ projection: id, err: error }, `${id} has stopped; the other projections go on. ${messageOf(error)}`);
+    await recordStop(db, owned.claim, {
+      message: messageOf(error),
+      code: error instanceof RefoldError ? error.code : undefined,
+      position: error instanceof RefoldError ? error.fields.position : undefined,
+      at: new Date().toISOString(),
+    });
+  }
+
+  async function drop(slot: Slot, owned: Owned, error: unknown): Promise<void> {
+    if (slot.owned !== owned) return;
+    slot.owned = undefined;
+    // What has run well for a while starts its back-off anew.
+    if (Date.now() - owned.since > retryAtMost) slot.failures = 0;
+    await owned.subscription?.remove();
+    await owned.lock.release().catch(() => {});
+    postpone(slot, error);
+  }
+
+  function postpone(slot: Slot, error: unknown): void {
+    if (stopped) return;
+    slot.failures++;
+    const delay = Math.min(retryAtMost, 100 * 2 ** slot.failures) * (0.5 + Math.random() / 2);
+    slot.retryAt = Date.now() + delay;
+    logger.warn(
+      { projection: slot.projection.id, err: error },
+      `${slot.projection.id}: trying again in ${Math.round(delay)} ms. ${messageOf(error)}`,
+    );
+  }
+
+  async function letGo(slot: Slot): Promise<void> {
+    const { owned } = slot;
+    if (!owned) return;
+    slot.owned = undefined;
+    await owned.subscription?.remove();
+    if (!owned.processor.failure)
+      await owned.processor
+        .flush()
+        .catch((error: unknown) => logger.debug({ err: error }, 'what was folded is folded again by the next owner'));
+    await releaseProcessor(db, owned.claim).catch(() => {});
+    await owned.lock.release().catch(() => {});
+  }
+
+  const look = () => {
+    looking ??= lookForWork()
+      .catch((error: unknown) => logger.warn({ err: error }, `looking for work failed: ${messageOf(error)}`))
+      .finally(() => {
+        looking = undefined;
+      });
+    return looking;
+  };
+  const timer = setInterval(look, lookForWorkMilliseconds);
+  const unsubscribe = versions.onChange(() => void look());
+  void look();
+
+  return {
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      unsubscribe();
+      await looking;
+      await consumer.stop();
+      for (const slot of slots) await letGo(slot);
+    },
+  };
+}
+
+/** Whether the same batch may succeed later: not where PostgreSQL refuses the values themselves (classes 22 and 23), nor where code failed. */
+function isTransient(error: unknown): boolean {
+  if (!(error instanceof RefoldError)) return false;
+  if (error.code === 'DATABASE_ERROR') return !/^2[23]/.test(String(error.fields.sqlState));
+  return error.code === 'PROCESSOR_FENCED' || error.code === 'DATABASE_UNREACHABLE';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,77 @@
+import pg from 'pg';
+import { connectionConfig, noticeDeadClients } from './database.ts';
+import { processorLockKey } from './lock-keys.ts';
+
+/** The right to be the one live owner of a processor. */
+export interface OwnershipLock {
+  /** Aborts when the right is lost: somebody else may own the processor from then on. */
+  readonly lost: AbortSignal;
+  release(): Promise<void>;
+}
+
+/** Decides which process owns a processor. Fencing by epoch keeps a wrong decision harmless. */
+export interface Ownership {
+  /** The lock, or null where another process holds it. Never waits for it. */
+  tryAcquire(name: string, version: number): Promise<OwnershipLock | null>;
+  close(): Promise<void>;
+}
+
+/**
+ * Ownership by session-level advisory locks on one connection of this process: free the moment that the process or its connection ends.
+ * Not for transaction-mode poolers, which share sessions.
+ */
+export function createAdvisoryOwnership(url: string): Ownership {
+  let session: Promise<Session> | undefined;
+  let closed = false;
+
+  async function current(): Promise<Session> {
+    session ??= openSession(url, () => {
+      session = undefined;
+    });
+    return session;
+  }
+
+  return {
+    async tryAcquire(name, version) {
+      if (closed) return null;
+      const opened = await current().catch((error: unknown) => {
+        session = undefined;
+        throw error;
+      });
+      const key = processorLockKey(name, version, 0);
+      const result = await opened.client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [key]);
+      if (!result.rows[0]?.held) return null;
+      return {
+        lost: opened.ended.signal,
+        async release() {
+          if (!opened.ended.signal.aborted) await opened.client.query('select pg_advisory_unlock($1)', [key]);
+        },
+      };
+    },
+    async close() {
+      closed = true;
+      const opened = await session?.catch(() => undefined);
+      await opened?.client.end();
+    },
+  };
+}
+
+interface Session {
+  readonly client: pg.Client;
+  readonly ended: AbortController;
+}
+
+async function openSession(url: string, onEnd: () => void): Promise<Session> {
+  const client = new pg.Client(connectionConfig({ url, applicationName: 'refold-owner' }));
+  const ended = new AbortController();
+  client.on('error', () => {});
+  client.on('end', () => {
+    ended.abort();
+    onEnd();
+  });
+  await client.connect();
+  await noticeDeadClients(client);
+  // A machine that vanishes leaves its session, and with it the locks, to the server's keepalive: half an hour by default, 25 seconds here.
+  await client.query('set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3');
+  return { client, ended };
+}
