@@ -1,0 +1,49 @@
+import type { Database, Transaction } from './database.ts';
+import type { Queryable } from './statement.ts';
+
+/** A read-only transaction that stays open: all its reads see the same state of the database. */
+export interface ReadSnapshot extends Queryable {
+  /** Ends it after the reads that are running, and gives the connection back. Reads that come later are refused. */
+  close(): Promise<void>;
+}
+
+export interface ReadSnapshotOptions {
+  /** Milliseconds that the server works on one statement. */
+  readonly statementTimeout: number;
+}
+
+/** Takes a connection from the pool at once; the snapshot is that of the first read. */
+export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapshotOptions): ReadSnapshot {
+  const opened = Promise.withResolvers<Transaction>();
+  const closing = Promise.withResolvers<void>();
+  let closed = false;
+
+  const work = async (tx: Transaction) => {
+    if (closed) return;
+    await tx.query({ text: `set local statement_timeout = ${Math.trunc(statementTimeout)}` });
+    opened.resolve(tx);
+    await closing.promise;
+  };
+  const ended = db.transaction(work, { isolation: 'repeatable read', readOnly: true }).catch(opened.reject);
+  // Nobody may be waiting when it fails, or no read may ever come.
+  opened.promise.catch(() => {});
+
+  return {
+    async query(statement) {
+      if (closed) throw refused();
+      // What was asked before the end runs before the end: the commit is queued behind it.
+      const tx = await opened.promise;
+      return tx.query(statement);
+    },
+    close() {
+      closed = true;
+      opened.reject(refused());
+      closing.resolve();
+      return ended;
+    },
+  };
+}
+
+function refused(): Error {
+  return new Error('A read came after the end of its operation.');
+}

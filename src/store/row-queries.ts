@@ -1,0 +1,133 @@
+import { type CompiledQuery, sql } from 'kysely';
+import { keyText, type Projection, type RowKey } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import type { PageQuery, RowFilter, RowPage } from '../projections/row-query.ts';
+import { afterCursor, beforeCursor, orderTerms, reversed } from './keyset.ts';
+import { runPrepared } from './prepared.ts';
+import { allOf, filterSql } from './row-filter.ts';
+import { boundArray, canonicalKey, columnOf, columnRef, comparableRef } from './row-values.ts';
+import { builder, type Queryable } from './statement.ts';
+
+/**
+ * The rows of these keys, in their order, null where there is none: one statement, however many keys.
+ * A row has the columns asked for and the key columns.
+ *
+ * @throws RefoldError `BAD_USER_INPUT` for a key that could never be.
+ */
+export async function findByKeys(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  keys: readonly RowKey[],
+  columns: readonly string[],
+): Promise<readonly (Row | null)[]> {
+  if (keys.length === 0) return [];
+  const canonical = keys.map((key) => canonicalKey(projection, key));
+  const texts = canonical.map(keyText);
+  const distinct = [...new Map(canonical.map((key, index) => [texts[index] as string, key])).values()]; // same length
+  const rows = await read(db, projection, keyQuery(readSchema, projection, distinct, columns));
+  const byKey = new Map(rows.map((row) => [keyText(keyOf(projection, row)), row]));
+  return texts.map((text) => byKey.get(text) ?? null);
+}
+
+/**
+ * One page by keyset: the rows after (or before) a cursor in a total order, whatever is written meanwhile.
+ * There is a previous page where the client came by `after`, and a next one where it came by `before`: a cursor is a row's own.
+ *
+ * @throws RefoldError `BAD_USER_INPUT` for an unknown column, or a value or cursor that could never be.
+ */
+export async function findPage(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  query: PageQuery,
+): Promise<RowPage> {
+  const forward = query.direction === 'forward';
+  const found = await read(db, projection, pageQuery(readSchema, projection, query));
+  const more = found.length > query.limit;
+  const rows = found.slice(0, query.limit);
+  return {
+    rows: forward ? rows : rows.reverse(),
+    hasNextPage: forward ? more : query.before !== null,
+    hasPreviousPage: forward ? query.after !== null : more,
+  };
+}
+
+/** How many rows match. @throws RefoldError `BAD_USER_INPUT` */
+export async function countRows(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  where: RowFilter | null,
+): Promise<number> {
+  const query = builder
+    .withSchema(readSchema)
+    .selectFrom(projection.tableName)
+    .select(sql<bigint>`count(*)`.as('count'))
+    .where(filterSql(projection, where))
+    .compile();
+  const [row] = await runPrepared(db, query);
+  return Number(row?.count ?? 0);
+}
+
+/** The key of a row that was read with its key columns. */
+export function keyOf(projection: Projection, row: Row): RowKey {
+  return projection.keyColumns.map((name) => row[name]);
+}
+
+export function keyQuery(
+  readSchema: string,
+  projection: Projection,
+  keys: readonly RowKey[],
+  columns: readonly string[],
+): CompiledQuery<Row> {
+  const [first, ...others] = projection.keyColumns;
+  const select = rowsFrom(readSchema, projection, [...columns, ...projection.keyColumns]);
+  const values = projection.keyColumns.map((name, index) =>
+    boundArray(
+      projection,
+      name,
+      keys.map((key) => key[index]),
+    ),
+  );
+  if (first !== undefined && others.length === 0) {
+    return select.where(sql<boolean>`${columnRef(projection, first)} = any(${sql.join(values)})`).compile();
+  }
+  const key = sql.join(projection.keyColumns.map((name) => columnRef(projection, name)));
+  return select.where(sql<boolean>`(${key}) in (select * from unnest(${sql.join(values)}))`).compile();
+}
+
+export function pageQuery(readSchema: string, projection: Projection, query: PageQuery): CompiledQuery<Row> {
+  const terms = orderTerms(projection, query.orderBy);
+  const columns = [...query.columns, ...terms.map((term) => term.column)];
+  const conditions = [
+    filterSql(projection, query.where),
+    ...(query.after === null ? [] : [afterCursor(projection, terms, query.after)]),
+    ...(query.before === null ? [] : [beforeCursor(projection, terms, query.before)]),
+  ];
+  const sorted = (query.direction === 'forward' ? terms : reversed(terms)).map(
+    ({ column, direction, nulls }) =>
+      // Without nulls their place would only keep the index, which is ascending with nulls last, from serving the order.
+      sql`${comparableRef(projection, column)} ${sql.raw(direction)}${nulls === 'none' ? sql`` : sql.raw(` nulls ${nulls}`)}`,
+  );
+  return rowsFrom(readSchema, projection, columns)
+    .where(allOf(conditions))
+    .orderBy(sql.join(sorted))
+    .limit(sql.lit(query.limit + 1))
+    .compile();
+}
+
+function rowsFrom(readSchema: string, projection: Projection, columns: readonly string[]) {
+  const names = [...new Set(columns)];
+  for (const name of names) columnOf(projection, name);
+  return builder
+    .withSchema(readSchema)
+    .selectFrom(projection.tableName)
+    .select(names.map((name) => sql`${columnRef(projection, name)}`.as(name)));
+}
+
+/** Runs a query whose columns are aliased by their declared names. */
+export async function read(db: Queryable, projection: Projection, query: CompiledQuery<Row>): Promise<Row[]> {
+  const rows = await runPrepared<Record<string, unknown>>(db, query);
+  return rows.map((row) => projection.codec.decode(row));
+}

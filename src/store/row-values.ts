@@ -1,0 +1,138 @@
+import { type RawBuilder, sql } from 'kysely';
+import { RefoldError } from '../errors.ts';
+import { closest } from '../events/closest.ts';
+import type { Column, ColumnKind } from '../projections/column.ts';
+import { type Decimal, decimal, isDecimal } from '../projections/decimal.ts';
+import type { Projection, RowKey } from '../projections/projection.ts';
+import { createRowCodec, type RowCodec } from '../projections/row-codec.ts';
+
+/** The declared column; what a client names wrongly is its mistake, not the server's. */
+export function columnOf(projection: Projection, name: string): Column {
+  const column = Object.hasOwn(projection.columns, name) ? projection.columns[name] : undefined;
+  if (column) return column;
+  const problem = `${projection.id} has no column '${name}'.${closest(name, Object.keys(projection.columns))}`;
+  throw new RefoldError('BAD_USER_INPUT', problem, { column: name });
+}
+
+/** A column by its SQL name, quoted. */
+export function columnRef(projection: Projection, name: string): RawBuilder<unknown> {
+  columnOf(projection, name);
+  return sql.ref(projection.sqlNames[name] as string); // one name for each column
+}
+
+/**
+ * A column as it is compared and sorted: text by code points, whatever the database's locale, so that the order is the same
+ * everywhere and an index in collation "C" serves it.
+ */
+export function comparableRef(projection: Projection, name: string): RawBuilder<unknown> {
+  const { kind } = columnOf(projection, name).type;
+  const ref = columnRef(projection, name);
+  return kind === 'text' || kind === 'enum' ? sql`${ref} collate "C"` : ref;
+}
+
+/** The type that values of a column are cast to. A decimal has no scale here: a bound with more digits is compared, not rounded. */
+export function sqlType({ kind }: ColumnKind): string {
+  switch (kind) {
+    case 'enum':
+      return 'text';
+    case 'decimal':
+      return 'numeric';
+    case 'json':
+    case 'object':
+    case 'list':
+      return 'jsonb';
+    case 'text':
+    case 'integer':
+    case 'bigint':
+    case 'boolean':
+    case 'uuid':
+    case 'date':
+    case 'timestamptz':
+      return kind;
+  }
+}
+
+/** A value of a scalar column, bound. @throws RefoldError `BAD_USER_INPUT` for what the column could never hold. */
+export function boundValue(projection: Projection, name: string, value: unknown): RawBuilder<unknown> {
+  const { type } = scalarColumn(projection, name);
+  return sql`cast(${encoded(projection, name, value)} as ${sql.raw(sqlType(type))})`;
+}
+
+/** Values of a scalar column, bound as one array. */
+export function boundArray(projection: Projection, name: string, values: readonly unknown[]): RawBuilder<unknown> {
+  const { type } = scalarColumn(projection, name);
+  const list = values.map((value) => encoded(projection, name, value));
+  return sql`cast(${list} as ${sql.raw(sqlType(type))}[])`;
+}
+
+/** A key in its canonical form. @throws RefoldError `BAD_USER_INPUT` */
+export function canonicalKey(projection: Projection, key: RowKey): RowKey {
+  if (key.length !== projection.keyColumns.length) {
+    const expected = projection.keyColumns.join(', ');
+    throw new RefoldError('BAD_USER_INPUT', `A key of ${projection.id} is (${expected}), found ${key.length} values.`);
+  }
+  return projection.keyColumns.map((name, index) => canonicalValue(projection, name, key[index]));
+}
+
+function encoded(projection: Projection, name: string, value: unknown): unknown {
+  return projection.codec.encodeValue(name, canonicalValue(projection, name, value));
+}
+
+function canonicalValue(projection: Projection, name: string, value: unknown): unknown {
+  const { type } = columnOf(projection, name);
+  if (value === undefined) throw badValue(name, `column '${name}' expects a value.`);
+  if (value === null) throw badValue(name, `column '${name}' can't be compared with null.`);
+  if (type.kind === 'decimal') return decimalBound(name, value);
+  const canonical = byCodec(projection, name, value);
+  // PostgreSQL has no year 0, and a canonical text has four digits for the year.
+  if ((type.kind === 'date' || type.kind === 'timestamptz') && !/^(?!0000)\d{4}-/.test(canonical as string)) {
+    throw badValue(name, `column '${name}' expects a year from 1 to 9999.`);
+  }
+  return canonical;
+}
+
+function byCodec(projection: Projection, name: string, value: unknown): unknown {
+  try {
+    return scalarCodec(projection, name).normaliseKey([value])[0];
+  } catch (cause) {
+    if (!(cause instanceof RefoldError)) throw cause;
+    throw badValue(name, cause.message, cause);
+  }
+}
+
+// Comparisons take decimals with more digits than the column holds, but PostgreSQL's numeric ends somewhere.
+const mostDigits = 1000;
+
+function decimalBound(name: string, value: unknown): Decimal {
+  const given = typeof value === 'string' || typeof value === 'bigint' || typeof value === 'number' || isDecimal(value);
+  if (!given) throw badValue(name, `column '${name}' expects a decimal.`);
+  try {
+    const exact = decimal(value);
+    if (Math.abs(exact.e) + exact.c.length <= mostDigits) return exact;
+  } catch (cause) {
+    throw badValue(name, `column '${name}' expects a decimal such as '12.50'.`, cause);
+  }
+  throw badValue(name, `column '${name}' expects a decimal of at most ${mostDigits} digits.`);
+}
+
+function scalarColumn(projection: Projection, name: string): Column {
+  const column = columnOf(projection, name);
+  if (sqlType(column.type) !== 'jsonb') return column;
+  throw badValue(name, `column '${name}' is ${column.type.kind}; it can't be compared or sorted by.`);
+}
+
+// The codec checks whole rows and keys: a codec of one column, taken as the key, checks one value.
+const scalarCodecs = new WeakMap<Column, RowCodec>();
+
+function scalarCodec(projection: Projection, name: string): RowCodec {
+  const column = columnOf(projection, name);
+  const known = scalarCodecs.get(column);
+  if (known) return known;
+  const codec = createRowCodec({ [name]: column }, [name]);
+  scalarCodecs.set(column, codec);
+  return codec;
+}
+
+function badValue(column: string, problem: string, cause?: unknown): RefoldError {
+  return new RefoldError('BAD_USER_INPUT', problem, { column }, { cause });
+}

@@ -1,0 +1,193 @@
+import fc from 'fast-check';
+import { z } from 'zod';
+import { defineEvents } from '../../src/events/event-family.ts';
+import { type Column, t } from '../../src/projections/column.ts';
+import { decimal } from '../../src/projections/decimal.ts';
+import { defineProjection } from '../../src/projections/define-projection.ts';
+import { keyText, type Projection } from '../../src/projections/projection.ts';
+import type { Row } from '../../src/projections/row-codec.ts';
+import type { RowFilter, RowOrder } from '../../src/projections/row-query.ts';
+
+const orders = defineEvents('order', { Placed: z.object({}) });
+
+/** One key column, and a column of each type. */
+export const orderBook: Projection = defineProjection({
+  name: 'order_book',
+  version: 1,
+  events: orders,
+  table: {
+    orderId: t.text().primaryKey(),
+    label: t.text().nullable().index(),
+    title: t.text().index(),
+    status: t.enum(['Opened', 'Confirmed', 'Cancelled']).nullable().index(),
+    amount: t.decimal(14, 2).nullable().index(),
+    units: t.integer().index(),
+    total: t.bigint().nullable().index(),
+    paid: t.boolean().nullable().index(),
+    token: t.uuid().nullable().index(),
+    day: t.date().nullable().index(),
+    placedAt: t.timestamptz().index(),
+    items: t.list(t.object({ name: t.text(), price: t.decimal(14, 2) })),
+    extra: t.json().nullable(),
+  },
+  key: (event) => event.streamId,
+  evolve: { Placed: () => null },
+});
+
+/** Three key columns of different types. */
+export const shelfPlaces: Projection = defineProjection({
+  name: 'shelf_places',
+  version: 3,
+  events: orders,
+  table: {
+    shop: t.text().primaryKey(),
+    shelf: t.integer().primaryKey(),
+    day: t.date().primaryKey(),
+    label: t.text().nullable().index(),
+    units: t.integer().index(),
+  },
+  key: (event) => ({ shop: event.streamId, shelf: 1, day: '2026-01-31' }),
+  evolve: { Placed: () => null },
+});
+
+const texts = [
+  '',
+  'a',
+  'A',
+  'ab',
+  'a%',
+  'a_',
+  'a\\',
+  'b',
+  'é',
+  'z',
+  'ß',
+  '\ud7ff',
+  '\ue000',
+  '\uffff',
+  '😀',
+  '\u{10ffff}',
+  "'",
+  '"',
+  ',',
+];
+
+/** Few values of each type, so that rows tie, and some that are hard to compare. */
+export function valuesOf(column: Column): fc.Arbitrary<unknown> {
+  const present = presentValuesOf(column);
+  return column.flags.nullable
+    ? fc.oneof({ weight: 1, arbitrary: fc.constant(null) }, { weight: 3, arbitrary: present })
+    : present;
+}
+
+function presentValuesOf({ type }: Column): fc.Arbitrary<unknown> {
+  switch (type.kind) {
+    case 'text':
+      return fc.oneof(
+        fc.constantFrom(...texts),
+        fc.string({ unit: 'binary', maxLength: 3 }).filter((text) => !text.includes('\0')),
+      );
+    case 'enum':
+      return fc.constantFrom(...type.values);
+    case 'integer':
+      return fc.oneof(fc.integer({ min: -2, max: 2 }), fc.constantFrom(2_147_483_647, -2_147_483_647));
+    case 'bigint':
+      return fc.constantFrom(
+        0n,
+        1n,
+        -1n,
+        9_007_199_254_740_993n,
+        9_223_372_036_854_775_807n,
+        -9_223_372_036_854_775_808n,
+      );
+    case 'decimal':
+      return fc.constantFrom('0', '0.1', '0.10', '-0.01', '12.50', '999999999999.99', '-999999999999.99').map(decimal);
+    case 'boolean':
+      return fc.boolean();
+    case 'uuid':
+      return fc.constantFrom(
+        ...['0', '1', 'a', 'f'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`),
+      );
+    case 'date':
+      return fc.constantFrom('0001-01-01', '1969-12-31', '2026-01-31', '2026-02-01', '9999-12-31');
+    case 'timestamptz':
+      return fc.constantFrom(
+        '2026-01-31T12:00:00.000Z',
+        '2026-01-31T12:00:00.000001Z',
+        '2026-01-31T12:00:00.100Z',
+        '1969-12-31T23:59:59.999Z',
+        '0001-01-01T00:00:00.000Z',
+      );
+    case 'json':
+      return fc.constantFrom({ a: 1 }, [1, 'x'], 'text', 7);
+    case 'object':
+      return fc.record(Object.fromEntries(Object.entries(type.fields).map(([name, field]) => [name, valuesOf(field)])));
+    case 'list':
+      return fc.array(valuesOf(type.item), { maxLength: 2 });
+  }
+}
+
+export function rowsOf(projection: Projection, size: { readonly maxLength: number }): fc.Arbitrary<Row[]> {
+  const columns = Object.entries(projection.columns).map(([name, column]) => [name, valuesOf(column)] as const);
+  return fc.uniqueArray(fc.record(Object.fromEntries(columns)), {
+    ...size,
+    selector: (row) => keyText(projection.keyColumns.map((name) => row[name])),
+  });
+}
+
+/** Columns that can be compared. */
+export function scalarColumns(projection: Projection): string[] {
+  return Object.keys(projection.columns).filter((name) => {
+    const kind = projection.columns[name]?.type.kind;
+    return kind !== 'json' && kind !== 'object' && kind !== 'list';
+  });
+}
+
+export function filtersOf(projection: Projection): fc.Arbitrary<RowFilter | null> {
+  const leaves = scalarColumns(projection).flatMap((column) => leavesOf(column, projection.columns[column] as Column)); // its names
+  const isNull = fc.record({
+    kind: fc.constant('isNull' as const),
+    column: fc.constantFrom(...Object.keys(projection.columns)),
+    isNull: fc.boolean(),
+  });
+  const { filter } = fc.letrec<{ filter: RowFilter }>((tie) => ({
+    filter: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.oneof(...leaves),
+      isNull,
+      fc.record({
+        kind: fc.constantFrom('and' as const, 'or' as const),
+        filters: fc.array(tie('filter'), { maxLength: 3 }),
+      }),
+      fc.record({ kind: fc.constant('not' as const), filter: tie('filter') }),
+    ),
+  }));
+  return fc.option(filter, { nil: null, freq: 6 });
+}
+
+function leavesOf(column: string, declared: Column): fc.Arbitrary<RowFilter>[] {
+  const value = presentValuesOf(declared);
+  const orNull = fc.oneof({ weight: 5, arbitrary: value }, { weight: 1, arbitrary: fc.constant(null) });
+  const named = { column: fc.constant(column) };
+  return [
+    fc.record({
+      kind: fc.constant('compare' as const),
+      ...named,
+      operator: fc.constantFrom('eq', 'ne', 'lt', 'lte', 'gt', 'gte'),
+      value: orNull,
+    }),
+    fc.record({ kind: fc.constant('in' as const), ...named, values: fc.array(orNull, { maxLength: 3 }) }),
+    ...(declared.type.kind === 'text'
+      ? [fc.record({ kind: fc.constant('startsWith' as const), ...named, value: value as fc.Arbitrary<string> })] // of a text column
+      : []),
+  ];
+}
+
+export function ordersOf(projection: Projection): fc.Arbitrary<RowOrder[]> {
+  const term: fc.Arbitrary<RowOrder> = fc.record({
+    column: fc.constantFrom(...scalarColumns(projection)),
+    direction: fc.constantFrom('asc', 'desc'),
+    nulls: fc.constantFrom('first', 'last'),
+  });
+  return fc.array(term, { maxLength: 3 });
+}
