@@ -19,6 +19,9 @@ export function processorLockKey(name: string, version: number, partition: numbe
 /** Held by whoever registers declared versions, so that processes that start together take turns. */
 export const registryLockKey: bigint = registryMagic << 48n;
 
+/** Held by the process that owns an embedded server, in that server's database `postgres`. */
+export const embeddedOwnerLockKey: bigint = 0x5249n << 48n;
+
 function hash48(text: string): bigint {
   return createHash('sha256').update(text).digest().readBigUInt64BE() >> 16n;
 }
