@@ -1,0 +1,153 @@
+import pg from 'pg';
+import { connectionConfig } from './database.ts';
+
+/**
+ * Gets what PostgreSQL is notified of: the payload, or nothing at all when notifications may have been missed (once
+ * listening has begun, and after each lost connection), so that the listener looks for itself. Must not throw.
+ */
+export type NotificationListener = (payload: string | undefined) => void;
+
+export interface Notifications {
+  /** Listens to a channel; gives what ends it. */
+  on(channel: string, listener: NotificationListener): () => void;
+  /** Whether notifications arrive at this time; polling is the fallback. */
+  readonly connected: boolean;
+  close(): Promise<void>;
+}
+
+export interface NotificationsOptions {
+  readonly url: string;
+  /** Seen in `pg_stat_activity`. @default 'refold-listen' */
+  readonly applicationName?: string;
+  /** The first pause before connecting again, in milliseconds; it doubles up to `maxBackoffMs`. @default 100 */
+  readonly minBackoffMs?: number;
+  /** @default 5000 */
+  readonly maxBackoffMs?: number;
+}
+
+/**
+ * One connection that listens for the whole process. It connects with the first listener, reconnects for as long as there is
+ * one, and never throws. A direct connection is needed: behind a pooler in transaction mode nothing arrives.
+ */
+export function createNotifications(options: NotificationsOptions): Notifications {
+  const { applicationName = 'refold-listen', minBackoffMs = 100, maxBackoffMs = 5000 } = options;
+  const listeners = new Map<string, Set<NotificationListener>>();
+  let client: pg.Client | undefined; // set while connected
+  let listening = new Set<string>(); // channels of that connection
+  let running: Promise<void> | undefined;
+  let closed = false;
+  let interruptPause = () => {};
+
+  /** Connects where need be and brings the connection's channels in line with the listeners; one at a time. */
+  function wake(): void {
+    interruptPause();
+    running ??= keepUp().finally(() => {
+      running = undefined;
+      if (!isInLine()) wake();
+    });
+  }
+
+  function isInLine(): boolean {
+    if (closed) return client === undefined;
+    if (!client) return listeners.size === 0;
+    return listeners.size === listening.size && [...listeners.keys()].every((channel) => listening.has(channel));
+  }
+
+  async function keepUp(): Promise<void> {
+    for (let backoff = minBackoffMs; !isInLine(); ) {
+      try {
+        if (closed) return await disconnect();
+        client ??= await connect();
+        await followListeners(client);
+        backoff = minBackoffMs;
+      } catch {
+        await disconnect();
+        await pause(backoff * (0.5 + Math.random()));
+        backoff = Math.min(backoff * 2, maxBackoffMs);
+      }
+    }
+  }
+
+  async function connect(): Promise<pg.Client> {
+    const connecting = new pg.Client({
+      ...connectionConfig({ url: options.url, applicationName }),
+      keepAliveInitialDelayMillis: 10_000,
+    });
+    connecting.on('notification', ({ channel, payload }) => tell(channel, payload));
+    connecting.on('error', () => {}); // 'end' follows
+    connecting.on('end', () => {
+      if (client === connecting) {
+        forget();
+        if (!closed) wake();
+      }
+    });
+    await connecting.connect();
+    return connecting;
+  }
+
+  async function followListeners(current: pg.Client): Promise<void> {
+    for (const channel of listening) {
+      if (listeners.has(channel)) continue;
+      await current.query(`unlisten ${pg.escapeIdentifier(channel)}`);
+      listening.delete(channel);
+    }
+    for (const channel of [...listeners.keys()]) {
+      if (listening.has(channel)) continue;
+      await current.query(`listen ${pg.escapeIdentifier(channel)}`);
+      listening.add(channel);
+      tell(channel, undefined);
+    }
+  }
+
+  function tell(channel: string, payload: string | undefined): void {
+    for (const listener of listeners.get(channel) ?? []) listener(payload);
+  }
+
+  function forget(): void {
+    client = undefined;
+    listening = new Set();
+  }
+
+  async function disconnect(): Promise<void> {
+    const current = client;
+    forget();
+    await current?.end().catch(() => {});
+  }
+
+  function pause(ms: number): Promise<void> {
+    if (closed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      interruptPause = () => {
+        // Only closing cuts a pause short: another listener is no reason to hurry a server that is down.
+        if (!closed) return;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  return {
+    on: (channel, listener) => {
+      const ofChannel = listeners.get(channel) ?? new Set();
+      listeners.set(channel, ofChannel.add(listener));
+      if (listening.has(channel)) queueMicrotask(() => ofChannel.has(listener) && listener(undefined));
+      else wake();
+      return () => {
+        ofChannel.delete(listener);
+        if (ofChannel.size > 0 || listeners.get(channel) !== ofChannel) return;
+        listeners.delete(channel);
+        wake();
+      };
+    },
+    get connected() {
+      return client !== undefined && listening.size > 0;
+    },
+    close: async () => {
+      closed = true;
+      listeners.clear();
+      wake();
+      await running;
+    },
+  };
+}
