@@ -78,6 +78,7 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
         if (page.upTo < page.horizon) continue;
         if (meet(group)) return;
         await Promise.race([source.wait(group.cursor, stopping.signal), group.moved.next()]);
+        group.moved.fire(); // lets go of the race: nothing may pile up on a promise that seldom resolves
       } catch (error) {
         // The source itself failed: each owner decides whether and when to start again.
         for (const member of [...group.members, ...group.joining]) end(member, () => member.settle.reject(error));

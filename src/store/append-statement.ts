@@ -67,6 +67,16 @@ export async function appendBatch(target: Queryable, batch: readonly PreparedApp
   return outcomesOf(batch, row);
 }
 
+/** What an append with this idempotency key wrote; undefined where there was none. */
+export async function findAppend(target: Queryable, idempotencyKey: string): Promise<WrittenAppend | undefined> {
+  const [row] = await target.query<{ result: StoredAppend | null }>({
+    name: 'refold_find_append',
+    text: 'select result from refold.append_keys where key = $1',
+    values: [idempotencyKey],
+  });
+  return row?.result ? fromStored(row.result) : undefined;
+}
+
 /** An event as `refold.append` reads it, but for the part that it belongs to, which is only known when batches are joined. */
 export function eventMembers(event: {
   id: string;

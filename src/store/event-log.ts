@@ -4,7 +4,7 @@ import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-f
 import type { GlobalPosition } from '../events/global-position.ts';
 import { type AppendQueueOptions, createAppendQueue } from './append-queue.ts';
 import { type CheckedAppend, checkAppend, type StreamAppend } from './append-request.ts';
-import { type AppendOutcome, appendBatch, type StreamVersion } from './append-statement.ts';
+import { type AppendOutcome, appendBatch, findAppend, type StreamVersion } from './append-statement.ts';
 import type { Database } from './database.ts';
 import { readHead, readHorizon } from './horizon.ts';
 import { type EventPage, knownFamily, type ReadAllOptions, readEvents, readPositions } from './read-events.ts';
@@ -52,6 +52,8 @@ export interface EventLog {
   append<F extends EventFamily>(request: AppendRequest<F>, within?: Queryable): Promise<AppendResult>;
   /** Appends to several streams at once; to all of them or to none. */
   appendToStreams(request: AppendToStreamsRequest, within?: Queryable): Promise<AppendResult>;
+  /** What an append with this idempotency key wrote; undefined where there was none. */
+  findAppend(idempotencyKey: string): Promise<AppendResult | undefined>;
   /** The events of a stream, in its order or backwards. Read page by page, so a stream of any length fits. */
   readStream<F extends EventFamily>(
     family: F,
@@ -107,6 +109,11 @@ export function createEventLog(
         within,
       ), // events and family agree
     appendToStreams,
+    async findAppend(idempotencyKey) {
+      const written = await findAppend(db, idempotencyKey);
+      if (!written) return undefined;
+      return resultOf({ kind: 'duplicate', ...written }, await readPositions(db, byName, written.positions));
+    },
     readStream: <F extends EventFamily>(family: F, streamId: string, readOptions?: ReadStreamOptions) =>
       readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // written only after its schema took it
     streamVersion: (family, streamId) => streamVersion(db, family.name, streamId),

@@ -1,0 +1,70 @@
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { defineConfig } from '../../src/index.ts';
+import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+
+let database: TestDatabase;
+const running = new Set<Runtime>();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  for (const runtime of running) await runtime.stop();
+  running.clear();
+});
+afterAll(() => database.drop());
+
+async function start(projections: Parameters<typeof defineConfig>[0]['projections']) {
+  const runtime = await startRuntime({
+    config: defineConfig({ projections: projections ?? [], commands: [openAccount, credit] }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    logger: pino({ level: process.env.LOG ?? 'silent' }),
+  });
+  running.add(runtime);
+  return runtime;
+}
+
+async function rows(runtime: Runtime, table: string) {
+  return runtime.db.query<Record<string, unknown>>({ text: `select * from read_models.${table} order by 1` });
+}
+
+test('declared versions are built from history, become active, and follow the log', async () => {
+  const runtime = await start([balanceV1, openingsV1]);
+  await runtime.execute(openAccount, { accountId: 'a', owner: 'Ada' });
+  const { position } = await runtime.execute(credit, { accountId: 'a', amount: '12.50' });
+  await runtime.positions.waitFor(balanceV1, position);
+  await runtime.positions.waitFor(openingsV1, position);
+  expect(await rows(runtime, 'balance_v1')).toEqual([{ account_id: 'a', owner: 'Ada', amount: '12.50', movements: 1 }]);
+  expect(await rows(runtime, 'openings_v1')).toEqual([
+    { owner: '*', opened: 1 },
+    { owner: 'Ada', opened: 1 },
+  ]);
+  expect((await runtime.status()).map(({ name, version, state }) => `${name}@${version} ${state}`)).toEqual(['balance@1 active', 'openings@1 active']);
+  expect(await rows(runtime, 'balance')).toEqual(await rows(runtime, 'balance_v1'));
+});
+
+test('a version declared later catches up beside the active one, takes over, and gives way to a rollback', async () => {
+  const runtime = await start([balanceV1, balanceV2, openingsV1]);
+  const { position } = await runtime.execute(credit, { accountId: 'a', amount: '30' });
+  await runtime.positions.waitFor(balanceV1, position);
+  await runtime.positions.waitFor(balanceV2, position);
+  await runtime.versions.refresh();
+  expect(runtime.versions.current().served.get('balance')).toMatchObject({ active: true, projection: { version: 2 } });
+  expect(await rows(runtime, 'balance')).toEqual([{ account_id: 'a', owner: 'Ada', amount: '42.50', movements: 2, largest: '30.00' }]);
+  expect(await runtime.lifecycle.rollback('balance', { actor: 'test', reason: 'a wrong figure' })).toEqual({ from: 2, to: 1 });
+  await runtime.versions.refresh();
+  expect(runtime.versions.current().served.get('balance')).toMatchObject({ active: true, projection: { version: 1 } });
+  expect(await rows(runtime, 'balance')).toEqual([{ account_id: 'a', owner: 'Ada', amount: '42.50', movements: 2 }]);
+  const again = await runtime.log.append({ family: account, streamId: 'a', events: [{ type: 'Closed', payload: {} }] });
+  await runtime.positions.waitFor(balanceV1, again.position);
+  await runtime.positions.waitFor(balanceV2, again.position);
+  expect(await rows(runtime, 'balance_v1')).toEqual([]);
+  expect(await rows(runtime, 'balance_v2')).toEqual([]);
+  await runtime.lifecycle.activate('balance', 2, { actor: 'test', reason: 'it was right' });
+});
