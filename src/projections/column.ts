@@ -26,6 +26,9 @@ declare const types: unique symbol;
 // Says `unknown` kind by kind: a literal that `evolve` returns keeps its type only where the expected type can hold literals.
 type AnyInput = string | number | bigint | boolean | object | null | undefined;
 
+// `unknown` would be no AnyInput; and a bigint would not survive JSON.
+type AnyJson = string | number | boolean | object;
+
 /**
  * A column of a read table. Immutable: each modifier gives a new column.
  * `Value` is what `evolve` reads, `Input` what it may return.
@@ -141,7 +144,7 @@ export const t = Object.freeze({
   uuid: () => column<string, string>({ kind: 'uuid' }),
   date: () => column<string, string>({ kind: 'date' }),
   timestamptz: () => column<string, string>({ kind: 'timestamptz' }),
-  json: <T = unknown>() => column<T, T>({ kind: 'json' }),
+  json: <T = unknown>() => column<T, unknown extends T ? AnyJson : T>({ kind: 'json' }),
   /** Exact: `precision` digits in all, `scale` of them after the point. A value with more digits is refused, never rounded. */
   decimal: (precision: number, scale: number) => {
     if (

@@ -1,0 +1,167 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import app from '../../examples/online-retail/app.ts';
+import { type InvoiceAppend, toAppends } from '../../examples/online-retail/import.ts';
+import type { RecordedEvent } from '../../src/index.ts';
+import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
+import { differencesFromOracle } from '../support/retail-comparison.ts';
+import { generateRetailFile, linesOf, realRetailFile } from '../support/retail-file.ts';
+import { computeRetailOracle } from '../support/retail-oracle.ts';
+
+const generated = generateRetailFile(20_101_201, 4_000);
+const real = realRetailFile;
+const files = [
+  { name: 'a generated file with all quirks', lines: () => generated },
+  ...(real === undefined ? [] : [{ name: 'the real file', lines: () => linesOf(real) }]),
+];
+
+describe.each(files)('the read models of $name', ({ lines }) => {
+  test('hold what an independent computation gets from the file', { timeout: 300_000 }, async () => {
+    const tables = await foldWholeFile(lines(), 5_000);
+    const oracle = await computeRetailOracle(lines());
+    expect(differencesFromOracle((id) => tables.get(id)?.rows.values() ?? [], oracle)).toEqual([]);
+  });
+});
+
+if (real !== undefined) {
+  test('the real file has the totals that are published of it', { timeout: 300_000 }, async () => {
+    const oracle = await computeRetailOracle(linesOf(real));
+    expect(oracle).toMatchObject({ lines: 541_909, total: '9747747.934' });
+    expect([oracle.invoices.size, oracle.customers.size, oracle.totalByCountry.size]).toEqual([25_900, 4_372, 38]);
+  });
+}
+
+test('the rows are the same for every size of batch', async () => {
+  const whole = await foldWholeFile(generated, Number.POSITIVE_INFINITY);
+  for (const batchSize of [1, 7, 1000]) {
+    const inBatches = await foldWholeFile(generated, batchSize);
+    for (const [id, table] of inBatches) expect(table.plain(), id).toEqual(whole.get(id)?.plain());
+  }
+});
+
+describe('the import', () => {
+  test('groups the neighbouring lines of an invoice and numbers them through', async () => {
+    const appends = await collect(toAppends(['1', '1', '2', '1', '3'].map((InvoiceNo) => lineOf({ InvoiceNo }))));
+    expect(appends.map((append) => [append.idempotencyKey, append.expectedVersion, linesIn(append)])).toEqual([
+      ['online-retail:1:1', 0, [1, 2]],
+      ['online-retail:2:1', 0, [1]],
+      ['online-retail:1:3', 2, [3]],
+      ['online-retail:3:1', 0, [1]],
+    ]);
+  });
+
+  test('splits an invoice that is too long for one append', async () => {
+    const appends = await collect(toAppends(Array.from({ length: 450 }, () => lineOf({ InvoiceNo: '573585' }))));
+    expect(appends.map((append) => [append.idempotencyKey, append.events.length])).toEqual([
+      ['online-retail:573585:1', 200],
+      ['online-retail:573585:201', 200],
+      ['online-retail:573585:401', 50],
+    ]);
+  });
+
+  test('gives every line of every file one event, each append its own key, and each invoice an unbroken numbering', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer(), fc.integer({ min: 0, max: 900 }), async (seed, rows) => {
+        const lines = generateRetailFile(seed, rows);
+        const appends = await collect(toAppends(lines));
+        expect(appends.reduce((events, append) => events + append.events.length, 0)).toBe(lines.length);
+        expect(new Set(appends.map((append) => append.idempotencyKey)).size).toBe(appends.length);
+        for (const append of appends) {
+          expect(linesIn(append)[0]).toBe(Number(append.expectedVersion) + 1);
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('takes a price from the text of the file, whatever a float would make of it', async () => {
+    const prices = ['0.1', '9007199254740.993', '1e-3', '-11062.060', '2.50', '4'];
+    const appends = await collect(toAppends(prices.map((UnitPrice) => lineOf({}).replace('2.55', UnitPrice))));
+    expect(appends.flatMap((append) => append.events.map((event) => event.payload.unitPrice))).toEqual([
+      '0.1',
+      '9007199254740.993',
+      '0.001',
+      '-11062.06',
+      '2.5',
+      '4',
+    ]);
+  });
+
+  test('tells sales, returns, losses and bad debts apart', async () => {
+    const appends = await collect(
+      toAppends([
+        lineOf({ InvoiceNo: '536365' }),
+        lineOf({ InvoiceNo: 'C536379', Quantity: -1 }),
+        lineOf({ InvoiceNo: '536589', Quantity: -10 }),
+        lineOf({ InvoiceNo: 'A563186' }),
+      ]),
+    );
+    expect(appends.map((append) => append.events[0]?.type)).toEqual([
+      'ItemInvoiced',
+      'ItemReturned',
+      'StockWrittenOff',
+      'DebtAdjusted',
+    ]);
+  });
+
+  test('keeps a line as it stands in the source, with a local time and no zone', async () => {
+    const [append] = await collect(toAppends([lineOf({ Description: ' 12" ☂ LANTERN  ', CustomerID: null })]));
+    expect(append?.events[0]?.payload).toEqual({
+      line: 1,
+      stockCode: '85123A',
+      description: ' 12" ☂ LANTERN  ',
+      quantity: 6,
+      unitPrice: '2.55',
+      invoicedAt: '2010-12-01T08:26:00',
+      customerId: null,
+      country: 'United Kingdom',
+    });
+  });
+
+  test('passes over empty lines', async () => {
+    expect(await collect(toAppends(['', lineOf({}), '', lineOf({}), '']))).toHaveLength(1);
+  });
+});
+
+/** One fold of the whole file through every projection, in batches; only the rows stay in memory. */
+async function foldWholeFile(lines: AsyncIterable<string> | Iterable<string>, batchSize: number) {
+  const tables = new Map(app.projections.map((projection) => [projection.id, new ReadTableInMemory(projection)]));
+  const record = createRecorder(app.families);
+  let batch: RecordedEvent[] = [];
+  const foldBatch = () => {
+    for (const table of tables.values()) table.fold(batch);
+    batch = [];
+  };
+  for await (const append of toAppends(lines)) {
+    for (const event of await record(append)) {
+      batch.push(event);
+      if (batch.length >= batchSize) foldBatch();
+    }
+  }
+  foldBatch();
+  return tables;
+}
+
+async function collect(appends: AsyncIterable<InvoiceAppend>): Promise<InvoiceAppend[]> {
+  const collected: InvoiceAppend[] = [];
+  for await (const append of appends) collected.push(append);
+  return collected;
+}
+
+function linesIn(append: InvoiceAppend): number[] {
+  return append.events.map((event) => event.payload.line);
+}
+
+function lineOf(changes: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify({
+    InvoiceNo: '536365',
+    StockCode: '85123A',
+    Description: 'WHITE HANGING HEART T-LIGHT HOLDER',
+    Quantity: 6,
+    InvoiceDate: '2010-12-01 08:26:00',
+    UnitPrice: 2.55,
+    CustomerID: '17850',
+    Country: 'United Kingdom',
+    ...changes,
+  });
+}
