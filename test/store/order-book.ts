@@ -28,7 +28,7 @@ export const orderBook: Projection = defineProjection({
     day: t.date().nullable().index(),
     placedAt: t.timestamptz().index(),
     items: t.list(t.object({ name: t.text(), price: t.decimal(14, 2) })),
-    extra: t.json().nullable(),
+    extra: t.json<object>().nullable(),
   },
   key: (event) => event.streamId,
   evolve: { Placed: () => null },

@@ -1,0 +1,57 @@
+import DataLoader from 'dataloader';
+import { LRUCache } from 'lru-cache';
+import type { Projection, RowKey } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import { findByKeys } from '../store/row-queries.ts';
+import { canonicalKey } from '../store/row-values.ts';
+import type { Queryable } from '../store/statement.ts';
+
+/** Look-ups by key that share statements. Nothing is cached: each sees the database at the time of its statement. */
+export interface KeyLookups {
+  find(projection: Projection, keys: readonly RowKey[], columns: readonly string[]): Promise<readonly (Row | null)[]>;
+}
+
+export interface KeyLookupsOptions {
+  readonly db: Queryable;
+  readonly readSchema: string;
+  /**
+   * When what was asked is sent. `turn`: at the end of this turn of the event loop, so that the requests that a process
+   * got together share a statement. `operation`: as soon as the resolvers of one operation have all asked.
+   */
+  readonly send: 'turn' | 'operation';
+}
+
+type Loader = DataLoader<RowKey, Row | null>;
+
+// A loader holds nothing between statements, so that forgetting one costs nothing but a longer statement.
+const mostLoaders = 500;
+// One statement's array; a page has no more rows.
+const mostKeys = 1000;
+
+export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): KeyLookups {
+  const loaders = new LRUCache<string, { readonly projection: Projection; readonly loader: Loader }>({
+    max: mostLoaders,
+  });
+
+  function loaderOf(projection: Projection, columns: readonly string[]): Loader {
+    const id = `${projection.id} ${[...new Set(columns)].sort().join(' ')}`;
+    const known = loaders.get(id);
+    if (known?.projection === projection) return known.loader;
+    const loader: Loader = new DataLoader((keys) => findByKeys(db, readSchema, projection, keys, columns), {
+      cache: false,
+      maxBatchSize: mostKeys,
+      ...(send === 'turn' ? { batchScheduleFn: (callback: () => void) => void setImmediate(callback) } : {}),
+    });
+    loaders.set(id, { projection, loader });
+    return loader;
+  }
+
+  return {
+    async find(projection, keys, columns) {
+      // Checked before they are joined: one client's bad key must not fail the others' look-ups.
+      const canonical = keys.map((key) => canonicalKey(projection, key));
+      const loader = loaderOf(projection, columns);
+      return Promise.all(canonical.map((key) => loader.load(key)));
+    },
+  };
+}

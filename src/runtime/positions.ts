@@ -1,0 +1,198 @@
+import type { PollingOptions } from '../define-config.ts';
+import { RefoldError } from '../errors.ts';
+import { beginning, type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { VersionProgress } from '../projections/version-map.ts';
+import { checkpointChannel } from '../store/checkpoints.ts';
+import type { Notifications } from '../store/notifications.ts';
+import type { Queryable } from '../store/statement.ts';
+import { readVersionPositions, readVersionStatus } from '../store/version-positions.ts';
+
+/** Hears of a checkpoint; of none where news may have been missed, so that it looks for itself. */
+export type CheckpointListener = (checkpoint: GlobalPosition | undefined) => void;
+
+export interface PositionsOptions {
+  /** The database that holds the read tables. */
+  readonly db: Queryable;
+  readonly notifications: Pick<Notifications, 'on'>;
+  /** How long {@link Positions.waitFor} waits, in milliseconds. */
+  readonly timeout: number;
+  /** The position of the last event in the log. */
+  readonly head: () => Promise<GlobalPosition>;
+  /** How often the database is asked while somebody waits, where notifications are slow or don't come. Milliseconds. */
+  readonly polling?: Required<Pick<PollingOptions, 'min' | 'max' | 'step'>>;
+}
+
+export interface WaitOptions {
+  /** Milliseconds; `Infinity` waits until it is aborted. @default the timeout of all */
+  readonly timeout?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** How far each version is, as one process knows it. */
+export interface Positions {
+  /**
+   * Waits until the version has reached the position.
+   *
+   * @throws RefoldError `POSITION_TIMEOUT` with how far it is; the signal's reason.
+   */
+  waitFor(projection: Projection, position: GlobalPosition, options?: WaitOptions): Promise<void>;
+  progress(projection: Projection): Promise<VersionProgress>;
+  /** Tells each checkpoint of the version that this process hears of. Returns what ends it. */
+  onCheckpoint(projection: Projection, listener: CheckpointListener): () => void;
+  /** Ends all waits with an error. */
+  close(): void;
+}
+
+interface Waiter {
+  readonly projection: Projection;
+  readonly position: GlobalPosition;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+// Notifications bring most news within a millisecond; these looks are for the ones that get lost.
+const defaultPolling = { min: 50, max: 1000, step: 50 };
+
+export function createPositions(options: PositionsOptions): Positions {
+  const { db, head, polling = defaultPolling } = options;
+  const known = new Map<string, GlobalPosition>();
+  const waiters = new Set<Waiter>();
+  const listeners = new Map<string, Set<CheckpointListener>>();
+  let interval = polling.min;
+  let timer: NodeJS.Timeout | undefined;
+  let looking = false;
+  let closed = false;
+
+  const unsubscribe = options.notifications.on(checkpointChannel, (payload) => {
+    if (payload === undefined) return mayHaveMissed();
+    const heard = parseCheckpoint(payload);
+    if (heard) hear(heard.id, heard.checkpoint);
+  });
+
+  function mayHaveMissed(): void {
+    known.clear();
+    lookSoon();
+    for (const set of listeners.values()) for (const listener of set) listener(undefined);
+  }
+
+  function hear(id: string, checkpoint: GlobalPosition): void {
+    // The last word counts, not the highest: a version that is rebuilt in place goes back to the beginning.
+    if (known.get(id) !== checkpoint) interval = polling.min;
+    known.set(id, checkpoint);
+    for (const waiter of waiters) {
+      if (waiter.projection.id === id && checkpoint >= waiter.position) waiter.resolve();
+    }
+    for (const listener of listeners.get(id) ?? []) listener(checkpoint);
+  }
+
+  async function look(): Promise<void> {
+    timer = undefined;
+    looking = true;
+    try {
+      const wanted = new Map([...waiters].map(({ projection }) => [projection.id, projection]));
+      for (const { name, version, checkpoint } of await readVersionPositions(db, [...wanted.values()])) {
+        hear(`${name}@${version}`, checkpoint);
+      }
+    } catch {
+      // A waiter is told by its time-out; the database may be back before.
+    } finally {
+      looking = false;
+      schedule(interval);
+      interval = Math.min(Math.max(interval + polling.step, polling.min), polling.max);
+    }
+  }
+
+  function schedule(delay: number): void {
+    if (timer || looking || waiters.size === 0) return;
+    timer = setTimeout(() => void look(), delay);
+  }
+
+  function lookSoon(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    interval = 0;
+    schedule(interval);
+  }
+
+  async function waitFor(projection: Projection, position: GlobalPosition, wait: WaitOptions = {}): Promise<void> {
+    wait.signal?.throwIfAborted();
+    if (closed) throw closedError();
+    if ((known.get(projection.id) ?? beginning) >= position) return;
+    const timeout = wait.timeout ?? options.timeout;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiter: Waiter = { projection, position, resolve, reject };
+    const onTimeout = () => void timedOut(projection, position, timeout).then(reject, reject);
+    const deadline = Number.isFinite(timeout) ? setTimeout(onTimeout, timeout) : undefined;
+    const onAbort = () => reject(wait.signal?.reason);
+    wait.signal?.addEventListener('abort', onAbort, { once: true });
+    waiters.add(waiter);
+    // What this process has not heard of may have been reached long ago: look before waiting.
+    lookSoon();
+    try {
+      await promise;
+    } finally {
+      waiters.delete(waiter);
+      clearTimeout(deadline);
+      wait.signal?.removeEventListener('abort', onAbort);
+      if (waiters.size === 0) {
+        clearTimeout(timer);
+        timer = undefined;
+      }
+    }
+  }
+
+  async function timedOut(projection: Projection, position: GlobalPosition, timeout: number): Promise<RefoldError> {
+    const status = await readVersionStatus(db, projection.name, projection.version).catch(() => undefined);
+    const reached = status?.checkpoint ?? known.get(projection.id) ?? beginning;
+    const last = await head().catch(() => undefined);
+    return new RefoldError(
+      'POSITION_TIMEOUT',
+      `${projection.id} did not reach position ${position} within ${timeout} ms; it is at ${reached}. Ask again, or without demanding a position.`,
+      {
+        projection: projection.name,
+        version: projection.version,
+        position: position.toString(),
+        reached: reached.toString(),
+        ...(last === undefined ? {} : { head: last.toString() }),
+      },
+    );
+  }
+
+  return {
+    waitFor,
+    async progress(projection) {
+      const { name, version } = projection;
+      const [status, last] = await Promise.all([readVersionStatus(db, name, version), head()]);
+      const position = status?.checkpoint ?? beginning;
+      // The log may have grown between the two reads, or the version: it is never ahead of the log.
+      const end = last > position ? last : position;
+      const progress = end === 0n ? 1 : Number((position * 10_000n) / end) / 10_000;
+      return { projection: name, version, state: status?.state ?? 'building', position, head: end, progress };
+    },
+    onCheckpoint(projection, listener) {
+      const set = listeners.get(projection.id) ?? new Set();
+      listeners.set(projection.id, set.add(listener));
+      return () => {
+        set.delete(listener);
+        if (set.size === 0 && listeners.get(projection.id) === set) listeners.delete(projection.id);
+      };
+    },
+    close() {
+      closed = true;
+      unsubscribe();
+      for (const waiter of waiters) waiter.reject(closedError());
+    },
+  };
+}
+
+/** `cart_summary@2:1042` */
+function parseCheckpoint(payload: string): { id: string; checkpoint: GlobalPosition } | undefined {
+  const match = /^(.+@\d+):(\d{1,15})$/.exec(payload);
+  if (!match) return undefined;
+  return { id: match[1] as string, checkpoint: globalPosition(match[2] as string) }; // both groups are in every match
+}
+
+function closedError(): Error {
+  return new Error('The process is stopping.');
+}
