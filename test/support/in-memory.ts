@@ -7,27 +7,21 @@ import type { Projection } from '../../src/projections/projection.ts';
 import type { Row } from '../../src/projections/row-codec.ts';
 
 /** Gives events what the log would give them: ids, places in their stream and in the log. Validates them as an append does. */
-export function createRecorder(families: readonly EventFamily[]) {
+export function createRecorder() {
   const versions = new Map<string, number>();
   let position = 0n;
-  return async (append: {
-    family: string;
-    streamId: string;
-    events: readonly NewEvent[];
-  }): Promise<RecordedEvent[]> => {
-    const family = families.find((candidate) => candidate.name === append.family);
-    if (!family) throw new Error(`unknown family '${append.family}'`);
-    const stream = `${append.family}/${append.streamId}`;
+  return async ({ family, streamId, events }: Append): Promise<RecordedEvent[]> => {
+    const stream = `${family.name}/${streamId}`;
     const recorded: RecordedEvent[] = [];
-    for (const event of append.events) {
+    for (const event of events) {
       const { type, payload, metadata = {} } = await validateEvent(family, event);
       const streamPosition = (versions.get(stream) ?? 0) + 1;
       versions.set(stream, streamPosition);
       position++;
       recorded.push({
         id: event.id ?? `00000000-0000-4000-8000-${position.toString().padStart(12, '0')}`,
-        family: append.family,
-        streamId: append.streamId,
+        family: family.name,
+        streamId,
         streamPosition,
         position: globalPosition(position),
         type,
@@ -39,6 +33,12 @@ export function createRecorder(families: readonly EventFamily[]) {
     }
     return recorded;
   };
+}
+
+interface Append {
+  readonly family: EventFamily;
+  readonly streamId: string;
+  readonly events: readonly NewEvent[];
 }
 
 /** The rows of a read table by the text of their key, in memory. */
