@@ -62,6 +62,24 @@ export async function stopLeftOver(cluster: Cluster): Promise<void> {
   }
 }
 
+/** The port of a server that runs in this data directory and that a living process owns. */
+export async function portOfOwnedServer(dataDir: string, password: string): Promise<number | undefined> {
+  const running = await readPidFile(dataDir);
+  if (!running || !isPostgres(running.pid)) return undefined;
+  const connection = { host: '127.0.0.1', port: running.port, user: 'postgres', password, database: 'postgres' };
+  const client = new pg.Client({ ...connection, application_name: 'refold-visitor' });
+  client.on('error', () => {}); // it ends with the server
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ orphaned: boolean }>('select pg_try_advisory_lock($1) as orphaned', [embeddedOwnerLockKey]);
+    return rows[0]?.orphaned ? undefined : running.port;
+  } catch {
+    return undefined; // starting up or shutting down: whoever starts the server finds out
+  } finally {
+    await client.end();
+  }
+}
+
 async function nameOfOwner(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ name: string }>(
     `select application_name as name

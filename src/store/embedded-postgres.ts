@@ -15,7 +15,7 @@ import {
   serverAccount,
   stopParameters,
 } from './embedded-binaries.ts';
-import { ownServer, stopLeftOver } from './embedded-owner.ts';
+import { ownServer, portOfOwnedServer, stopLeftOver } from './embedded-owner.ts';
 
 export interface EmbeddedPostgresOptions {
   /** Where the databases live, and stay between runs; the superuser's password and the server's log are in it too. */
@@ -63,7 +63,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   process.once('exit', onExit);
   let stopped: Promise<void> | undefined;
   return {
-    url: `postgresql://postgres:${password}@127.0.0.1:${port}/refold`,
+    url: addressOf(port, password),
     stop: () => {
       stopped ??= runAs(account, binaries.pg_ctl, stopParameters(dataDir, '-w')).then(() => {
         process.off('exit', onExit);
@@ -74,6 +74,19 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
 }
 
+/**
+ * The server of this data directory: the one that another process runs, as a visitor who stops nothing; else one started as
+ * {@link startEmbeddedPostgres} does. For commands that work beside a running application.
+ */
+export async function openEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const dataDir = resolve(options.dataDir);
+  const password = await readFile(passwordFile(dataDir), 'utf8').catch(() => undefined);
+  const port = password === undefined ? undefined : await portOfOwnedServer(dataDir, password);
+  if (port === undefined) return startEmbeddedPostgres(options);
+  return { url: addressOf(port, password ?? ''), stop: async () => {} };
+}
+
+const addressOf = (port: number, password: string) => `postgresql://postgres:${password}@127.0.0.1:${port}/refold`;
 const passwordFile = (dataDir: string) => join(dataDir, 'refold.password');
 const logFile = (dataDir: string) => join(dataDir, 'refold.log');
 const settingsFile = 'refold.conf';

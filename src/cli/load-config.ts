@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Config } from '../define-config.ts';
+import { RefoldError } from '../errors.ts';
+
+const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];
+
+/** The argument that every command shares. */
+export const configArgument = {
+  config: { type: 'string', description: `The application's file. Default: ${names[0]} in this folder`, alias: 'c', valueHint: 'FILE' },
+} as const;
+
+/**
+ * The application that a file declares, under the environment's DATABASE_URL, HOST and PORT.
+ *
+ * @throws RefoldError `INVALID_CONFIG`
+ */
+export async function loadConfig(file: string | undefined): Promise<Config> {
+  const path = file ? resolve(file) : names.map((name) => resolve(name)).find(existsSync);
+  if (!path || !existsSync(path)) {
+    const looked = file ? `There is no file '${file}'.` : `There is no ${names.join(', ')} in this folder.`;
+    throw new RefoldError('INVALID_CONFIG', `${looked} Name the file that has 'export default defineConfig({ … })' with --config FILE.`);
+  }
+  const loaded: { default?: unknown } = await import(pathToFileURL(path).href);
+  if (!isConfig(loaded.default)) {
+    throw new RefoldError('INVALID_CONFIG', `'${path}' does not export what defineConfig made. Write 'export default defineConfig({ … })'.`);
+  }
+  return underEnvironment(loaded.default, process.env);
+}
+
+function isConfig(value: unknown): value is Config {
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'config';
+}
+
+export function underEnvironment(config: Config, env: Readonly<Record<string, string | undefined>>): Config {
+  const port = env.PORT === undefined || env.PORT === '' ? config.gateway.port : Number(env.PORT);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new RefoldError('INVALID_CONFIG', `PORT is a number from 0 to 65535, found '${env.PORT}'.`);
+  return Object.freeze({
+    ...config,
+    database: Object.freeze({ ...config.database, url: env.DATABASE_URL || config.database.url }),
+    gateway: Object.freeze({ ...config.gateway, port, host: env.HOST || config.gateway.host }),
+  });
+}

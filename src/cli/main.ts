@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+import { defineCommand, runMain } from 'citty';
+import { exitWithError } from './exit-with-error.ts';
+
+const main = defineCommand({
+  meta: { name: 'refold', description: 'An event log in PostgreSQL, turned into a live GraphQL API.' },
+  subCommands: {
+    dev: () => import('./dev.ts').then(({ dev }) => dev),
+    start: () => import('./start.ts').then(({ start }) => start),
+    migrate: () => import('./migrate.ts').then(({ migrateCommand }) => migrateCommand),
+    status: () => import('./status.ts').then(({ status }) => status),
+    activate: () => import('./activate.ts').then(({ activate }) => activate),
+    rollback: () => import('./rollback.ts').then(({ rollback }) => rollback),
+    retire: () => import('./retire.ts').then(({ retire }) => retire),
+    import: () => import('./import.ts').then(({ importCommand }) => importCommand),
+  },
+});
+
+process.on('unhandledRejection', exitWithError);
+void runMain(main);

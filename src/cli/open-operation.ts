@@ -1,0 +1,46 @@
+import { hostname, userInfo } from 'node:os';
+import type { Config } from '../define-config.ts';
+import { createLifecycle, type Lifecycle } from '../runtime/lifecycle.ts';
+import { createDatabase, type Database } from '../store/database.ts';
+import { openEmbeddedPostgres } from '../store/embedded-postgres.ts';
+import { createEventLog, type EventLog } from '../store/event-log.ts';
+import { checkServer } from '../store/server-check.ts';
+
+/** What an operator's command works with: the application's database, without a part in its running. */
+export interface Operation {
+  readonly db: Database;
+  readonly log: EventLog;
+  readonly lifecycle: Lifecycle;
+  /** Who is at the keyboard, for the audit log. */
+  readonly actor: string;
+  close(): Promise<void>;
+}
+
+export async function openOperation(config: Config): Promise<Operation> {
+  const server = config.database.url ? { url: config.database.url, stop: async () => {} } : await openEmbeddedPostgres(embeddedOptions);
+  const db = createDatabase({ url: server.url, maxConnections: config.database.maxConnections, applicationName: 'refold-cli' });
+  const close = async () => {
+    await db.close();
+    await server.stop();
+  };
+  try {
+    await checkServer(db);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { db, log: createEventLog(db, config.families), lifecycle: createLifecycle(db, config.database.readSchema), actor: `${userInfo().username}@${hostname()}`, close };
+}
+
+/** Where an application without a DATABASE_URL keeps its data. */
+export const embeddedOptions = { dataDir: '.refold/postgres' } as const;
+
+/** Does one thing with the application's database and closes it, whatever happens. */
+export async function withOperation<T>(config: Config, work: (operation: Operation) => Promise<T>): Promise<T> {
+  const operation = await openOperation(config);
+  try {
+    return await work(operation);
+  } finally {
+    await operation.close();
+  }
+}
