@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { CommandRejected, decimal, defineCommand, defineState } from '../../src/index.ts';
 import { type ProductItem, productItem, shoppingCart } from './events.ts';
 
-/** What is in an open cart, by product. */
-type Items = Readonly<Record<string, ProductItem>>;
+/** What is in an open cart: one entry per product. */
+type Items = readonly ProductItem[];
 
 type ShoppingCart =
   | { readonly status: 'Empty' }
@@ -12,7 +12,7 @@ type ShoppingCart =
   | { readonly status: 'Cancelled' };
 
 export const shoppingCartState = defineState(shoppingCart, (): ShoppingCart => ({ status: 'Empty' }), {
-  ShoppingCartOpened: () => ({ status: 'Opened', items: {} }),
+  ShoppingCartOpened: () => ({ status: 'Opened', items: [] }),
   ProductItemAdded: (cart, { payload }) => withQuantity(cart, payload.productItem, 1),
   ProductItemRemoved: (cart, { payload }) => withQuantity(cart, payload.productItem, -1),
   ShoppingCartConfirmed: () => ({ status: 'Confirmed' }),
@@ -47,8 +47,8 @@ export const addProductItem = defineCommand({
   decide({ cartId, productItem }, cart) {
     const items = itemsOf(cartId, cart);
     const { productId, name, quantity, unitPrice } = productItem;
-    const present = items[productId];
-    if (!present && Object.keys(items).length >= mostProducts) {
+    const present = items.find((item) => item.productId === productId);
+    if (!present && items.length >= mostProducts) {
       throw new CommandRejected(`A cart holds at most ${mostProducts} different products.`);
     }
     if (present && !decimal(present.unitPrice).eq(unitPrice)) {
@@ -74,7 +74,7 @@ export const removeProductItem = defineCommand({
   state: shoppingCartState,
   stream: (input) => input.cartId,
   decide({ cartId, productId, quantity }, cart) {
-    const present = itemsOf(cartId, cart)[productId];
+    const present = itemsOf(cartId, cart).find((item) => item.productId === productId);
     if (!present) throw new CommandRejected(`Cart '${cartId}' holds no product '${productId}'.`, { productId });
     if (quantity > present.quantity) {
       throw new CommandRejected(
@@ -93,7 +93,7 @@ export const confirmShoppingCart = defineCommand({
   state: shoppingCartState,
   stream: (input) => input.cartId,
   decide({ cartId }, cart, { now }) {
-    if (Object.keys(itemsOf(cartId, cart)).length === 0) {
+    if (itemsOf(cartId, cart).length === 0) {
       throw new CommandRejected(`Cart '${cartId}' is empty; an empty cart can't be confirmed.`);
     }
     return { type: 'ShoppingCartConfirmed', payload: { confirmedAt: now } };
@@ -129,7 +129,8 @@ function itemsOf(cartId: string, cart: ShoppingCart): Items {
 
 function withQuantity(cart: ShoppingCart, item: ProductItem, sign: 1 | -1): ShoppingCart {
   if (cart.status !== 'Opened') return cart;
-  const { [item.productId]: present, ...others } = cart.items;
+  const present = cart.items.find(({ productId }) => productId === item.productId);
   const quantity = (present?.quantity ?? 0) + sign * item.quantity;
-  return { status: 'Opened', items: quantity > 0 ? { ...others, [item.productId]: { ...item, quantity } } : others };
+  const others = cart.items.filter(({ productId }) => productId !== item.productId);
+  return { status: 'Opened', items: quantity > 0 ? [...others, { ...item, quantity }] : others };
 }

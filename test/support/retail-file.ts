@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import { randomNumbers } from './random.ts';
+import { randomNumbers } from '../../examples/shopping-cart/random-numbers.ts';
 
 /** The whole UCI "Online Retail" data set where it is at hand: 541,909 lines. */
 export const realRetailFile: string | undefined = [
