@@ -108,28 +108,32 @@ order by tags.tag;
 -- Appends a batch of independent appends in one statement. An append is atomic over its streams; one that is refused
 -- does not touch its neighbours. The number of statements inside does not grow with the batch.
 --
--- In:  the batch's distinct streams (families, stream_ids), its appends' idempotency keys (null: none has one), its parts
---      in the order of the appends (one stream of one append: which append, which stream, the expected version, how many
---      events) and all events in the order of the parts.
+-- In:  the batch's distinct streams with the number of events for each, in the order in which they are locked (every
+--      caller must keep to one order, or they deadlock); its appends' idempotency keys (null: none has one);
+--      its parts in the order of the appends (one stream of one append: which append, which stream, the expected
+--      version, how many events it has, how many earlier parts of the batch have for the same stream);
+--      all events in the order of the parts.
 --      Expected versions: n >= 1 exactly n, 0 no stream, -1 any, -2 an existing stream.
--- Out: verdicts, one per append: 0 written, -1 its key was used before, else the number of the part that was refused, with
---      the version found there in actuals;
---      starts, one per part: its stream's version before it, null where its append was not written;
---      positions of the written events in order; earlier, the stored results by key.
+-- Out: starts, one per part: its stream's version before it, null where its append was not written;
+--      positions of the written events, in order; verdicts, one per append, or null where all were written: 0 written,
+--      -1 its key was used before, else the number of the part that was refused, with the version found there in
+--      actuals; earlier, the stored results by key.
 create function refold.append(
   families text[],
   stream_ids text[],
+  stream_sizes int[],
   keys text[],
   part_appends int[],
   part_streams int[],
   part_expected bigint[],
   part_sizes int[],
+  part_offsets int[],
   new_events json,
-  out verdicts int[],
-  out actuals bigint[],
   out starts bigint[],
   out positions bigint[],
   out recorded timestamptz,
+  out verdicts int[],
+  out actuals bigint[],
   out earlier jsonb
 ) language plpgsql volatile
   -- Plans are kept for long and may be made while a table is still empty; these keep them to the indexes.
@@ -138,142 +142,194 @@ create function refold.append(
   set enable_mergejoin = off
 as $$
 declare
-  appends   constant int := part_appends[cardinality(part_appends)];
-  parts     constant int := cardinality(part_appends);
-  versions  bigint[]; -- of the streams, as decided so far
-  before    bigint[]; -- of the streams, as found
-  used_keys text[] := '{}';
-  written   int := 0; -- events
-  first_written int[]; -- of each append, its first event's place among the written ones
-  part      int := 1;
-  first     int;
-  actual    bigint;
-  expected  bigint;
-  verdict   int;
+  versions bigint[]; -- of the streams, as if all appends were written
+  all_fit  boolean;
 begin
-  verdicts := array_fill(0, array[appends]);
-  actuals := array_fill(null::bigint, array[appends]);
-  starts := array_fill(null::bigint, array[parts]);
-
   if keys is not null then
-    first_written := array_fill(null::int, array[appends]);
-    -- Waits for a concurrent append with the same key. Sorted, here and below, so that no two batches wait for each other.
-    loop
-      insert into refold.append_keys (key)
-      select distinct key from unnest(keys) key where key is not null order by key
-      on conflict do nothing;
-
-      select coalesce(jsonb_object_agg(key, result) filter (where result is not null), '{}')
-      into earlier
-      from refold.append_keys where key = any (keys)
-      having count(*) = (select count(distinct key) from unnest(keys) key);
-      exit when found; -- else a key was removed in between
-    end loop;
+    earlier := refold.claim_append_keys(keys);
   end if;
 
-  -- Makes missing streams and locks existing ones: a row that conflicts is locked whether or not it is updated.
-  insert into refold.streams (family, stream_id, version)
-  select family, stream_id, 0
-  from unnest(families, stream_ids) wanted (family, stream_id)
-  order by family, stream_id
-  on conflict (family, stream_id) do update set version = 0 where false;
+  -- Locks every stream, and makes the missing ones. That no version is in the way is the usual case, so it is taken as
+  -- given here, and put right below where it is not.
+  with locked as (
+    insert into refold.streams (family, stream_id, version)
+    select family, stream_id, size
+    from unnest(families, stream_ids, stream_sizes) wanted (family, stream_id, size)
+    on conflict (family, stream_id) do update set version = streams.version + excluded.version
+    returning version
+  )
+  select array_agg(version) into versions from locked;
 
-  select array_agg(streams.version order by number)
-  into versions
-  from unnest(families, stream_ids) with ordinality wanted (family, stream_id, number)
-  join refold.streams using (family, stream_id);
-  before := versions;
+  select
+    array_agg(start),
+    bool_and(expected = start or expected = -1 or (expected = -2 and start > 0))
+  into starts, all_fit
+  from (
+    select expected, versions[stream] - stream_sizes[stream] + part_offset as start
+    from unnest(part_streams, part_expected, part_offsets) part (stream, expected, part_offset)
+  ) part;
 
-  -- Each append in turn sees what those before it in the batch have done.
+  -- A refused version, a key used before or twice, or a stream that was made although it is only checked.
+  if not all_fit
+    or earlier <> '{}'
+    or (select count(key) > count(distinct key) from unnest(keys) key)
+    or 0 = any (versions)
+  then
+    select decision.* into starts, verdicts, actuals
+    from refold.decide_appends(
+      (select array_agg(version - size) from unnest(versions, stream_sizes) stream (version, size)),
+      keys, earlier, part_appends, part_streams, part_expected, part_sizes
+    ) decision;
+    perform refold.take_back(families, stream_ids, stream_sizes, part_streams, part_sizes, starts);
+  end if;
+
+  recorded := clock_timestamp();
+  -- The rows come in the order of the array, and positions are drawn in the order of the rows.
+  with inserted as (
+    insert into refold.events
+      (stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata)
+    select
+      starts[event.part] + event.number, recorded, event.id, event.version,
+      event.family, event.stream, event.type, event.payload, event.metadata
+    from json_to_recordset(new_events) as event (
+      part int, number int, id uuid, version smallint,
+      family text, stream text, type text, payload jsonb, metadata jsonb
+    )
+    where starts[event.part] is not null
+    returning position
+  )
+  select array_agg(position) into positions from inserted;
+
+  if positions is not null then
+    perform pg_notify('refold_events', positions[cardinality(positions)]::text);
+  end if;
+  if keys is not null then
+    perform refold.store_append_results(
+      families, stream_ids, keys, part_appends, part_streams, part_sizes, starts, positions, recorded
+    );
+  end if;
+end $$;
+
+-- Takes the keys that are free and gives the results of those that are used. Waits for a concurrent append with one of the
+-- keys. The keys are sorted so that no two batches wait for each other.
+create function refold.claim_append_keys(keys text[]) returns jsonb language plpgsql volatile as $$
+declare
+  results jsonb;
+begin
+  loop
+    insert into refold.append_keys (key)
+    select distinct key
+    from unnest(keys) key
+    where key is not null
+    order by key
+    on conflict do nothing;
+
+    select coalesce(jsonb_object_agg(key, result) filter (where result is not null), '{}')
+    into results
+    from refold.append_keys
+    where key = any (keys)
+    having count(*) = (select count(distinct key) from unnest(keys) key);
+    exit when found; -- else a key was removed in between
+  end loop;
+  return results;
+end $$;
+
+-- Decides the appends one after the other; each sees what those before it in the batch have done.
+create function refold.decide_appends(
+  versions bigint[], keys text[], earlier jsonb,
+  part_appends int[], part_streams int[], part_expected bigint[], part_sizes int[],
+  out starts bigint[], out verdicts int[], out actuals bigint[]
+) language plpgsql immutable as $$
+declare
+  appends   constant int := part_appends[cardinality(part_appends)];
+  used_keys text[] := '{}';
+  part      int := 1;
+  first     int;
+  verdict   int;
+  expected  bigint;
+  actual    bigint;
+begin
+  starts := array_fill(null::bigint, array[cardinality(part_appends)]);
+  verdicts := array_fill(0, array[appends]);
+  actuals := array_fill(null::bigint, array[appends]);
   for append in 1 .. appends loop
-    verdict := 0;
     first := part;
+    verdict := 0;
     if keys[append] is not null and (earlier ? keys[append] or keys[append] = any (used_keys)) then
       verdict := -1;
     end if;
     while part_appends[part] = append loop
-      if verdict = 0 then
-        actual := versions[part_streams[part]];
-        expected := part_expected[part];
-        if actual <> expected and expected <> -1 and (expected <> -2 or actual = 0) then
-          verdict := part;
-          actuals[append] := actual;
-        end if;
+      expected := part_expected[part];
+      actual := versions[part_streams[part]];
+      if verdict = 0 and expected <> actual and expected <> -1 and (expected <> -2 or actual = 0) then
+        verdict := part;
+        actuals[append] := actual;
       end if;
       part := part + 1;
     end loop;
     if verdict = 0 then
       if keys[append] is not null then
         used_keys := used_keys || keys[append];
-        first_written[append] := written + 1;
       end if;
       for p in first .. part - 1 loop
         starts[p] := versions[part_streams[p]];
         versions[part_streams[p]] := starts[p] + part_sizes[p];
-        written := written + part_sizes[p];
       end loop;
-    else
-      verdicts[append] := verdict;
     end if;
+    verdicts[append] := verdict;
   end loop;
+end $$;
 
-  if written > 0 then
-    recorded := clock_timestamp();
-    -- The rows come in the order of the array, and positions are drawn in the order of the rows.
-    with inserted as (
-      insert into refold.events
-        (stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata)
-      select
-        starts[event.part] + event.number, recorded, event.id, event.version,
-        event.family, event.stream, event.type, event.payload, coalesce(event.metadata, '{}')
-      from json_to_recordset(new_events) as event (
-        part int, number int, id uuid, version smallint,
-        family text, stream text, type text, payload jsonb, metadata jsonb
-      )
-      where starts[event.part] is not null
-      returning position
-    )
-    select array_agg(position order by position) into positions from inserted;
+-- Takes what was not written off the versions of the streams; a stream that was made for it goes again.
+create function refold.take_back(
+  families text[], stream_ids text[], stream_sizes int[], part_streams int[], part_sizes int[], starts bigint[]
+) returns void language plpgsql volatile as $$
+begin
+  update refold.streams
+  set version = streams.version - refused.size
+  from (
+    select part.stream, sum(part.size) as size
+    from unnest(part_streams, part_sizes, starts) part (stream, size, start)
+    where part.start is null
+    group by part.stream
+  ) refused
+  where streams.family = families[refused.stream]
+    and streams.stream_id = stream_ids[refused.stream];
 
-    update refold.streams
-    set version = wanted.version
-    from unnest(families, stream_ids, versions, before) wanted (family, stream_id, version, before)
-    where streams.family = wanted.family
-      and streams.stream_id = wanted.stream_id
-      and wanted.version > wanted.before;
+  delete from refold.streams
+  using unnest(families, stream_ids) wanted (family, stream_id)
+  where streams.family = wanted.family
+    and streams.stream_id = wanted.stream_id
+    and streams.version = 0;
+end $$;
 
-    perform pg_notify('refold_events', positions[written]::text);
-  end if;
-
-  -- What was made for appends that were then refused.
-  if 0 = any (versions) then
-    delete from refold.streams
-    using unnest(families, stream_ids, versions) wanted (family, stream_id, version)
-    where streams.family = wanted.family
-      and streams.stream_id = wanted.stream_id
-      and wanted.version = 0;
-  end if;
-
-  if keys is not null then
-    update refold.append_keys
-    set result = jsonb_build_object(
-      'recordedAt', recorded,
-      'streams', written_append.streams,
-      'positions', to_jsonb(positions[written_append.first : written_append.first + written_append.size - 1])
-    )
+-- Keeps the results of written appends under their keys, and frees the keys of the others.
+create function refold.store_append_results(
+  families text[], stream_ids text[], keys text[], part_appends int[], part_streams int[], part_sizes int[],
+  starts bigint[], positions bigint[], recorded timestamptz
+) returns void language plpgsql volatile as $$
+begin
+  update refold.append_keys
+  set result = jsonb_build_object(
+    'recordedAt', recorded,
+    'streams', written.streams,
+    'positions', to_jsonb(positions[written.first : written.last])
+  )
+  from (
+    select
+      keys[append] as key,
+      min(last - size) + 1 as first,
+      max(last) as last,
+      jsonb_agg(jsonb_build_array(families[stream], stream_ids[stream], start + size) order by number) as streams
     from (
-      select
-        keys[append] as key,
-        first_written[append] as first,
-        sum(part_size) as size,
-        jsonb_agg(jsonb_build_array(families[stream], stream_ids[stream], start + part_size) order by number) as streams
+      select *, sum(size) over (order by number) as last
       from unnest(part_appends, part_streams, part_sizes, starts)
-        with ordinality written_part (append, stream, part_size, start, number)
-      where start is not null and keys[append] is not null
-      group by append
-    ) written_append
-    where append_keys.key = written_append.key;
+        with ordinality part (append, stream, size, start, number)
+      where start is not null
+    ) part
+    group by append
+  ) written
+  where append_keys.key = written.key;
 
-    delete from refold.append_keys where key = any (keys) and result is null;
-  end if;
+  delete from refold.append_keys where key = any (keys) and result is null;
 end $$;

@@ -39,11 +39,11 @@ export type AppendOutcome =
   | { readonly kind: 'conflict'; readonly part: AppendPart; readonly actual: number };
 
 interface AppendRow {
-  verdicts: number[];
-  actuals: (bigint | null)[];
   starts: (bigint | null)[];
   positions: bigint[] | null;
-  recorded: string | null;
+  recorded: string;
+  verdicts: number[] | null;
+  actuals: (bigint | null)[] | null;
   earlier: Record<string, StoredAppend> | null;
 }
 
@@ -60,7 +60,7 @@ interface StoredAppend {
 export async function appendBatch(target: Queryable, batch: readonly PreparedAppend[]): Promise<AppendOutcome[]> {
   const [row] = await target.query<AppendRow>({
     name: 'refold_append',
-    text: 'select * from refold.append($1, $2, $3, $4, $5, $6, $7, $8)',
+    text: 'select * from refold.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
     values: parametersOf(batch),
   });
   if (!row) throw new Error('refold.append gives one row'); // it has out parameters and no set
@@ -96,41 +96,73 @@ export function eventMembers(event: {
 
 const expectedVersionCodes = { any: -1, 'stream-exists': -2, 'no-stream': 0 } as const;
 
+interface BatchStream {
+  readonly family: string;
+  readonly streamId: string;
+  number: number;
+  size: number;
+}
+
 function parametersOf(batch: readonly PreparedAppend[]): unknown[] {
-  const families: string[] = [];
-  const streamIds: string[] = [];
-  const streamNumbers = new Map<string, number>();
+  const streams = streamsOf(batch);
   const partAppends: number[] = [];
   const partStreams: number[] = [];
   const partExpected: number[] = [];
   const partSizes: number[] = [];
+  const partOffsets: number[] = [];
   const events: string[] = [];
 
   for (const [append, { parts }] of batch.entries()) {
     for (const part of parts) {
-      const name = `${part.family} ${part.streamId}`; // a family's name has no space
-      let stream = streamNumbers.get(name);
-      if (stream === undefined) {
-        families.push(part.family);
-        stream = streamIds.push(part.streamId);
-        streamNumbers.set(name, stream);
-      }
-      partAppends.push(append + 1);
-      partStreams.push(stream);
+      const stream = streams.get(streamName(part)) as BatchStream; // collected from these parts
       const { expectedVersion } = part;
+      const partNumber = partAppends.push(append + 1);
+      partStreams.push(stream.number);
       partExpected.push(typeof expectedVersion === 'number' ? expectedVersion : expectedVersionCodes[expectedVersion]);
       partSizes.push(part.events.length);
-      const partNumber = partAppends.length;
+      partOffsets.push(stream.size);
+      stream.size += part.events.length;
       for (const [index, members] of part.events.entries()) {
         events.push(`{"part":${partNumber},"number":${index + 1},${members}`);
       }
     }
   }
 
+  const families: string[] = [];
+  const streamIds: string[] = [];
+  const streamSizes: number[] = [];
+  for (const { family, streamId, size } of streams.values()) {
+    families.push(family);
+    streamIds.push(streamId);
+    streamSizes.push(size);
+  }
   const keyed = batch.some(({ idempotencyKey }) => idempotencyKey !== undefined);
   const keys = keyed ? batch.map(({ idempotencyKey }) => idempotencyKey ?? null) : null;
-  return [families, streamIds, keys, partAppends, partStreams, partExpected, partSizes, `[${events.join(',')}]`];
+  const ofParts = [partAppends, partStreams, partExpected, partSizes, partOffsets];
+  return [families, streamIds, streamSizes, keys, ...ofParts, `[${events.join(',')}]`];
 }
+
+/** The streams of a batch, numbered from 1 in the order in which every process locks them. */
+function streamsOf(batch: readonly PreparedAppend[]): Map<string, BatchStream> {
+  const byName = new Map<string, BatchStream>();
+  for (const { parts } of batch) {
+    for (const part of parts) {
+      byName.set(streamName(part), { family: part.family, streamId: part.streamId, number: 1, size: 0 });
+    }
+  }
+  if (byName.size === 1) return byName;
+  const names = [...byName.keys()].sort(); // by code units: the same everywhere
+  const sorted = new Map<string, BatchStream>();
+  for (const [index, name] of names.entries()) {
+    const stream = byName.get(name) as BatchStream; // one of its keys
+    stream.number = index + 1;
+    sorted.set(name, stream);
+  }
+  return sorted;
+}
+
+// The name of a family has no space.
+const streamName = ({ family, streamId }: AppendPart) => `${family} ${streamId}`;
 
 function outcomesOf(batch: readonly PreparedAppend[], row: AppendRow): AppendOutcome[] {
   const writtenByKey = new Map<string, WrittenAppend>();
@@ -140,10 +172,10 @@ function outcomesOf(batch: readonly PreparedAppend[], row: AppendRow): AppendOut
   return batch.map((append, index): AppendOutcome => {
     const firstPart = part;
     part += append.parts.length;
-    const verdict = row.verdicts[index] ?? 0;
+    const verdict = row.verdicts?.[index] ?? 0;
     if (verdict > 0) {
       const refused = append.parts[verdict - 1 - firstPart] as AppendPart; // the verdict is a part of this append
-      return { kind: 'conflict', part: refused, actual: Number(row.actuals[index]) };
+      return { kind: 'conflict', part: refused, actual: Number(row.actuals?.[index]) };
     }
     const key = append.idempotencyKey;
     if (verdict < 0) {
@@ -158,7 +190,7 @@ function outcomesOf(batch: readonly PreparedAppend[], row: AppendRow): AppendOut
       return { family, streamId, version: Number(row.starts[firstPart + offset]) + events.length };
     });
     const written = {
-      recordedAt: row.recorded ?? '',
+      recordedAt: row.recorded,
       positions: positions.slice(firstEvent, event).map(globalPosition),
       streams,
     };
