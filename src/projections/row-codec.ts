@@ -99,11 +99,13 @@ function codecOf(column: Column): ValueCodec {
 
 const same = (value: unknown) => value;
 
-function kindCodec({ type }: Column): ValueCodec {
+function kindCodec({ type, flags }: Column): ValueCodec {
   switch (type.kind) {
     case 'text':
       return {
-        normalise: (value, path) => storableText(expectType(value, 'string', path), path),
+        normalise: flags.index
+          ? (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path)
+          : (value, path) => storableText(expectType(value, 'string', path), path),
         encode: same,
         decode: same,
       };
@@ -198,7 +200,8 @@ function checkDecimal(value: unknown, path: string, precision: number, scale: nu
     );
   if (typeof value !== 'string' && typeof value !== 'bigint' && !isDecimal(value))
     throw wrongType(path, 'a decimal', value);
-  const exact = canonicalDecimal(value);
+  const exact = parseDecimal(value);
+  if (exact === undefined) throw wrongType(path, "a decimal such as '12.50'", value);
   const digitsAfter = Math.max(0, exact.c.length - 1 - exact.e);
   if (digitsAfter > scale) {
     throw invalidRow(
@@ -209,6 +212,14 @@ function checkDecimal(value: unknown, path: string, precision: number, scale: nu
     throw invalidRow(`column '${path}' is ${exact.toFixed()}, too large for t.decimal(${precision}, ${scale}).`);
   }
   return exact;
+}
+
+function parseDecimal(value: string | bigint | ReturnType<typeof decimal>) {
+  try {
+    return canonicalDecimal(value);
+  } catch {
+    return undefined;
+  }
 }
 
 function canonicalDecimal(value: string | bigint | ReturnType<typeof decimal>) {
@@ -222,16 +233,21 @@ const timestampPattern = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?
 
 function checkDate(value: unknown, path: string): string {
   const text = matching(value, path, datePattern, `a date such as '2026-01-31'`);
-  const day = new Date(`${text}T00:00:00Z`);
-  if (Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text)
-    throw wrongType(path, `a date of the calendar`, value);
+  if (!isCalendarDay(text)) throw wrongType(path, `a date of the calendar`, value);
   return text;
+}
+
+// PostgreSQL writes the year before 1 otherwise, and `Date` takes February 30 for March 2.
+function isCalendarDay(text: string): boolean {
+  const day = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text && !text.startsWith('0000');
 }
 
 function checkTimestamp(value: unknown, path: string): string {
   const text = matching(value, path, timestampPattern, `a time with its zone, such as '2026-01-31T12:00:00Z'`);
-  const canonical = canonicalTimestamp(text);
-  if (canonical === undefined) throw wrongType(path, 'a time of the calendar', value);
+  const canonical = isCalendarDay(text.slice(0, 10)) ? canonicalTimestamp(text) : undefined;
+  if (canonical === undefined || !isCalendarDay(canonical.slice(0, 10)))
+    throw wrongType(path, 'a time of the calendar', value);
   return canonical;
 }
 
@@ -249,7 +265,7 @@ function canonicalTimestamp(text: string): string | undefined {
       ? `${zone.slice(0, 3)}:${zone.slice(3)}`
       : zone.toUpperCase();
   const instant = new Date(`${day}T${minutes}:${seconds}${offset}`);
-  if (Number.isNaN(instant.getTime())) return undefined;
+  if (Number.isNaN(instant.getTime()) || instant.getUTCFullYear() > 9999) return undefined;
   const digits = fraction
     .slice(0, 6)
     .padEnd(6, '0')
@@ -263,15 +279,48 @@ function checkEnum(value: unknown, path: string, values: readonly string[]): str
 }
 
 function checkJson(value: unknown, path: string): unknown {
-  const text = JSON.stringify(value);
-  if (text === undefined) throw wrongType(path, 'a JSON value', value);
+  const text = jsonText(value);
+  if (text === undefined || text === 'null') throw wrongType(path, 'a JSON value', value);
   if (/(^|[^\\])(\\\\)*\\u0000/.test(text)) throw unstorable(path);
-  return JSON.parse(text.toWellFormed());
+  return canonicalJson(JSON.parse(text));
+}
+
+function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined; // a bigint, or a circle
+  }
+}
+
+/** As jsonb gives it back: keys by length, then by bytes. An `evolve` that lists keys must not see another order after a reload. */
+function canonicalJson(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(canonicalJson);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([key, part]) => ({
+    key: key.toWellFormed(),
+    bytes: Buffer.from(key),
+    part: canonicalJson(part),
+  }));
+  members.sort((a, b) => a.bytes.length - b.bytes.length || a.bytes.compare(b.bytes));
+  return Object.fromEntries(members.map(({ key, part }) => [key, part]));
 }
 
 function storableText(text: string, path: string): string {
   if (text.includes('\u0000')) throw unstorable(path);
   return text.toWellFormed(); // a lone surrogate would come back from PostgreSQL as U+FFFD
+}
+
+// A third of a page, 2,704 bytes, is what an index entry holds. The key is part of each entry, and as long as this at most.
+const longestIndexedText = 1024;
+
+function indexableText(text: string, path: string): string {
+  const bytes = text.length * 3 <= longestIndexedText ? 0 : Buffer.byteLength(text);
+  if (bytes <= longestIndexedText) return text;
+  throw invalidRow(
+    `column '${path}' has an index and holds ${bytes} bytes; an indexed text holds at most ${longestIndexedText}. Shorten it in evolve, or leave out the index.`,
+  );
 }
 
 function unstorable(path: string): RefoldError {
@@ -299,7 +348,7 @@ function wrongType(path: string, expected: string, value: unknown): RefoldError 
 function show(value: unknown): string {
   if (typeof value === 'bigint') return `${value}n`;
   if (isDecimal(value)) return value.toFixed();
-  const text = JSON.stringify(value) ?? String(value);
+  const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}n` : part)) ?? String(value);
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
