@@ -1,4 +1,4 @@
-import { type CompiledQuery, sql } from 'kysely';
+import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import { keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { PageQuery, RowFilter, RowPage } from '../projections/row-query.ts';
@@ -81,8 +81,14 @@ export function keyQuery(
   keys: readonly RowKey[],
   columns: readonly string[],
 ): CompiledQuery<Row> {
-  const [first, ...others] = projection.keyColumns;
-  const select = rowsFrom(readSchema, projection, [...columns, ...projection.keyColumns]);
+  return rowsFrom(readSchema, projection, [...columns, ...projection.keyColumns])
+    .where(hasKey(projection, keys))
+    .compile();
+}
+
+/** Rows with one of the keys, which are bound as one array for each key column. */
+export function hasKey(projection: Projection, keys: readonly RowKey[]): RawBuilder<boolean> {
+  const refs = projection.keyColumns.map((name) => columnRef(projection, name));
   const values = projection.keyColumns.map((name, index) =>
     boundArray(
       projection,
@@ -90,11 +96,8 @@ export function keyQuery(
       keys.map((key) => key[index]),
     ),
   );
-  if (first !== undefined && others.length === 0) {
-    return select.where(sql<boolean>`${columnRef(projection, first)} = any(${sql.join(values)})`).compile();
-  }
-  const key = sql.join(projection.keyColumns.map((name) => columnRef(projection, name)));
-  return select.where(sql<boolean>`(${key}) in (select * from unnest(${sql.join(values)}))`).compile();
+  if (refs.length === 1) return sql`${sql.join(refs)} = any(${sql.join(values)})`;
+  return sql`(${sql.join(refs)}) in (select * from unnest(${sql.join(values)}))`;
 }
 
 export function pageQuery(readSchema: string, projection: Projection, query: PageQuery): CompiledQuery<Row> {
