@@ -60,8 +60,9 @@ async function traffic(events: number, random: () => number): Promise<void> {
   await Promise.all(appends);
 }
 
-async function progress(): Promise<bigint> {
-  return (await readRegistry(db)).reduce((sum, version) => sum + version.checkpoint, 0n);
+async function checkpoints(): Promise<bigint[]> {
+  const versions = await readRegistry(db);
+  return versions.length === 0 ? [0n] : versions.map((version) => version.checkpoint);
 }
 
 // mulberry32: a seed repeats a run's choices
@@ -80,24 +81,35 @@ test('workers killed at random points of catch-up and live traffic leave every r
   console.info(`seed ${seed}`);
   const random = seeded(seed);
   await traffic(5_000, random);
-  let survivor = await startWorker('worker-0');
+  // Traffic never pauses, so that kills fall into batches, and never runs away from the workers.
+  let killing = true;
+  const live = (async () => {
+    while (killing) {
+      await traffic(20, random);
+      const head = await log.head();
+      await until(async () => !killing || (await checkpoints()).every((checkpoint) => head - checkpoint < 2_000n));
+    }
+  })();
+  const names = new Map<string, ChildProcess>();
+  names.set('worker-0', await startWorker('worker-0'));
   for (let round = 1; round <= 20; round++) {
-    const next = await startWorker(`worker-${round}`);
-    const live = traffic(Math.floor(random() * 400) + 50, random);
-    const target = (await progress()) + BigInt(Math.floor(random() * 300));
-    await until(async () => (await progress()) >= target);
-    const [victim, other] = random() < 0.5 ? [survivor, next] : [next, survivor];
-    await end(victim, 'SIGKILL');
-    survivor = other;
-    await live;
+    names.set(`worker-${round}`, await startWorker(`worker-${round}`));
+    const before = await checkpoints();
+    const target = BigInt(Math.floor(random() * 500));
+    await until(async () => (await checkpoints()).some((checkpoint, index) => checkpoint - (before[index] ?? 0n) > target));
+    const owner = await until(async () => (await readRegistry(db)).map((version) => version.owner).find((name) => name !== null && names.has(name)));
+    await end(names.get(owner) as ChildProcess, 'SIGKILL');
+    names.delete(owner);
     // Whatever the victim owned, the survivor takes over: everything moves on without a new process.
     const horizon = await log.horizon();
-    if (round % 5 === 0) await until(async () => (await readRegistry(db)).every((version) => version.checkpoint >= horizon));
+    await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
   }
+  killing = false;
+  await live;
   const horizon = await log.horizon();
-  await until(async () => (await readRegistry(db)).every((version) => version.checkpoint >= horizon));
+  await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
   for (const projection of [balanceV1, balanceV2, openingsV1] as Projection[]) {
     expect(await storedTable(db, projection), `${projection.id}, seed ${seed}`).toEqual(await foldedTable(log, projection));
   }
-  await end(survivor, 'SIGTERM');
+  for (const worker of names.values()) await end(worker, 'SIGTERM');
 }, 300_000);
