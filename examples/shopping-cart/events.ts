@@ -25,7 +25,7 @@ export type ProductItem = PayloadOf<typeof shoppingCart, 'ProductItemAdded'>['pr
 
 export const profile = z.object({
   name: z.string().trim().min(1).max(200),
-  email: z.email(),
+  email: z.email().max(254),
   city: z.string().trim().min(1).max(100).optional(),
 });
 

@@ -107,7 +107,7 @@ export function defineEvents<const Name extends string, const S extends EventSch
     name,
     schemas: Object.freeze({ ...schemas }),
     types: Object.freeze(types),
-    upcasters: Object.freeze({ ...options.upcasters }),
+    upcasters: Object.freeze(Object.assign(Object.create(null), options.upcasters)), // a type may be called 'constructor'
   });
 }
 

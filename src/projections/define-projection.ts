@@ -4,7 +4,8 @@ import { invalidDeclaration, RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
-import type { Column, Columns, KeyOf, RowInputOf, RowOf } from './column.ts';
+import { checkTable, sqlNames } from './check-table.ts';
+import type { Columns, KeyOf, RowInputOf, RowOf } from './column.ts';
 import type { ActivationRule, GraphqlNames, Projection, RowKey } from './projection.ts';
 import { createRowCodec, type Row } from './row-codec.ts';
 
@@ -94,7 +95,9 @@ export function defineProjection<
   const subject = `${options.name}@${options.version}`;
   checkOptions(subject, options);
   const families = (Array.isArray(options.events) ? options.events : [options.events]) as readonly F[]; // OneOrMany
-  const handlers = options.evolve as unknown as Readonly<Record<string, Handler>>; // checked above, called with matching events only
+  checkFamilies(subject, families);
+  // Without a prototype: an event type may be called 'constructor'. The handlers are called with matching events only.
+  const handlers: Readonly<Record<string, Handler>> = Object.assign(Object.create(null), options.evolve);
   const filter = eventFilter(subject, families, handlers);
   const keyColumns = checkTable(subject, options.table);
   const codec = declare(subject, () => createRowCodec(options.table, keyColumns));
@@ -112,14 +115,15 @@ export function defineProjection<
     columns: Object.freeze({ ...options.table }),
     keyColumns,
     tableName: `${options.name}_v${options.version}`,
-    sqlNames: sqlNames(subject, options.table),
+    sqlNames: sqlNames(options.table),
     activation: activationRule(subject, options.activation),
-    graphql: Object.freeze({ ...graphqlNames(options.name), ...options.graphql }),
+    graphql: graphqlNames(subject, options.name, options.graphql),
     codec,
     tableFingerprint: fingerprint(describeColumns(options.table)),
     codeFingerprint: fingerprint([
       keyFunction.toString(),
       Object.entries(handlers).map(([type, handler]) => [type, handler.toString()]),
+      defaultsOf(options.table),
     ]),
     keysOf(event: RecordedEvent) {
       const result = keyFunction(event);
@@ -176,6 +180,13 @@ function checkOptions(
     throw invalidDeclaration(subject, 'evolve handles no event type; name at least one.');
 }
 
+function checkFamilies(subject: string, families: readonly EventFamily[]): void {
+  if (families.length === 0)
+    throw invalidDeclaration(subject, `'events' names no family; name the ones that it reads.`);
+  if (families.some((family) => family?.kind !== 'event-family'))
+    throw invalidDeclaration(subject, `'events' holds something that defineEvents did not make.`);
+}
+
 function eventFilter(subject: string, families: readonly EventFamily[], handlers: Readonly<Record<string, Handler>>) {
   const types = families.flatMap((family) => family.types);
   for (const [type, handler] of Object.entries(handlers)) {
@@ -200,37 +211,6 @@ function eventFilter(subject: string, families: readonly EventFamily[], handlers
   return Object.freeze(handled.filter((entry) => entry.types.length > 0));
 }
 
-function checkTable(subject: string, table: Columns): readonly string[] {
-  const names = Object.keys(table);
-  for (const name of names) {
-    if (!/^[a-z][A-Za-z0-9]{0,56}$/.test(name))
-      throw invalidDeclaration(
-        subject,
-        `column '${name}' is not camelCase (letters and digits, such as 'totalAmount').`,
-      );
-    const { type, flags } = table[name] as Column; // name is one of its keys
-    const nested = type.kind === 'json' || type.kind === 'object' || type.kind === 'list';
-    if (nested && flags.index)
-      throw invalidDeclaration(
-        subject,
-        `column '${name}' is ${type.kind}; ${flags.primaryKey ? 'a key' : 'an index'} needs a scalar column.`,
-      );
-    if (flags.primaryKey && (flags.nullable || flags.hasDefault))
-      throw invalidDeclaration(subject, `key column '${name}' can't be nullable or have a default.`);
-    if (flags.primaryKey && type.kind === 'decimal')
-      throw invalidDeclaration(
-        subject,
-        `key column '${name}' is a decimal; use text, uuid, date, an integer or an enum.`,
-      );
-  }
-  const keyColumns = names.filter((name) => table[name]?.flags.primaryKey);
-  if (keyColumns.length === 0)
-    throw invalidDeclaration(subject, `the table has no key; mark one column, such as 't.text().primaryKey()'.`);
-  if (keyColumns.length === names.length && names.length > 32)
-    throw invalidDeclaration(subject, 'more than 32 key columns.');
-  return Object.freeze(keyColumns);
-}
-
 function declare<T>(subject: string, work: () => T): T {
   try {
     return work();
@@ -243,7 +223,9 @@ function declare<T>(subject: string, work: () => T): T {
 
 function activationRule(subject: string, rule: 'auto' | 'manual' | Partial<ActivationRule> = 'auto'): ActivationRule {
   // 100: at the head of a busy log a reader is always a few events behind; a first page of answers that old is fresh enough.
-  const full = { by: 'auto' as const, maxLag: 100, ...(typeof rule === 'string' ? { by: rule } : rule) };
+  const defaults = { by: 'auto' as const, maxLag: 100 };
+  const full = { ...defaults, ...(typeof rule === 'string' ? { by: rule } : rule) };
+  refuseUnknown(subject, 'activation', full, Object.keys(defaults));
   if (!['auto', 'manual'].includes(full.by))
     throw invalidDeclaration(subject, `activation is 'auto' or 'manual', found '${full.by}'.`);
   if (!Number.isInteger(full.maxLag) || full.maxLag < 0)
@@ -251,28 +233,30 @@ function activationRule(subject: string, rule: 'auto' | 'manual' | Partial<Activ
   return Object.freeze(full);
 }
 
-function sqlNames(subject: string, table: Columns): Readonly<Record<string, string>> {
-  const entries = Object.keys(table).map((name) => [name, snakeCase(name)] as const);
-  for (const [name, sql] of entries) {
-    const twin = entries.find(([other, otherSql]) => other !== name && otherSql === sql);
-    if (twin)
-      throw invalidDeclaration(subject, `columns '${name}' and '${twin[0]}' are both '${sql}' in SQL; rename one.`);
-  }
-  return Object.freeze(Object.fromEntries(entries));
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-function graphqlNames(name: string): GraphqlNames {
+function graphqlNames(subject: string, name: string, given: Partial<GraphqlNames> = {}): GraphqlNames {
   const single = name.replace(/_+([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
   const plural = pluralize(single);
-  return {
+  const derived = {
     type: single.charAt(0).toUpperCase() + single.slice(1),
     single,
     list: plural === single ? `${single}List` : plural,
   };
+  const full = { ...derived, ...given };
+  refuseUnknown(subject, 'graphql', full, Object.keys(derived));
+  for (const [part, value] of Object.entries(full)) {
+    if (!/^(?!__)[_A-Za-z][_0-9A-Za-z]*$/.test(value))
+      throw invalidDeclaration(subject, `graphql.${part} '${value}' is no GraphQL name; use letters, digits and _.`);
+  }
+  if (full.single === full.list)
+    throw invalidDeclaration(subject, `graphql.single and graphql.list are both '${full.list}'; they need two names.`);
+  return Object.freeze(full);
+}
+
+function refuseUnknown(subject: string, option: string, given: object, names: readonly string[]): void {
+  for (const name of Object.keys(given)) {
+    if (!names.includes(name))
+      throw invalidDeclaration(subject, `unknown option '${name}' of ${option}.${closest(name, names)}`);
+  }
 }
 
 function describeColumns(columns: Columns): unknown {
@@ -287,6 +271,16 @@ function describeColumns(columns: Columns): unknown {
   ]);
 }
 
+/** Defaults go with the code: they fill in what `evolve` leaves out. */
+function defaultsOf(columns: Columns): unknown {
+  return Object.entries(columns).map(([name, { type, flags }]) => [
+    name,
+    flags.default,
+    type.kind === 'object' ? defaultsOf(type.fields) : type.kind === 'list' ? defaultsOf({ item: type.item }) : [],
+  ]);
+}
+
 function fingerprint(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
+  const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part));
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
