@@ -22,7 +22,11 @@ export interface OperationContext {
 /** Reads of one operation. All reads of one query see one snapshot of the database. */
 export interface ReadModels {
   /** The rows of these keys, in their order; null where there is none. Concurrent calls share statements. */
-  findByKeys(projection: Projection, keys: readonly RowKey[], columns: readonly string[]): Promise<readonly (Row | null)[]>;
+  findByKeys(
+    projection: Projection,
+    keys: readonly RowKey[],
+    columns: readonly string[],
+  ): Promise<readonly (Row | null)[]>;
   findPage(projection: Projection, query: PageQuery): Promise<RowPage>;
   count(projection: Projection, where: RowFilter | null): Promise<number>;
   /**
@@ -48,7 +52,11 @@ export interface CommandExecutor {
    *
    * @throws InvalidInput, CommandRejected, ConcurrencyConflict
    */
-  execute(command: Command, input: unknown, options: { readonly idempotencyKey?: string; readonly expectedVersion?: ExpectedVersion }): Promise<CommandResult>;
+  execute(
+    command: Command,
+    input: unknown,
+    options: { readonly idempotencyKey?: string; readonly expectedVersion?: ExpectedVersion },
+  ): Promise<CommandResult>;
 }
 
 /** A row as a subscriber gets it. */
@@ -81,6 +89,15 @@ export interface LiveListQuery {
  * @throws RefoldError `PROJECTION_SWITCHED` from the iterator where it has not, `PROJECTION_NOT_READY` while none is active.
  */
 export interface LiveReadModels {
-  row(projection: Projection, key: RowKey, columns: readonly string[], options: { readonly after: GlobalPosition | null }): AsyncIterableIterator<LiveRow>;
-  list(projection: Projection, query: LiveListQuery, options: { readonly after: GlobalPosition | null }): AsyncIterableIterator<LiveListUpdate>;
+  row(
+    projection: Projection,
+    key: RowKey,
+    columns: readonly string[],
+    options: { readonly after: GlobalPosition | null },
+  ): AsyncIterableIterator<LiveRow>;
+  list(
+    projection: Projection,
+    query: LiveListQuery,
+    options: { readonly after: GlobalPosition | null },
+  ): AsyncIterableIterator<LiveListUpdate>;
 }

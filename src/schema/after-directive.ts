@@ -1,0 +1,61 @@
+import {
+  DirectiveLocation,
+  GraphQLDirective,
+  type GraphQLScalarType,
+  GraphQLSchema,
+  getDirectiveValues,
+  isScalarType,
+  type OperationDefinitionNode,
+} from 'graphql';
+import { type GlobalPosition, globalPosition, laterPosition } from '../events/global-position.ts';
+import { badInput } from './canonical-input.ts';
+import { scalars } from './scalars.ts';
+
+/** `query @after(position: "1042")`: the answer includes everything up to this position of the log. */
+function afterDirective(position: GraphQLScalarType): GraphQLDirective {
+  return new GraphQLDirective({
+    name: 'after',
+    description:
+      'Demands that the answer includes everything up to this position of the event log, such as the `position` of a mutation: it waits, bounded, until it does. Null demands nothing.',
+    locations: [DirectiveLocation.QUERY, DirectiveLocation.SUBSCRIPTION],
+    args: { position: { type: position } },
+  });
+}
+
+const standalone = afterDirective(scalars.Position as GraphQLScalarType); // a scalar of one type is one of any
+
+/** The schema with the directive. Made from the schema, since a directive must share its very scalar. */
+export function withAfterDirective(schema: GraphQLSchema): GraphQLSchema {
+  const config = schema.toConfig();
+  const position = schema.getType('Position');
+  if (!isScalarType(position)) throw new TypeError('The schema has no scalar Position.');
+  return new GraphQLSchema({ ...config, directives: [...config.directives, afterDirective(position)] });
+}
+
+/**
+ * The position that an operation demands with `@after`, or the `header` of its request; the later one where both do.
+ *
+ * @throws RefoldError `BAD_USER_INPUT` for what is no position.
+ */
+export function demandedAfter(
+  operation: OperationDefinitionNode | undefined,
+  variables: Readonly<Record<string, unknown>> | null | undefined,
+  header: string | null | undefined,
+): GlobalPosition | null {
+  const directive = operation?.directives?.length
+    ? getDirectiveValues(standalone, operation, variables ?? {})?.
+  .position
+    : undefined
+  const demands = [directive, header].filter((demand) => demand !== undefined && demand !== null).map(positionOf);
+  return demands.length === 0 ? null : demands.reduce(laterPosition);
+}
+
+/** A literal is parsed already, a variable is as the client sent it. */
+function positionOf(demand: unknown): GlobalPosition {
+  if (typeof demand === 'bigint') return globalPosition(demand);
+  try {
+    return globalPosition(String(demand));
+  } catch (cause) {
+    throw badInput(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}

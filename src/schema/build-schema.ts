@@ -1,0 +1,39 @@
+import type { GraphQLSchema } from 'graphql';
+import type { Command } from '../commands/define-command.ts';
+import type { VersionMap } from '../projections/version-map.ts';
+import { withAfterDirective } from './after-directive.ts';
+import { createBuilder } from './builder.ts';
+import { addMeta } from './meta.ts';
+import { addMutationField } from './mutation-fields.ts';
+import { createProjectionTypes } from './projection-types.ts';
+import { addQueryFields } from './query-fields.ts';
+import { addSubscriptionFields } from './subscription-fields.ts';
+import { createTypeNames } from './type-names.ts';
+
+export interface SchemaOptions {
+  /** The versions that answer. */
+  readonly versions: VersionMap;
+  readonly commands: readonly Command[];
+  /** Most rows in one page. */
+  readonly maxPageSize: number;
+}
+
+/**
+ * The GraphQL schema of the versions that a process serves. Its resolvers work with an `OperationContext` of the same version map.
+ *
+ * @throws RefoldError `INVALID_DECLARATION` where names collide, or a command's input has what GraphQL can't express.
+ */
+export function buildSchema({ versions, commands, maxPageSize }: SchemaOptions): GraphQLSchema {
+  const builder = createBuilder();
+  const names = createTypeNames();
+  const served = [...versions.served.values()];
+  const projections = createProjectionTypes(builder, names, served);
+  const query = builder.queryType({});
+  addMeta(builder, served);
+  for (const types of projections) addQueryFields(builder, names, types, maxPageSize);
+  if (commands.length > 0) builder.mutationType({});
+  for (const command of commands) addMutationField(builder, names, command, projections, query);
+  if (projections.length > 0) builder.subscriptionType({});
+  for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
+  return withAfterDirective(builder.toSchema({ sortSchema: false }));
+}

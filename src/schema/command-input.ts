@@ -1,0 +1,265 @@
+import { InputListRef } from '@pothos/core';
+import pluralize from 'pluralize';
+import { invalidDeclaration } from '../errors.ts';
+import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
+import { type JsonSchema, resolveReference } from './json-schema.ts';
+import { pascalCase, type TypeNames } from './type-names.ts';
+
+/** The GraphQL type of a part of a command's input. */
+export interface InputPart {
+  readonly type: AnyInput;
+  readonly nullable: boolean;
+  /** Leaves out what GraphQL clients send as null though the validator knows it as optional only. */
+  clean(value: unknown): unknown;
+}
+
+export interface CommandInput extends InputPart {
+  /** Whether a client must send anything. */
+  readonly required: boolean;
+}
+
+export interface CommandInputOptions {
+  readonly builder: Builder;
+  readonly names: TypeNames;
+  /** `defineCommand('addProductItem')` */
+  readonly owner: string;
+  /** `AddProductItem`: what its types' names start with. */
+  readonly prefix: string;
+}
+
+/**
+ * The input type of a command, from the JSON Schema of its validator; null where the command takes nothing.
+ *
+ * @throws RefoldError `INVALID_DECLARATION` with the path of what GraphQL can't express.
+ */
+export function commandInput(root: JsonSchema, options: CommandInputOptions): CommandInput | null {
+  const context: Context = { ...options, root, references: new Map() };
+  const schema = plain(root, context);
+  if (schema.type !== 'object' || hasFreeKeys(schema))
+    throw invalidDeclaration(options.owner, `the input is no object; wrap it, such as { value: … }.`);
+  if (Object.keys(schema.properties ?? {}).length === 0) return null;
+  const name = `${options.prefix}Input`;
+  const part = objectPart(schema, name, options.prefix, [], context, root);
+  return { ...part, required: (schema.required ?? []).length > 0 };
+}
+
+interface Context extends CommandInputOptions {
+  readonly root: JsonSchema;
+  /** Objects whose types are made or being made, so that they may contain themselves. */
+  readonly references: Map<JsonSchema, InputPart>;
+}
+
+type Path = readonly string[];
+
+function partOf(given: JsonSchema, path: Path, prefix: string, context: Context): InputPart {
+  const { schema, nullable } = withoutNull(given, context);
+  const part = presentPart(schema, path, prefix, context);
+  return nullable ? { ...part, nullable: true, clean: (value) => (value === null ? null : part.clean(value)) } : part;
+}
+
+function presentPart(schema: JsonSchema, path: Path, prefix: string, context: Context): InputPart {
+  const values = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
+  if (values) return enumPart(values, path, prefix, context);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices) return choicePart(choices, path, prefix, context);
+  switch (schema.type) {
+    case 'string':
+      return scalarPart(formats[schema.format ?? ''] ?? 'String');
+    case 'integer':
+      return scalarPart(fitsInt(schema) ? 'Int' : 'SafeInt');
+    case 'number':
+      return scalarPart('Float');
+    case 'boolean':
+      return scalarPart('Boolean');
+    case 'array':
+      return listPart(schema, path, prefix, context);
+    case 'object': {
+      if (hasFreeKeys(schema)) return scalarPart('JSON');
+      const words = path.slice(-1).map((name) => pascalCase(name));
+      const own = `${prefix}${words.join('')}`;
+      return objectPart(schema, `${own}Input`, own, path, context, schema);
+    }
+    case undefined:
+      return scalarPart('JSON');
+    default:
+      throw inexpressible(context, path, `a value of type ${JSON.stringify(schema.type)}`);
+  }
+}
+
+function objectPart(
+  schema: JsonSchema,
+  name: string,
+  prefix: string,
+  path: Path,
+  context: Context,
+  identity: JsonSchema,
+): InputPart {
+  const known = context.references.get(identity);
+  if (known) return known;
+  const { builder, names, owner } = context;
+  const ref = builder.inputRef<Record<string, unknown>>(names.claim(name, owner));
+  const parts = new Map<string, InputPart>();
+  const made: InputPart = { type: ref, nullable: false, clean: (value) => cleanObject(value, parts, required) };
+  context.references.set(identity, made);
+  const required = new Set(schema.required ?? []);
+  const properties = Object.entries(schema.properties ?? {});
+  if (properties.length === 0) return { ...made, type: 'JSON' };
+  for (const [property, propertySchema] of properties) {
+    if (!/^[_A-Za-z][_0-9A-Za-z]*$/.test(property) || property.startsWith('__'))
+      throw inexpressible(context, [...path, property], 'a property with this name');
+    parts.set(property, partOf(propertySchema, [...path, property], prefix, context));
+  }
+  ref.implement({
+    ...describe(schema.description),
+    fields: (t) =>
+      Object.fromEntries(
+        properties.map(([property, { description, deprecated }]) => {
+          const { type, nullable } = parts.get(property) as InputPart; // set above
+          const isRequired = required.has(property) && !nullable;
+          return [
+            property,
+            t.field({
+              type,
+              required: isRequired,
+              ...describe(description),
+              // GraphQL knows no deprecation of what must be given.
+              ...(deprecated && !isRequired ? { deprecationReason: 'Deprecated.' } : {}),
+            }),
+          ];
+        }),
+      ) as never, // the fields are known at run time only
+  });
+  return made;
+}
+
+function cleanObject(value: unknown, parts: ReadonlyMap<string, InputPart>, required: ReadonlySet<string>): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, given]) => {
+      const part = parts.get(name);
+      if (!part) return [[name, given]];
+      return given === null && !part.nullable && !required.has(name) ? [] : [[name, part.clean(given)]];
+    }),
+  );
+}
+
+function listPart(schema: JsonSchema, path: Path, prefix: string, context: Context): InputPart {
+  if (schema.prefixItems) throw inexpressible(context, path, 'a tuple; use an object');
+  if (typeof schema.items !== 'object') return listOf({ ...scalarPart('JSON'), nullable: true });
+  const name = path.at(-1);
+  return listOf(
+    partOf(schema.items, name === undefined ? path : [...path.slice(0, -1), pluralize.singular(name)], prefix, context),
+  );
+}
+
+function listOf(item: InputPart): InputPart {
+  return {
+    type: new InputListRef<Types, unknown>(item.type, !item.nullable),
+    nullable: false,
+    clean: (value) => (Array.isArray(value) ? value.map((entry) => item.clean(entry)) : value),
+  };
+}
+
+function enumPart(values: readonly unknown[], path: Path, prefix: string, context: Context): InputPart {
+  const texts = values.filter((value) => typeof value === 'string');
+  if (texts.length === values.length && texts.every(isEnumValue)) {
+    const { builder, names, owner } = context;
+    const name = names.claim(`${prefix}${pascalCase(path.at(-1) ?? 'value')}`, `${owner}, input '${path.join('.')}',`);
+    return { type: builder.enumType(name, { values: texts }), nullable: false, clean: same };
+  }
+  // Values that are no names of GraphQL stay what they are; the validator checks them.
+  if (texts.length === values.length) return scalarPart('String');
+  if (values.every((value) => typeof value === 'boolean')) return scalarPart('Boolean');
+  if (values.every((value) => Number.isInteger(value))) return scalarPart('Int');
+  if (values.every((value) => typeof value === 'number')) return scalarPart('Float');
+  throw inexpressible(context, path, 'values of several types');
+}
+
+/** GraphQL has no unions of inputs; choices of one scalar are that scalar, and the validator tells them apart. */
+function choicePart(choices: readonly JsonSchema[], path: Path, prefix: string, context: Context): InputPart {
+  const scalars = choices.map((choice) => {
+    const schema = plain(choice, context);
+    const isScalar = ['string', 'number', 'integer', 'boolean'].includes(String(schema.type));
+    if (!isScalar)
+      throw inexpressible(context, path, 'a choice between objects or lists; make one optional property of each');
+    return schema.enum || schema.const !== undefined ? schema.type : presentPart(schema, path, prefix, context).type;
+  });
+  const distinct = new Set(scalars.map((scalar) => (scalar === 'string' ? 'String' : scalar)));
+  if (distinct.size === 1) return { ...scalarPart('String'), type: [...distinct][0] as AnyInput }; // the one of them
+  if ([...distinct].every((scalar) => isTextScalar(scalar))) return scalarPart('String');
+  if ([...distinct].every((scalar) => scalar === 'Int' || scalar === 'SafeInt' || scalar === 'Float'))
+    return scalarPart(distinct.has('Float') ? 'Float' : 'SafeInt');
+  throw inexpressible(context, path, `a choice between ${[...distinct].map(String).join(' and ')}`);
+}
+
+/** The schema with its references followed and its intersections merged. */
+function plain(schema: JsonSchema, context: Context): JsonSchema {
+  if (schema.$ref !== undefined) {
+    const target = resolveReference(context.root, schema.$ref);
+    if (!target) throw inexpressible(context, [], `a reference '${schema.$ref}' to something outside`);
+    return plain(target, context);
+  }
+  if (!schema.allOf) return schema;
+  const { allOf, ...own } = schema;
+  const parts = [own, ...allOf.map((part) => plain(part, context))];
+  return Object.assign({}, ...parts, {
+    properties: Object.assign({}, ...parts.map((part) => part.properties)),
+    required: parts.flatMap((part) => part.required ?? []),
+  });
+}
+
+function withoutNull(given: JsonSchema, context: Context): { schema: JsonSchema; nullable: boolean } {
+  const schema = plain(given, context);
+  if (Array.isArray(schema.type)) {
+    const types = schema.type.filter((type) => type !== 'null');
+    const nullable = types.length < schema.type.length;
+    const [only] = types;
+    return { schema: { ...schema, type: types.length === 1 && only !== undefined ? only : types }, nullable };
+  }
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (!choices) return { schema, nullable: false };
+  const present = choices.map((choice) => plain(choice, context)).filter((choice) => choice.type !== 'null');
+  const { anyOf, oneOf, ...own } = schema;
+  const [only] = present;
+  if (only && present.length === 1) return { schema: merged(own, only), nullable: present.length < choices.length };
+  return { schema: { ...own, anyOf: present }, nullable: present.length < choices.length };
+}
+
+/** The definition itself where there is nothing to add, so that what names it twice gets one type. */
+function merged(own: JsonSchema, definition: JsonSchema): JsonSchema {
+  return Object.keys(own).length === 0 ? definition : { ...definition, ...own };
+}
+
+function hasFreeKeys(schema: JsonSchema): boolean {
+  const { additionalProperties, properties = {} } = schema;
+  return typeof additionalProperties === 'object' && Object.keys(properties).length === 0;
+}
+
+const formats: Readonly<Record<string, ScalarName>> = { 'date-time': 'DateTime', date: 'Date', uuid: 'UUID' };
+
+const scalarPart = (type: ScalarName): InputPart => ({ type, nullable: false, clean: same });
+const same = (value: unknown) => value;
+
+const largestInt = 2 ** 31 - 1;
+
+/** Validators write the bounds of exact numbers where the declaration has none: that asks for no more than an Int. */
+function fitsInt({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSchema): boolean {
+  const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter((bound) => bound !== undefined);
+  return bounds.every((bound) => Math.abs(bound) <= largestInt + 1 || Math.abs(bound) >= Number.MAX_SAFE_INTEGER);
+}
+
+function isEnumValue(value: string): boolean {
+  return /^[_A-Za-z][_0-9A-Za-z]*$/.test(value) && !/^(true|false|null|__.*)$/.test(value);
+}
+
+function isTextScalar(scalar: unknown): boolean {
+  return ['String', 'DateTime', 'Date', 'UUID'].includes(String(scalar));
+}
+
+function inexpressible({ owner }: Context, path: Path, what: string) {
+  return invalidDeclaration(owner, `GraphQL can't express '${path.join('.') || 'input'}': it is ${what}.`);
+}
+
+function describe(description: string | undefined): { description?: string } {
+  return description === undefined ? {} : { description };
+}

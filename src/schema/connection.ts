@@ -1,0 +1,87 @@
+import type { ObjectRef } from '@pothos/core';
+import type { Projection } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import type { RowPage } from '../projections/row-query.ts';
+import type { Builder, Types } from './builder.ts';
+import type { TypeNames } from './type-names.ts';
+
+/** A page that is read when a field of it is selected, and once. */
+export interface Connection {
+  page(): Promise<RowPage>;
+  count(): Promise<number>;
+  cursorOf(row: Row): string;
+}
+
+interface Edge {
+  readonly row: Row;
+  readonly connection: Connection;
+}
+
+interface PageInfo {
+  readonly page: RowPage;
+  readonly connection: Connection;
+}
+
+export interface ConnectionTypes {
+  readonly connection: ObjectRef<Types, Connection>;
+}
+
+const pageInfoTypes = new WeakMap<Builder, ObjectRef<Types, PageInfo>>();
+
+/** The connection and edge types of a projection, as the Relay specification has them, with `nodes` beside `edges`. */
+export function connectionOf(
+  builder: Builder,
+  names: TypeNames,
+  row: ObjectRef<Types, Row>,
+  { graphql, id }: Projection,
+): ObjectRef<Types, Connection> {
+  const edge = builder.objectRef<Edge>(names.claim(`${graphql.type}Edge`, id)).implement({
+    fields: (t) => ({
+      cursor: t.string({
+        description: 'The place of this row in the list, for `after` and `before`.',
+        resolve: ({ connection, row }) => connection.cursorOf(row),
+      }),
+      node: t.field({ type: row, resolve: (edge) => edge.row }),
+    }),
+  });
+  return builder.objectRef<Connection>(names.claim(`${graphql.type}Connection`, id)).implement({
+    fields: (t) => ({
+      edges: t.field({
+        type: [edge],
+        resolve: async (connection) => (await connection.page()).rows.map((row) => ({ row, connection })),
+      }),
+      nodes: t.field({
+        type: [row],
+        description: 'The rows without their cursors.',
+        resolve: async (connection) => (await connection.page()).rows,
+      }),
+      pageInfo: t.field({
+        type: pageInfoOf(builder),
+        resolve: async (connection) => ({ connection, page: await connection.page() }),
+      }),
+      totalCount: t.int({
+        description: 'How many rows the list has in all pages; counted only when it is asked for.',
+        resolve: (connection) => connection.count(),
+      }),
+    }),
+  });
+}
+
+function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
+  const known = pageInfoTypes.get(builder);
+  if (known) return known;
+  const type = builder.objectRef<PageInfo>('PageInfo').implement({
+    fields: (t) => ({
+      hasNextPage: t.boolean({ resolve: ({ page }) => page.hasNextPage }),
+      hasPreviousPage: t.boolean({ resolve: ({ page }) => page.hasPreviousPage }),
+      startCursor: t.string({ nullable: true, resolve: (info) => cursorOf(info, info.page.rows[0]) }),
+      endCursor: t.string({ nullable: true, resolve: (info) => cursorOf(info, info.page.rows.at(-1)) }),
+    }),
+  });
+  pageInfoTypes.set(builder, type);
+  return type;
+}
+
+function cursorOf({ connection }: PageInfo, row: Row | undefined): string | null {
+  return row ? connection.cursorOf(row) : null;
+}

@@ -1,0 +1,59 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
+import { invalidDeclaration } from '../errors.ts';
+
+/** The part of JSON Schema (draft 2020-12) that validators write for inputs. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly items?: boolean | JsonSchema;
+  readonly prefixItems?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly allOf?: readonly JsonSchema[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly description?: string;
+  readonly deprecated?: boolean;
+}
+
+/**
+ * What a validator takes, as JSON Schema, by the Standard JSON Schema specification (https://standardschema.dev/json-schema).
+ *
+ * @throws RefoldError `INVALID_DECLARATION` where the validator has none, or can't say what it takes.
+ */
+export function inputJsonSchema(schema: StandardSchemaV1, owner: string): JsonSchema {
+  const standard = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>; // implemented by some validators
+  if (typeof standard.jsonSchema?.input !== 'function') {
+    throw invalidDeclaration(
+      owner,
+      `the input's validator (${standard.vendor}) gives no JSON Schema, from which its GraphQL type is made. Use one that implements Standard JSON Schema, such as zod from 4.2 on.`,
+    );
+  }
+  try {
+    return standard.jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema; // says the target
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw invalidDeclaration(
+      owner,
+      `the input has a type that JSON can't hold (${reason}). Take it as a string, and check the string.`,
+    );
+  }
+}
+
+/** The definition that a reference within the schema names. */
+export function resolveReference(root: JsonSchema, reference: string): JsonSchema | undefined {
+  if (reference === '#') return root;
+  const name = /^#\/\$defs\/(.+)$/.exec(reference)?.[1];
+  return name === undefined
+    ? undefined
+    : root.$defs?.[decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~')];
+}

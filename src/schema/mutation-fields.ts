@@ -1,0 +1,147 @@
+import type { ObjectRef } from '@pothos/core';
+import type { Command } from '../commands/define-command.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import type { Projection, RowKey } from '../projections/projection.ts';
+import { beforeRead } from './before-read.ts';
+import type { Builder, Root, Types } from './builder.ts';
+import { badInput } from './canonical-input.ts';
+import { type CommandInput, commandInput } from './command-input.ts';
+import { inputJsonSchema } from './json-schema.ts';
+import type { CommandResult } from './operation-context.ts';
+import type { ProjectionTypes } from './projection-types.ts';
+import { columnSelection } from './selected-columns.ts';
+import { pascalCase, type TypeNames } from './type-names.ts';
+
+/** The mutation of one command, and its payload. */
+export function addMutationField(
+  builder: Builder,
+  names: TypeNames,
+  command: Command,
+  projections: readonly ProjectionTypes[],
+  query: ObjectRef<Types, Root>,
+): void {
+  const owner = `defineCommand('${command.name}')`;
+  const prefix = pascalCase(command.name);
+  const payload = payloadOf(builder, names, names.claim(`${prefix}Payload`, owner), owner, command, projections, query);
+  const input = commandInput(inputJsonSchema(command.input, owner), { builder, names, owner, prefix });
+  builder.mutationField(names.claimField('Mutation', command.name, owner), (t) =>
+    t.field({
+      type: payload,
+      ...(command.description === undefined ? {} : { description: command.description }),
+      args: {
+        ...(input ? { input: t.arg({ type: input.type, required: input.required }) } : {}),
+        expectedVersion: t.arg.int({
+          required: false,
+          description:
+            'The version of the stream that the client saw (`streamVersion` of a payload, 0 for no stream): the command is refused with CONCURRENCY_CONFLICT where it is at another.',
+        }),
+        idempotencyKey: t.arg.string({
+          required: false,
+          description: 'Names this execution: sent again, it does nothing and answers as the first time.',
+        }),
+      },
+      resolve: (_, args, context) =>
+        context.commands.execute(command, inputOf(input, args), {
+          ...optional('expectedVersion', checkedVersion(args.expectedVersion)),
+          ...optional('idempotencyKey', checkedKey(args.idempotencyKey)),
+        }),
+    }),
+  );
+}
+
+function payloadOf(
+  builder: Builder,
+  names: TypeNames,
+  name: string,
+  owner: string,
+  command: Command,
+  projections: readonly ProjectionTypes[],
+  query: ObjectRef<Types, Root>,
+) {
+  for (const field of ['position', 'streamId', 'streamVersion', 'query']) names.claimField(name, field, 'Refold');
+  const payload = builder.objectRef<CommandResult>(name).implement({
+    fields: (t) => ({
+      position: t.field({
+        type: 'Position',
+        description: 'Of the last event that was written; demand it with `@after` to read what was written.',
+        resolve: (result) => result.position,
+      }),
+      streamId: t.id({ resolve: (result) => result.streamId }),
+      streamVersion: t.int({
+        description: "The stream's version after the command, for the next command's `expectedVersion`.",
+        resolve: (result) => result.streamVersion,
+      }),
+      query: t.field({
+        type: query,
+        description: 'Any query, answered with what was written.',
+        resolve: (result) => ({ after: result.position }),
+      }),
+    }),
+  });
+  for (const types of projections) {
+    if (!types.projection.filter.some(({ family }) => family === command.family.name)) continue;
+    addRowField(
+      builder,
+      names.claimField(name, types.projection.graphql.single, `${owner} with ${types.projection.id}`),
+      payload,
+      types,
+    );
+  }
+  return payload;
+}
+
+function addRowField(
+  builder: Builder,
+  name: string,
+  payload: ObjectRef<Types, CommandResult>,
+  { served, projection, row }: ProjectionTypes,
+) {
+  const columnsOf = columnSelection(projection, [[]]);
+  builder.objectField(payload, name, (t) =>
+    t.field({
+      type: row,
+      nullable: true,
+      description: 'The row that the written events touch, with what was written; null where they touch none.',
+      async resolve(result, _, context, info) {
+        const key = touchedKey(projection, result.events);
+        if (!key) return null;
+        const waiting = beforeRead(served, context, result.position);
+        if (waiting) await waiting;
+        const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
+        return found;
+      },
+    }),
+  );
+}
+
+/** The first row that the last event touches that touches one. */
+function touchedKey(projection: Projection, events: readonly RecordedEvent[]): RowKey | undefined {
+  return events
+    .toReversed()
+    .filter(({ family, type }) =>
+      projection.filter.some((handled) => handled.family === family && handled.types.includes(type)),
+    )
+    .map((event) => projection.keysOf(event)[0])
+    .find((key) => key !== undefined);
+}
+
+function inputOf(input: CommandInput | null, args: object): unknown {
+  const given = 'input' in args ? args.input : undefined;
+  return input && given !== null && given !== undefined ? input.clean(given) : {};
+}
+
+function checkedVersion(version: number | null | undefined): number | undefined {
+  if (typeof version === 'number' && version < 0)
+    throw badInput(`'expectedVersion' is ${version}; it is 0 for no stream, or a version that was answered.`);
+  return version ?? undefined;
+}
+
+function checkedKey(key: string | null | undefined): string | undefined {
+  // Keys are kept in an index, whose entries PostgreSQL limits to 2704 bytes.
+  if (key === '' || (key && key.length > 200)) throw badInput("'idempotencyKey' has 1 to 200 characters.");
+  return key ?? undefined;
+}
+
+function optional<Name extends string, T>(name: Name, value: T | undefined): { [N in Name]?: T } {
+  return (value === undefined ? {} : { [name]: value }) as { [N in Name]?: T }; // one entry at most
+}

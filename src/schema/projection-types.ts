@@ -1,0 +1,48 @@
+import type { InputRef, ObjectRef } from '@pothos/core';
+import type { Projection } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import type { ServedVersion } from '../projections/version-map.ts';
+import type { AnyInput, Builder, Types } from './builder.ts';
+import { type ColumnField, createColumnTypes, implement } from './column-types.ts';
+import { type ConnectionTypes, connectionOf } from './connection.ts';
+import { createFilterTypes, type WhereInput } from './filter-types.ts';
+import { createOrderTypes, type OrderInput } from './order.ts';
+import type { TypeNames } from './type-names.ts';
+
+/** The GraphQL types of one served version. */
+export interface ProjectionTypes {
+  readonly served: ServedVersion;
+  readonly projection: Projection;
+  readonly row: ObjectRef<Types, Row>;
+  readonly fields: readonly ColumnField[];
+  readonly where: InputRef<WhereInput>;
+  readonly orderBy: InputRef<OrderInput>;
+  readonly connection: ConnectionTypes['connection'];
+  /** The arguments that name one row, by key column. */
+  readonly keyArguments: readonly (readonly [name: string, type: AnyInput])[];
+}
+
+export function createProjectionTypes(builder: Builder, names: TypeNames, served: readonly ServedVersion[]) {
+  const filters = createFilterTypes(builder, names);
+  const orders = createOrderTypes(builder, names);
+  return served.map((version): ProjectionTypes => {
+    const { projection } = version;
+    const owner = projection.id;
+    const name = names.claim(projection.graphql.type, owner);
+    const columnTypes = createColumnTypes(builder, names, name, owner);
+    const fields = columnTypes.fieldsOf(projection.columns);
+    const row = implement(builder, name, fields, projection.description);
+    return {
+      served: version,
+      projection,
+      row,
+      fields,
+      where: filters.filterOf(projection, columnTypes, owner),
+      orderBy: orders.orderOf(projection, owner),
+      connection: connectionOf(builder, names, row, projection),
+      keyArguments: fields
+        .filter((field) => projection.keyColumns.includes(field.name))
+        .map((field) => [field.name, field.type as AnyInput]), // keys are scalars and enums, which go both ways
+    };
+  });
+}

@@ -1,0 +1,123 @@
+import type { ObjectRef } from '@pothos/core';
+import type { Projection } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import { beforeRead } from './before-read.ts';
+import type { Builder, Types } from './builder.ts';
+import { canonicalKey } from './canonical-input.ts';
+import { implement } from './column-types.ts';
+import type { LiveListUpdate } from './operation-context.ts';
+import { rowOrder } from './order.ts';
+import { defaultPageSize, firstOf } from './page-arguments.ts';
+import type { ProjectionTypes } from './projection-types.ts';
+import { columnSelection } from './selected-columns.ts';
+import type { TypeNames } from './type-names.ts';
+import { rowFilter } from './where.ts';
+
+/** `cartSummary(cartId)` and `cartSummaries(where, orderBy, first)` of one projection, live. */
+export function addSubscriptionFields(
+  builder: Builder,
+  names: TypeNames,
+  types: ProjectionTypes,
+  maxPageSize: number,
+): void {
+  addRow(builder, names, types);
+  addList(builder, names, types, maxPageSize);
+}
+
+function addRow(builder: Builder, names: TypeNames, { served, projection, row, keyArguments }: ProjectionTypes) {
+  const columnsOf = columnSelection(projection, [[]]);
+  builder.subscriptionField(names.claimField('Subscription', projection.graphql.single, projection.id), (t) =>
+    t.field({
+      type: row,
+      nullable: true,
+      description: 'The row as it is, then after every change; null while there is none.',
+      args: Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
+      async subscribe(_, args, context, info) {
+        const key = canonicalKey(projection, args);
+        if (!served.active) await beforeRead(served, context, undefined);
+        return context.live.row(projection, key, columnsOf(info), { after: context.after });
+      },
+      resolve: (event) => event.row,
+    }),
+  );
+}
+
+function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number) {
+  const { served, projection, where, orderBy } = types;
+  const columnsOf = columnSelection(projection, [['snapshot'], ['entered'], ['changed']]);
+  builder.subscriptionField(names.claimField('Subscription', projection.graphql.list, projection.id), (t) =>
+    t.field({
+      type: updateOf(builder, names, types),
+      description: 'The list as it is, then what becomes of it.',
+      args: {
+        where: t.arg({ type: where, required: false }),
+        orderBy: t.arg({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
+        first: t.arg.int({
+          required: false,
+          description: `The length of the list: ${Math.min(defaultPageSize, maxPageSize)} where nothing is given, ${maxPageSize} at most.`,
+        }),
+      },
+      async subscribe(_, args, context, info) {
+        const query = {
+          where: rowFilter(projection, args.where),
+          orderBy: rowOrder(args.orderBy),
+          first: firstOf(args.first, maxPageSize),
+          columns: columnsOf(info),
+        };
+        if (!served.active) await beforeRead(served, context, undefined);
+        return context.live.list(projection, query, { after: context.after });
+      },
+      resolve: (update) => update,
+    }),
+  );
+}
+
+function updateOf(
+  builder: Builder,
+  names: TypeNames,
+  { projection, row, fields }: ProjectionTypes,
+): ObjectRef<Types, LiveListUpdate> {
+  const { graphql, id, keyColumns } = projection;
+  const key = implement(
+    builder,
+    names.claim(`${graphql.type}Key`, id),
+    fields.filter((field) => keyColumns.includes(field.name)),
+    'What names a row.',
+  );
+  return builder.objectRef<LiveListUpdate>(names.claim(`${graphql.type}ListUpdate`, id)).implement({
+    description: 'What became of a list since the last update. The first one holds the whole list.',
+    fields: (t) => ({
+      position: t.field({
+        type: 'Position',
+        description: 'How far into the event log this update reaches.',
+        resolve: (update) => update.position,
+      }),
+      snapshot: t.field({
+        type: [row],
+        nullable: true,
+        description:
+          'The whole list in its order: at first, and again where the read model itself was replaced. Else null.',
+        resolve: (update) => update.snapshot,
+      }),
+      entered: t.field({
+        type: [row],
+        description: 'Rows that were not in the list and are now.',
+        resolve: (update) => update.entered,
+      }),
+      changed: t.field({
+        type: [row],
+        description: 'Rows that were in the list and still are, with other values.',
+        resolve: (update) => update.changed,
+      }),
+      left: t.field({
+        type: [key],
+        description: 'Rows that are in the list no more, by their key.',
+        resolve: (update) => update.left.map((values) => keyRow(projection, values)),
+      }),
+    }),
+  });
+}
+
+function keyRow({ keyColumns }: Projection, values: readonly unknown[]): Row {
+  return Object.fromEntries(keyColumns.map((name, index) => [name, values[index]]));
+}
