@@ -43,9 +43,8 @@ export function demandedAfter(
   header: string | null | undefined,
 ): GlobalPosition | null {
   const directive = operation?.directives?.length
-    ? getDirectiveValues(standalone, operation, variables ?? {})?.
-  .position
-    : undefined
+    ? getDirectiveValues(standalone, operation, variables ?? {})?.position
+    : undefined;
   const demands = [directive, header].filter((demand) => demand !== undefined && demand !== null).map(positionOf);
   return demands.length === 0 ? null : demands.reduce(laterPosition);
 }
