@@ -36,18 +36,10 @@ export async function readEvents(
   { after, upTo, filter, limit }: ReadAllOptions,
 ): Promise<EventPage> {
   if (after >= upTo) return { events: [], upTo: after };
-  const { familyNames, types } = filterColumns(families, filter);
   const rows = await target.query<EventRow>({
     name: 'refold_read_events',
-    text: `
-      select ${eventColumns}
-      from refold.events
-      where position > $1
-        and position <= $2
-        and (family, type) in (select * from unnest($3::text[], $4::text[]))
-      order by position
-      limit $5`,
-    values: [after, upTo, familyNames, types, limit],
+    text: `select ${eventColumns} from refold.read_events($1, $2, $3, $4)`,
+    values: [after, upTo, wantedTypes(families, filter), limit],
   });
   const events = rows.map((row) => recordedEvent(families.get(row.family) as EventFamily, row)); // the filter names known families only
   const last = events.at(-1);
@@ -82,19 +74,13 @@ export function knownFamily(families: ReadonlyMap<string, EventFamily>, name: st
   );
 }
 
-function filterColumns(families: ReadonlyMap<string, EventFamily>, filter: readonly EventFilter[] | undefined) {
-  const pairs = (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(
-    ({ family, types }) => {
-      const known = knownFamily(families, family);
-      return types.map((type) => {
-        if (known.types.includes(type)) return { family, type };
-        throw new RefoldError(
-          'UNKNOWN_EVENT_TYPE',
-          `${family} does not define an event type '${type}'.${closest(type, known.types)}`,
-          { family, type },
-        );
-      });
-    },
-  );
-  return { familyNames: pairs.map(({ family }) => family), types: pairs.map(({ type }) => type) };
+/** `family.type` of each wanted event type. */
+function wantedTypes(families: ReadonlyMap<string, EventFamily>, filter: readonly EventFilter[] | undefined): string[] {
+  return (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(({ family, types }) => {
+    const known = knownFamily(families, family);
+    return types.map((type) => {
+      if (known.types.includes(type)) return `${family}.${type}`;
+      throw new RefoldError('UNKNOWN_EVENT_TYPE', `${family} does not define an event type '${type}'.${closest(type, known.types)}`, { family, type });
+    });
+  });
 }
