@@ -166,9 +166,13 @@ async function giveTo({ uid, gid }: SystemAccount, path: string): Promise<void> 
 
 function notStarted(dataDir: string, cause: unknown, log = ''): RefoldError {
   const reason = cause instanceof Error ? cause.message : String(cause);
+  const denied = process.getuid?.() === 0 && reason.includes('ermission denied');
+  const wayOut = denied
+    ? "Root can’t run PostgreSQL, so its user is 'postgres', who must be able to reach this directory and node_modules. "
+    : '';
   return new RefoldError(
     'INVALID_CONFIG',
-    `The embedded PostgreSQL in ${dataDir} did not start: ${reason}\n${log}`.trim(),
+    `The embedded PostgreSQL in ${dataDir} did not start. ${wayOut}${reason}\n${log}`.trim(),
     { dataDir },
     { cause },
   );

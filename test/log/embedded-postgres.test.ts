@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase } from '../../src/store/database.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
+import { migrate } from '../../src/store/migrate.ts';
+
+let folder: string;
+let dataDir: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'refold-embedded-'));
+  chmodSync(folder, 0o755); // where root runs the tests, another account runs the server
+  dataDir = join(folder, 'postgres');
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function query(url: string, text: string): Promise<object[]> {
+  const db = createDatabase({ url });
+  try {
+    return await db.query({ text });
+  } finally {
+    await db.close();
+  }
+}
+
+/** A process that owns a server until it is told to end, and prints the server's URL. */
+async function startOwner(): Promise<{ url: string; process: ChildProcess }> {
+  const program = `
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../src/store/embedded-postgres.ts'))};
+    const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)} });
+    console.log(server.url);
+    process.once('SIGINT', async () => { await server.stop(); console.log('stopped'); process.exit(); });
+    process.once('SIGTERM', () => { throw new Error('nobody caught this'); });
+    setInterval(() => {}, 1000);`;
+  const owner = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  const [url] = await once(createInterface(owner.stdout), 'line');
+  return { url, process: owner };
+}
+
+test('keeps its databases between runs, with the settings and the port asked for', async () => {
+  const first = await startEmbeddedPostgres({ dataDir });
+  await migrate(first.url);
+  await query(first.url, 'create table kept (id int)');
+  await first.stop();
+  await first.stop();
+  const port = Number(new URL(first.url).port);
+  const second = await startEmbeddedPostgres({ dataDir, port, settings: { search_path: `'it''s', public` } });
+  expect(second.url).toBe(first.url);
+  expect(await query(second.url, `select current_setting('search_path') as path, count(*)::int from kept`)).toEqual([
+    { path: `'it''s', public`, count: 0 },
+  ]);
+  await second.stop();
+  await expect(query(first.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+});
+
+test('is refused while another process has the data, and says which', async () => {
+  const owner = await startOwner();
+  await expect(startEmbeddedPostgres({ dataDir })).rejects.toMatchObject({
+    code: 'INVALID_CONFIG',
+    message: expect.stringContaining(`in use by process ${owner.process.pid}`),
+  });
+  expect(await query(owner.url, 'select 1 as here')).toEqual([{ here: 1 }]);
+  // As Ctrl-C does it: the signal goes to the whole group of processes.
+  process.kill(-(owner.process.pid ?? 0), 'SIGINT');
+  await once(owner.process, 'close');
+  await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+});
+
+test.for<NodeJS.Signals>([
+  'SIGKILL',
+  'SIGTERM',
+])('starts after its owner was ended by %s without stopping it', async (signal) => {
+  const owner = await startOwner();
+  owner.process.kill(signal);
+  await once(owner.process, 'close');
+  const next = await startEmbeddedPostgres({ dataDir });
+  expect(await query(next.url, 'select count(*)::int from kept')).toEqual([{ count: 0 }]);
+  await next.stop();
+});
+
+test('starts although the id of a server that is long gone belongs to another process now', async () => {
+  writeFileSync(join(dataDir, 'postmaster.pid'), `${process.pid}\n${dataDir}\n0\n1\n`);
+  const server = await startEmbeddedPostgres({ dataDir });
+  await server.stop();
+});
+
+test('says that its port is in use', async () => {
+  const listener = createServer();
+  await new Promise<void>((done) => listener.listen(0, '127.0.0.1', done));
+  const address = listener.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  await expect(startEmbeddedPostgres({ dataDir, port })).rejects.toMatchObject({
+    code: 'PORT_IN_USE',
+    fields: { port },
+  });
+  listener.close();
+});
