@@ -177,7 +177,7 @@ function listCodec(item: Column): ValueCodec {
 }
 
 function checkInteger(value: unknown, path: string): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) > 2_147_483_647)
+  if (typeof value !== 'number' || !Number.isInteger(value) || value > 2_147_483_647 || value < -2_147_483_648)
     throw wrongType(path, 'a whole number of 32 bits (t.bigint holds more)', value);
   return value === 0 ? 0 : value; // PostgreSQL has no -0
 }
@@ -265,7 +265,7 @@ function canonicalTimestamp(text: string): string | undefined {
       ? `${zone.slice(0, 3)}:${zone.slice(3)}`
       : zone.toUpperCase();
   const instant = new Date(`${day}T${minutes}:${seconds}${offset}`);
-  if (Number.isNaN(instant.getTime()) || instant.getUTCFullYear() > 9999) return undefined;
+  if (Number.isNaN(instant.getTime()) || instant.getUTCFullYear() > 9999 || instant.getUTCFullYear() < 1) return undefined;
   const digits = fraction
     .slice(0, 6)
     .padEnd(6, '0')

@@ -10,6 +10,7 @@ import { createWaker } from '../store/waker.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './command-handler.ts';
 import { createLifecycle, type Lifecycle } from './lifecycle.ts';
 import { createLogSource } from './log-source.ts';
+import { createLiveReadModels, type LiveReadModelSource } from './live-read-models.ts';
 import { createPositions, type Positions } from './positions.ts';
 import { createReadModels, type ReadModelSource } from './read-models.ts';
 import { registerVersions } from './register-versions.ts';
@@ -37,6 +38,7 @@ export interface Runtime {
   readonly lifecycle: Lifecycle;
   readonly positions: Positions;
   readonly readModels: ReadModelSource;
+  readonly live: LiveReadModelSource;
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
   status(): Promise<VersionStatus[]>;
   /** Stops in reverse order of the start; resolves when everything is let go of. */
@@ -76,6 +78,15 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     stops.push(async () => positions.close());
     const readModels = createReadModels({ db: reads, readSchema, statementTimeout: config.gateway.statementTimeout, positions });
 
+    const live = createLiveReadModels({
+      db: reads,
+      readSchema,
+      versions,
+      positions,
+      onError: (error) => logger.warn({ err: error }, 'subscriptions wait for the database'),
+    });
+    stops.push(() => live.close());
+
     if (options.maintain) stops.push(startMaintenance({ ...options, db, log, notifications, versions, lifecycle }));
 
     return {
@@ -86,6 +97,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       lifecycle,
       positions,
       readModels,
+      live,
       execute: (command, input, executeOptions) => executeCommand(log, command, input, executeOptions),
       status: () => readStatus(db, log),
       stop,
