@@ -1,0 +1,19 @@
+import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention';
+import type { Plugin } from 'graphql-yoga';
+
+/**
+ * Refuses what a page of another site can send with a visitor's cookies and without the browser asking first: forms and plain text.
+ * A GET changes nothing and its answer stays closed to other sites, so it is refused only where the browser says that it comes from one.
+ */
+export function useCsrfPrevention(): Plugin {
+  const prevention = useCSRFPrevention({ requestHeaders: ['refold-csrf', 'apollo-require-preflight'] });
+  return {
+    onRequestParse(payload) {
+      const { method, headers } = payload.request;
+      const site = headers.get('sec-fetch-site');
+      const isOwn = site === null || site === 'same-origin' || site === 'none';
+      if (method === 'GET' && isOwn) return undefined;
+      return prevention.onRequestParse?.(payload);
+    },
+  };
+}

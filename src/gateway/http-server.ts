@@ -1,0 +1,59 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { RefoldError } from '../errors.ts';
+
+export interface HttpServer {
+  readonly server: Server;
+  readonly port: number;
+  readonly url: string;
+  /** Takes no more requests, lets those that run end, and after `patience` milliseconds cuts what is left. */
+  close(patience: number): Promise<void>;
+}
+
+/** @throws RefoldError `PORT_IN_USE` saying how to choose another. */
+export async function listen(listener: RequestListener, host: string, port: number): Promise<HttpServer> {
+  const server = createServer(listener);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ host, port }, resolve);
+  try {
+    await promise;
+  } catch (cause) {
+    if (isTaken(cause)) throw portInUse(host, port, cause);
+    throw cause;
+  }
+  server.off('error', reject);
+  const address = server.address() as AddressInfo; // listens on a port
+  return {
+    server,
+    port: address.port,
+    url: `http://${urlHost(host)}:${address.port}`,
+    async close(patience) {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeIdleConnections();
+      const deadline = setTimeout(() => server.closeAllConnections(), patience);
+      await closed;
+      clearTimeout(deadline);
+    },
+  };
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+}
+
+function portInUse(host: string, port: number, cause: unknown): RefoldError {
+  const next = port < 65_535 ? port + 1 : port - 1;
+  return new RefoldError(
+    'PORT_IN_USE',
+    `Port ${port} of ${host} is taken by another program. Stop that program, or choose another port: PORT=${next}, or gateway.port in the configuration (0 takes a free one).`,
+    { host, port },
+    { cause },
+  );
+}
+
+/** An address that listens everywhere is opened as localhost. */
+function urlHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}

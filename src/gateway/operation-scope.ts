@@ -1,0 +1,90 @@
+import { type ExecutionResult, GraphQLError, getOperationAST, type OperationDefinitionNode } from 'graphql';
+import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import type { Logger } from 'pino';
+import { demandedAfter } from '../schema/after-directive.ts';
+import type { OperationContext } from '../schema/operation-context.ts';
+import { needsSnapshot } from '../schema/snapshot-need.ts';
+import { endingStream } from './ending-stream.ts';
+import type { GatewayServices, OperationReadModels } from './gateway-services.ts';
+import { eventMetadata } from './request-metadata.ts';
+import type { ServedSchemaContext } from './served-schema.ts';
+
+/** What a transport leaves in an operation's context; nothing where the operation comes from this process. */
+export interface TransportContext {
+  /** Of an HTTP request. */
+  readonly request?: { readonly headers: { get(name: string): string | null } };
+  /** Of the request that opened a WebSocket. */
+  readonly socketHeaders?: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Opens what the resolvers of an operation work with when it begins to execute, and closes it when it is answered. */
+export function useOperationScope(services: GatewayServices, logger: Logger): Plugin {
+  type Context = TransportContext & ServedSchemaContext;
+  interface Args {
+    readonly document: Parameters<typeof getOperationAST>[0];
+    readonly operationName?: string | null | undefined;
+    readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
+  }
+
+  function open(context: Context, args: Args): OperationContext & { readonly readModels: OperationReadModels } {
+    const operation = getOperationAST(args.document, args.operationName) ?? undefined;
+    const header = (name: string) => headerOf(context, name);
+    const after = demandedAfter(operation, args.variableValues, header('refold-after'));
+    const metadata = eventMetadata(header);
+    return {
+      versions: context.served.versions,
+      readModels: services.openReadModels({
+        snapshot: operation !== undefined && wantsSnapshot(operation, args.document),
+      }),
+      commands: { execute: (command, input, options) => services.execute(command, input, { ...options, metadata }) },
+      live: services.live,
+      after,
+    };
+  }
+
+  const close = (readModels: OperationReadModels) =>
+    void readModels.close().catch((error) => logger.warn({ err: error }, 'the reads of an operation did not close'));
+
+  return {
+    onExecute({ args, context, executeFn, setExecuteFn }) {
+      setExecuteFn(async (given) => {
+        const scope = open(context as unknown as Context, args); // left there by the schema's plugin and the transport
+        try {
+          return await executeFn({ ...given, contextValue: Object.assign(context, scope) });
+        } finally {
+          close(scope.readModels);
+        }
+      });
+    },
+    onSubscribe({ args, context, subscribeFn, setSubscribeFn }) {
+      setSubscribeFn(async (given) => {
+        const scope = open(context as unknown as Context, args); // as above
+        let result: AsyncIterable<ExecutionResult> | ExecutionResult | undefined;
+        try {
+          result = await subscribeFn({ ...given, contextValue: Object.assign(context, scope) });
+        } finally {
+          if (!isAsyncIterable(result)) close(scope.readModels);
+        }
+        if (!isAsyncIterable(result)) return result;
+        return endingStream(result, { onEnd: () => close(scope.readModels), lastWord: failed }).stream;
+      });
+    },
+  };
+}
+
+/** Clients get an error as the last answer of the subscription; thrown, it would take down the whole socket. */
+function failed(error: unknown): ExecutionResult {
+  if (error instanceof GraphQLError) return { errors: [error] };
+  const cause = error instanceof Error ? error : new Error(String(error));
+  return { errors: [new GraphQLError(cause.message, { originalError: cause })] };
+}
+
+function wantsSnapshot(operation: OperationDefinitionNode, document: Parameters<typeof needsSnapshot>[1]): boolean {
+  return operation.operation !== 'subscription' && needsSnapshot(operation, document);
+}
+
+function headerOf({ request, socketHeaders }: TransportContext, name: string): string | undefined {
+  if (request) return request.headers.get(name) ?? undefined;
+  const value = socketHeaders?.[name];
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,29 @@
+import type { Plugin } from 'graphql-yoga';
+import type { SchemaSource } from './served-schema.ts';
+
+/**
+ * `/health/ready`: 200 once every projection has an active version here, 503 before, and again while the process stops,
+ * so that a load balancer sends nothing to a process that would answer `PROJECTION_NOT_READY`.
+ */
+export function useReadiness(source: SchemaSource, isStopping: () => boolean): Plugin {
+  return {
+    onRequest({ request, url, fetchAPI, endResponse }) {
+      if (!request.url.includes('/health/ready') || url.pathname !== '/health/ready') return;
+      const projections = [...source.current().versions.served.values()].map(({ projection, active, state }) => ({
+        projection: projection.name,
+        version: projection.version,
+        state,
+        ready: active,
+      }));
+      const stopping = isStopping();
+      const ready = !stopping && projections.every((projection) => projection.ready);
+      const body = JSON.stringify({ ready, ...(stopping ? { stopping } : {}), projections });
+      endResponse(
+        new fetchAPI.Response(body, {
+          status: ready ? 200 : 503,
+          headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+        }),
+      );
+    },
+  };
+}
