@@ -30,9 +30,11 @@ export async function listen(listener: RequestListener, host: string, port: numb
     url: `http://${urlHost(host)}:${address.port}`,
     async close(patience) {
       const closed = new Promise<void>((done) => server.close(() => done()));
-      server.closeIdleConnections();
+      // Connections that are kept alive fall idle one by one, as their last answers end.
+      const sweep = setInterval(() => server.closeIdleConnections(), 20);
       const deadline = setTimeout(() => server.closeAllConnections(), patience);
       await closed;
+      clearInterval(sweep);
       clearTimeout(deadline);
     },
   };

@@ -25,7 +25,11 @@ export function createErrorMask(logger: Logger): (error: unknown) => GraphQLErro
       const extensions = told[(cause as RefoldError).code]?.(cause); // instanceof gives the widest type
       if (extensions) return restatedError(located, cause.message, { code: cause.code, ...plain(extensions) });
     }
-    if (located && cause === located && isForTheClient(located)) return withCode(located);
+    if (located && cause instanceof GraphQLError) {
+      // GraphQL itself worded it for the client. What fails before the resolvers has no path; what a scalar refuses has its code.
+      const code = located.extensions.code ?? cause.extensions.code ?? (located.path ? undefined : 'BAD_USER_INPUT');
+      if (code !== undefined) return restatedError(located, located.message, { ...located.extensions, code });
+    }
     const errorId = randomUUID();
     logger.error({ err: cause, errorId, path: located?.path }, 'an operation failed');
     return restatedError(located, `Something went wrong here. The log tells more under ${errorId}.`, {
@@ -39,17 +43,6 @@ export function createErrorMask(logger: Logger): (error: unknown) => GraphQLErro
 
 function rootCause(error: unknown): unknown {
   return error instanceof GraphQLError && error.originalError ? rootCause(error.originalError) : error;
-}
-
-/** An error of a request that did not get to the resolvers has no path; GraphQL itself words it for the client. */
-function isForTheClient(error: GraphQLError): boolean {
-  return error.extensions.code !== undefined || error.path === undefined;
-}
-
-function withCode(error: GraphQLError): GraphQLError {
-  return error.extensions.code === undefined
-    ? restatedError(error, error.message, { ...error.extensions, code: 'BAD_USER_INPUT' })
-    : error;
 }
 
 /** Positions and bigints as decimal strings. */

@@ -1,4 +1,4 @@
-import { type DocumentNode, type ExecutionResult, type GraphQLError, getOperationAST } from 'graphql';
+import { type DocumentNode, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
 import type { YogaServerInstance } from 'graphql-yoga';
 import type { TransportContext } from './operation-scope.ts';
 import { restatedError } from './restated-error.ts';
@@ -42,7 +42,7 @@ export async function prepareOperation(
   try {
     const context = { ...transport, params: { query, variables, operationName } };
     const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped(context);
-    const document: DocumentNode = parse(query);
+    const document = parsed(parse, query);
     const problems: readonly GraphQLError[] = validate(schema, document);
     if (problems.length > 0) return problems.map((problem) => withoutHttp(maskError(problem)));
     const contextValue: object = await contextFactory();
@@ -58,6 +58,15 @@ export async function prepareOperation(
     return { args, run };
   } catch (error) {
     return [withoutHttp(maskError(error))];
+  }
+}
+
+function parsed(parse: (query: string) => DocumentNode, query: string): DocumentNode {
+  try {
+    return parse(query);
+  } catch (error) {
+    if (!(error instanceof GraphQLError) || error.extensions.code !== undefined) throw error;
+    throw restatedError(error, error.message, { ...error.extensions, code: 'GRAPHQL_PARSE_FAILED' });
   }
 }
 

@@ -1,4 +1,4 @@
-import type { GraphQLSchema } from 'graphql';
+import { GraphQLSchema, isScalarType } from 'graphql';
 import type { Command } from '../commands/define-command.ts';
 import type { VersionMap } from '../projections/version-map.ts';
 import { withAfterDirective } from './after-directive.ts';
@@ -35,5 +35,11 @@ export function buildSchema({ versions, commands, maxPageSize }: SchemaOptions):
   for (const command of commands) addMutationField(builder, names, command, projections, query);
   if (projections.length > 0) builder.subscriptionType({});
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
-  return withAfterDirective(builder.toSchema({ sortSchema: false }));
+  return withoutUnusedScalars(withAfterDirective(builder.toSchema({ sortSchema: false })));
+}
+
+/** Every builder knows all scalars; a schema shows those that a field or an argument has. */
+function withoutUnusedScalars(schema: GraphQLSchema): GraphQLSchema {
+  const config = schema.toConfig();
+  return new GraphQLSchema({ ...config, types: config.types.filter((type) => !isScalarType(type)) });
 }

@@ -50,7 +50,7 @@ export function createColumnTypes(builder: Builder, names: TypeNames, prefix: st
   }
 
   function claim(name: string): string {
-    return names.claim(`${prefix}${pascalCase(name)}`, `${owner}, column '${name}',`);
+    return names.claim(`${prefix}${pascalCase(name)}`, `${owner}, column '${name}'`);
   }
 
   function objectType(name: string, columns: Columns): AnyOutput {

@@ -164,7 +164,7 @@ function enumPart(values: readonly unknown[], path: Path, prefix: string, contex
   const texts = values.filter((value) => typeof value === 'string');
   if (texts.length === values.length && texts.every(isEnumValue)) {
     const { builder, names, owner } = context;
-    const name = names.claim(`${prefix}${pascalCase(path.at(-1) ?? 'value')}`, `${owner}, input '${path.join('.')}',`);
+    const name = names.claim(`${prefix}${pascalCase(path.at(-1) ?? 'value')}`, `${owner}, input '${path.join('.')}'`);
     return { type: builder.enumType(name, { values: texts }), nullable: false, clean: same };
   }
   // Values that are no names of GraphQL stay what they are; the validator checks them.

@@ -45,8 +45,8 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
         ([column, declared]) =>
           [column, columnFilter(declared, column, types, projection.graphql.type, owner)] as const,
       );
-      for (const [column] of columns) names.claimField(name, column, owner);
-      for (const word of ['and', 'or', 'not']) names.claimField(name, word, `${owner}, a column named '${word}',`);
+      for (const word of ['and', 'or', 'not']) names.claimField(name, word, 'Refold');
+      for (const [column] of columns) names.claimField(name, column, `${owner}, column '${column}'`);
       ref.implement({
         description: `All that is set must hold. An empty list holds under 'and' and never under 'or'. Null stands nowhere in it: leave out what does not matter.`,
         fields: (t) =>

@@ -1,0 +1,36 @@
+import type { Command } from '../commands/define-command.ts';
+import type { Projection } from '../projections/projection.ts';
+import { buildSchema } from './build-schema.ts';
+
+/**
+ * Makes the schemas that these declarations can lead to, before anything starts: an activation must not be the moment that finds out
+ * that two names collide.
+ *
+ * @throws RefoldError `INVALID_DECLARATION`
+ */
+export function checkSchema(
+  projections: readonly Projection[],
+  commands: readonly Command[],
+  maxPageSize: number,
+): void {
+  const byName = [...Map.groupBy(projections, ({ name }) => name).values()].map((versions) =>
+    versions.toSorted((a, b) => a.version - b.version),
+  );
+  const newest = byName.map((versions) => versions.at(-1) as Projection); // groups are not empty
+  // Each version beside the newest of the others, and all oldest ones together: not every combination, which are too many.
+  const combinations = [
+    newest,
+    byName.map((versions) => versions[0] as Projection), // as above
+    ...projections.map((one) => newest.map((other) => (other.name === one.name ? one : other))),
+  ];
+  const seen = new Set<string>();
+  for (const combination of combinations) {
+    const revision = combination.map(({ id }) => id).join(' ');
+    if (seen.has(revision)) continue;
+    seen.add(revision);
+    const served = new Map(
+      combination.map((projection) => [projection.name, { projection, active: true, state: 'active' }] as const),
+    );
+    buildSchema({ versions: { revision, served }, commands, maxPageSize });
+  }
+}
