@@ -6,10 +6,16 @@ import { parseVersionId, reasonArgument } from './version-argument.ts';
 
 export const activate = defineCommand({
   meta: { name: 'activate', description: 'Put a ready version into service: queries go to it at once.' },
-  args: { version: { type: 'positional', description: 'Such as cart_summary@2', required: true }, ...reasonArgument, ...configArgument },
+  args: {
+    version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
+    ...reasonArgument,
+    ...configArgument,
+  },
   run: telling(async ({ args }) => {
     const { name, version } = parseVersionId(args.version);
-    await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) => lifecycle.activate(name, version, { actor, reason: args.reason ?? 'activated by hand' }));
+    await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) =>
+      lifecycle.activate(name, version, { actor, reason: args.reason ?? 'activated by hand' }),
+    );
     console.log(`${name}@${version} is active.`);
   }),
 });

@@ -21,7 +21,12 @@ export const importCommand = defineCommand({
     const definition = config.imports.find((candidate) => candidate.name === args.name);
     if (!definition) {
       const names = config.imports.map((candidate) => candidate.name);
-      throw new RefoldError('IMPORT_FAILED', names.length === 0 ? `The application declares no imports; add them to defineConfig({ imports: [...] }).` : `There is no import '${args.name}'.${closest(args.name, names)}`);
+      throw new RefoldError(
+        'IMPORT_FAILED',
+        names.length === 0
+          ? `The application declares no imports; add them to defineConfig({ imports: [...] }).`
+          : `There is no import '${args.name}'.${closest(args.name, names)}`,
+      );
     }
     const started = performance.now();
     const interrupted = new AbortController();
@@ -29,13 +34,28 @@ export const importCommand = defineCommand({
     const bar = args.json ? undefined : progressBar();
     try {
       const progress = await withOperation(config, ({ log }) =>
-        importEvents({ log, definition, file: args.file, signal: interrupted.signal, onProgress: (now) => bar?.show(now, started) }),
+        importEvents({
+          log,
+          definition,
+          file: args.file,
+          signal: interrupted.signal,
+          onProgress: (now) => bar?.show(now, started),
+        }),
       );
       bar?.stop();
       const seconds = (performance.now() - started) / 1000;
-      const result = { lines: progress.lines, written: progress.written, skipped: progress.skipped, seconds, interrupted: interrupted.signal.aborted };
+      const result = {
+        lines: progress.lines,
+        written: progress.written,
+        skipped: progress.skipped,
+        seconds,
+        interrupted: interrupted.signal.aborted,
+      };
       if (args.json) console.log(JSON.stringify(result));
-      else console.log(`${interrupted.signal.aborted ? 'Interrupted' : 'Done'}: ${integer(result.lines)} lines, ${integer(result.written)} events written, ${integer(result.skipped)} there already, in ${seconds.toFixed(1)} s (${integer(result.written / seconds)}/s).`);
+      else
+        console.log(
+          `${interrupted.signal.aborted ? 'Interrupted' : 'Done'}: ${integer(result.lines)} lines, ${integer(result.written)} events written, ${integer(result.skipped)} there already, in ${seconds.toFixed(1)} s (${integer(result.written / seconds)}/s).`,
+        );
     } finally {
       bar?.stop();
     }
@@ -43,12 +63,25 @@ export const importCommand = defineCommand({
 });
 
 function progressBar() {
-  const bar = new SingleBar({ format: '{bar} {percentage}% | {lines} lines | {written} written | {skipped} there already | {rate}/s | ETA {eta_formatted}', hideCursor: true, fps: 5 }, Presets.shades_classic);
+  const bar = new SingleBar(
+    {
+      format:
+        '{bar} {percentage}% | {lines} lines | {written} written | {skipped} there already | {rate}/s | ETA {eta_formatted}',
+      hideCursor: true,
+      fps: 5,
+    },
+    Presets.shades_classic,
+  );
   let begun = false;
   return {
     show(progress: ImportProgress, started: number) {
       const seconds = (performance.now() - started) / 1000;
-      const shown = { lines: integer(progress.lines), written: integer(progress.written), skipped: integer(progress.skipped), rate: integer((progress.written + progress.skipped) / seconds) };
+      const shown = {
+        lines: integer(progress.lines),
+        written: integer(progress.written),
+        skipped: integer(progress.skipped),
+        rate: integer((progress.written + progress.skipped) / seconds),
+      };
       if (!begun) bar.start(progress.bytesTotal, 0, shown);
       begun = true;
       bar.update(progress.bytesRead, shown);

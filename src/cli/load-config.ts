@@ -8,7 +8,12 @@ const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];
 
 /** The argument that every command shares. */
 export const configArgument = {
-  config: { type: 'string', description: `The application's file. Default: ${names[0]} in this folder`, alias: 'c', valueHint: 'FILE' },
+  config: {
+    type: 'string',
+    description: `The application's file. Default: ${names[0]} in this folder`,
+    alias: 'c',
+    valueHint: 'FILE',
+  },
 } as const;
 
 /**
@@ -20,11 +25,17 @@ export async function loadConfig(file: string | undefined): Promise<Config> {
   const path = file ? resolve(file) : names.map((name) => resolve(name)).find(existsSync);
   if (!path || !existsSync(path)) {
     const looked = file ? `There is no file '${file}'.` : `There is no ${names.join(', ')} in this folder.`;
-    throw new RefoldError('INVALID_CONFIG', `${looked} Name the file that has 'export default defineConfig({ … })' with --config FILE.`);
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `${looked} Name the file that has 'export default defineConfig({ … })' with --config FILE.`,
+    );
   }
   const loaded: { default?: unknown } = await import(pathToFileURL(path).href);
   if (!isConfig(loaded.default)) {
-    throw new RefoldError('INVALID_CONFIG', `'${path}' does not export what defineConfig made. Write 'export default defineConfig({ … })'.`);
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `'${path}' does not export what defineConfig made. Write 'export default defineConfig({ … })'.`,
+    );
   }
   return underEnvironment(loaded.default, process.env);
 }
@@ -35,7 +46,8 @@ function isConfig(value: unknown): value is Config {
 
 export function underEnvironment(config: Config, env: Readonly<Record<string, string | undefined>>): Config {
   const port = env.PORT === undefined || env.PORT === '' ? config.gateway.port : Number(env.PORT);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new RefoldError('INVALID_CONFIG', `PORT is a number from 0 to 65535, found '${env.PORT}'.`);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new RefoldError('INVALID_CONFIG', `PORT is a number from 0 to 65535, found '${env.PORT}'.`);
   return Object.freeze({
     ...config,
     database: Object.freeze({ ...config.database, url: env.DATABASE_URL || config.database.url }),

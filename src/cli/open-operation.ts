@@ -1,8 +1,9 @@
 import { hostname, userInfo } from 'node:os';
 import type { Config } from '../define-config.ts';
+import { embeddedDataDir } from '../refold.ts';
 import { createLifecycle, type Lifecycle } from '../runtime/lifecycle.ts';
 import { createDatabase, type Database } from '../store/database.ts';
-import { openEmbeddedPostgres } from '../store/embedded-postgres.ts';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import { checkServer } from '../store/server-check.ts';
 
@@ -17,8 +18,12 @@ export interface Operation {
 }
 
 export async function openOperation(config: Config): Promise<Operation> {
-  const server = config.database.url ? { url: config.database.url, stop: async () => {} } : await openEmbeddedPostgres(embeddedOptions);
-  const db = createDatabase({ url: server.url, maxConnections: config.database.maxConnections, applicationName: 'refold-cli' });
+  const server = await openServer(config);
+  const db = createDatabase({
+    url: server.url,
+    maxConnections: config.database.maxConnections,
+    applicationName: 'refold-cli',
+  });
   const close = async () => {
     await db.close();
     await server.stop();
@@ -29,11 +34,20 @@ export async function openOperation(config: Config): Promise<Operation> {
     await close();
     throw error;
   }
-  return { db, log: createEventLog(db, config.families), lifecycle: createLifecycle(db, config.database.readSchema), actor: `${userInfo().username}@${hostname()}`, close };
+  return {
+    db,
+    log: createEventLog(db, config.families),
+    lifecycle: createLifecycle(db, config.database.readSchema),
+    actor: `${userInfo().username}@${hostname()}`,
+    close,
+  };
 }
 
-/** Where an application without a DATABASE_URL keeps its data. */
-export const embeddedOptions = { dataDir: '.refold/postgres' } as const;
+/** The application's server: the configured one, or the embedded one, which is started where it does not run already. */
+export async function openServer(config: Config): Promise<EmbeddedPostgres> {
+  const { url } = config.database;
+  return url === undefined ? openEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
+}
 
 /** Does one thing with the application's database and closes it, whatever happens. */
 export async function withOperation<T>(config: Config, work: (operation: Operation) => Promise<T>): Promise<T> {

@@ -12,7 +12,10 @@ import { textTable } from './text-table.ts';
 const sampleMilliseconds = 1000;
 
 export const status = defineCommand({
-  meta: { name: 'status', description: 'Show every projection version: state, position, lag, rate and when it will have caught up.' },
+  meta: {
+    name: 'status',
+    description: 'Show every projection version: state, position, lag, rate and when it will have caught up.',
+  },
   args: {
     json: { type: 'boolean', description: 'As JSON' },
     watch: { type: 'boolean', description: 'Again and again, until Ctrl-C', alias: 'w' },
@@ -50,7 +53,11 @@ function withRate(version: VersionStatus, before: readonly VersionStatus[], seco
 }
 
 function toJson(report: readonly RatedStatus[], stalls: readonly Stall[]): string {
-  return JSON.stringify({ versions: report, stalls }, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2);
+  return JSON.stringify(
+    { versions: report, stalls },
+    (_, value) => (typeof value === 'bigint' ? value.toString() : value),
+    2,
+  );
 }
 
 function toText(report: readonly RatedStatus[], stalls: readonly Stall[]): string {
@@ -70,8 +77,13 @@ function toText(report: readonly RatedStatus[], stalls: readonly Stall[]): strin
   );
   const notes = report.flatMap((version) => [
     ...(version.heldReason ? [`${version.name}@${version.version} is held: ${version.heldReason}`] : []),
-    ...(version.error ? [`${version.name}@${version.version} stopped at ${version.error.at}: ${version.error.message}`] : []),
+    ...(version.error
+      ? [`${version.name}@${version.version} stopped at ${version.error.at}: ${version.error.message}`]
+      : []),
   ]);
-  const held = stalls.map((stall) => `The log can't be read past position ${stall.tag}: '${stall.applicationName}' (pid ${stall.pid ?? '-'}) has been appending for ${duration(stall.seconds)}, ${stall.state}: ${stall.query ?? '?'}`);
+  const held = stalls.map(
+    (stall) =>
+      `The log can't be read past position ${stall.tag}: '${stall.applicationName}' (pid ${stall.pid ?? '-'}) has been appending for ${duration(stall.seconds)}, ${stall.state}: ${stall.query ?? '?'}`,
+  );
   return [table, ...notes, ...held].join('\n');
 }

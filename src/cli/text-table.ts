@@ -1,6 +1,8 @@
 /** Columns of text under their headings; columns of figures are flush right. */
 export function textTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
   const numeric = headings.map((_, column) => rows.every((row) => /^[\d,.?-]+(\/s|s)?$/.test(row[column] ?? '')));
   const line = (cells: readonly string[]) =>
     cells

@@ -3,7 +3,8 @@ import { RefoldError } from '../errors.ts';
 /** `cart_summary@2` → name and version. */
 export function parseVersionId(text: string): { name: string; version: number } {
   const match = /^([a-z][a-z0-9_]*)@(\d{1,4})$/.exec(text);
-  if (!match) throw new RefoldError('INVALID_CONFIG', `'${text}' names no projection version; write it like cart_summary@2.`);
+  if (!match)
+    throw new RefoldError('INVALID_CONFIG', `'${text}' names no projection version; write it like cart_summary@2.`);
   return { name: match[1] as string, version: Number(match[2]) }; // both groups are part of the match
 }
 

@@ -41,6 +41,8 @@ interface Member {
   cursor: GlobalPosition;
   working: Promise<void> | undefined;
   over: boolean;
+  /** Was given a page that reached the horizon, so that it knows that it has caught up; also where the log is empty. */
+  atHead: boolean;
   readonly settle: { resolve(): void; reject(error: unknown): void };
   group: Group;
 }
@@ -74,7 +76,7 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
       adopt(group);
       try {
         const page = await source.read(group.cursor, unionOf(group.members), pageSize);
-        if (page.upTo > group.cursor) await handOut(group, page);
+        if (page.upTo > group.cursor || [...group.members].some((member) => !member.atHead)) await handOut(group, page);
         if (page.upTo < page.horizon) continue;
         if (meet(group)) return;
         await Promise.race([source.wait(group.cursor, stopping.signal), group.moved.next()]);
@@ -99,7 +101,9 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
   async function handOut(group: Group, page: EventPage): Promise<void> {
     await room(group);
     for (const member of group.members) {
-      if (page.upTo <= member.cursor) continue;
+      const reachesHead = page.upTo >= page.horizon && page.upTo >= member.cursor;
+      if (page.upTo <= member.cursor && (member.atHead || !reachesHead)) continue;
+      member.atHead ||= reachesHead;
       const events = page.events.filter((event) => event.position > member.cursor && member.wanted.has(typeKey(event)));
       member.queue.push({ ...page, after: member.cursor, events });
       member.cursor = page.upTo;
@@ -210,6 +214,7 @@ function place(processor: Processor): { member: Member; done: Promise<void> } {
     cursor: processor.checkpoint,
     working: undefined,
     over: false,
+    atHead: false,
     settle: { resolve, reject },
     group: { cursor: processor.checkpoint, members: new Set(), joining: [], moved: createSignal() }, // replaced when its reading starts
   };

@@ -17,11 +17,13 @@ export interface ImportProgress {
   readonly skipped: number;
 }
 
-// Appends under way at a time: enough for the joined statements to be large, few enough for memory to stay flat.
-const appendsUnderWay = 512;
+// Enough for a statement to be worth its way and its commit, few enough for memory to stay flat.
+const mostEventsAtOnce = 2_500;
+const mostAppendsAtOnce = 500;
 
 /**
- * Streams a file (plain or gzip) into the log. Appends of one stream keep their order; appends of different streams run together.
+ * Streams a file (plain or gzip) into the log, in the order of the file: what a later line builds on, of whatever stream,
+ * comes before it. While one statement is under way, the lines of the next are read.
  *
  * @throws RefoldError `IMPORT_FAILED` naming the line; what was written stays, and a second run goes on.
  */
@@ -39,27 +41,20 @@ export async function importEvents(options: {
     progress = { ...progress, ...change };
     options.onProgress?.(progress);
   };
+  const failed = (line: number, cause: unknown) => importFailed(definition, file, line, cause);
 
-  const lastOfStream = new Map<string, Promise<void>>();
-  const underWay = new Set<Promise<void>>();
-  const failures: unknown[] = [];
-
-  function append(part: ImportedAppend, line: number): void {
-    const stream = `${part.family.name}/${part.streamId}`;
-    const work = (lastOfStream.get(stream) ?? Promise.resolve())
-      .then(async () => {
-        if (failures.length > 0) return;
-        const result = await log.append(part);
-        const count = part.events.length;
-        report(result.duplicate ? { skipped: progress.skipped + count } : { written: progress.written + count });
-      })
-      .catch((cause: unknown) => void failures.push(importFailed(definition, file, line, cause)))
-      .finally(() => {
-        underWay.delete(work);
-        if (lastOfStream.get(stream) === work) lastOfStream.delete(stream);
-      });
-    lastOfStream.set(stream, work);
-    underWay.add(work);
+  async function send(batch: readonly Sent[]): Promise<void> {
+    const verdicts = await log
+      .appendInOrder(batch.map(({ part }) => part))
+      .catch((cause: unknown) => Promise.reject(failed(batch.at(-1)?.line ?? 0, cause)));
+    for (const [index, verdict] of verdicts.entries()) {
+      const { part, line } = batch[index] as Sent; // one verdict for each
+      const count = part.events.length;
+      if (verdict.kind === 'refused') throw failed(line, verdict.error);
+      report(
+        verdict.kind === 'duplicate' ? { skipped: progress.skipped + count } : { written: progress.written + count },
+      );
+    }
   }
 
   const lines = linesOf(file, (bytesRead) => report({ bytesRead }));
@@ -69,18 +64,34 @@ export async function importEvents(options: {
       yield line;
     }
   })();
+  let underWay: Promise<void> = Promise.resolve();
+  let batch: Sent[] = [];
+  let events = 0;
   try {
     for await (const part of definition.toAppends(counted)) {
-      if (failures.length > 0 || signal?.aborted) break;
-      append(part, progress.lines);
-      if (underWay.size >= appendsUnderWay) await Promise.race(underWay);
+      if (signal?.aborted) break;
+      batch.push({ part, line: progress.lines });
+      events += part.events.length;
+      if (events < mostEventsAtOnce && batch.length < mostAppendsAtOnce) continue;
+      await underWay;
+      underWay = send(batch);
+      underWay.catch(() => {}); // awaited with the next batch
+      batch = [];
+      events = 0;
     }
+    await underWay;
+    if (batch.length > 0 && !signal?.aborted) await send(batch);
   } catch (cause) {
-    failures.push(importFailed(definition, file, progress.lines, cause));
+    await underWay.catch(() => {});
+    throw cause instanceof RefoldError && cause.code === 'IMPORT_FAILED' ? cause : failed(progress.lines, cause);
   }
-  await Promise.all(underWay);
-  if (failures.length > 0) throw failures[0];
   return progress;
+}
+
+/** An append and the line that it ends with. */
+interface Sent {
+  readonly part: ImportedAppend;
+  readonly line: number;
 }
 
 async function sizeOf(file: string): Promise<number> {

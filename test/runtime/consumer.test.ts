@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { globalPosition, type GlobalPosition, type RecordedEvent } from '../../src/index.ts';
+import { type GlobalPosition, globalPosition, type RecordedEvent } from '../../src/index.ts';
 import { createConsumer } from '../../src/runtime/consumer.ts';
 import type { EventPage, EventSource, Processor } from '../../src/runtime/event-source.ts';
 import { createSignal } from '../../src/runtime/signal.ts';
@@ -30,14 +30,25 @@ function arraySource(initial: readonly RecordedEvent[]) {
     async read(after, filter, limit) {
       reads.push({ after, limit });
       const horizon = globalPosition(BigInt(events.length));
-      const wanted = events.filter(({ position, type, family }) => position > after && filter.some((one) => one.family === family && one.types.includes(type)));
+      const wanted = events.filter(
+        ({ position, type, family }) =>
+          position > after && filter.some((one) => one.family === family && one.types.includes(type)),
+      );
       const page = wanted.slice(0, limit);
       const last = page.at(-1);
-      return { after, events: page, horizon, upTo: page.length === limit && last ? last.position : horizon > after ? horizon : after };
+      return {
+        after,
+        events: page,
+        horizon,
+        upTo: page.length === limit && last ? last.position : horizon > after ? horizon : after,
+      };
     },
     async wait(after, signal) {
       if (BigInt(events.length) > after || signal.aborted) return;
-      await Promise.race([grown.next(), new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))]);
+      await Promise.race([
+        grown.next(),
+        new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+      ]);
     },
   };
   return {
@@ -51,7 +62,12 @@ function arraySource(initial: readonly RecordedEvent[]) {
 }
 
 /** A processor that writes down what it gets. */
-function recorder(id: string, types: readonly string[], checkpoint = 0, onPage: (page: EventPage) => Promise<void> = async () => {}) {
+function recorder(
+  id: string,
+  types: readonly string[],
+  checkpoint = 0,
+  onPage: (page: EventPage) => Promise<void> = async () => {},
+) {
   const got: number[] = [];
   let reached = BigInt(checkpoint);
   const processor: Processor = {
@@ -80,7 +96,12 @@ test('each processor gets each of its events once and in order, whatever the pag
         pageSize: fc.integer({ min: 1, max: 20 }),
         bufferedPages: fc.integer({ min: 1, max: 3 }),
         processors: fc.array(
-          fc.record({ types: fc.uniqueArray(fc.constantFrom(...types), { minLength: 1 }), start: fc.double({ min: 0, max: 1, noNaN: true }), turns: fc.integer({ min: 0, max: 5 }), late: fc.boolean() }),
+          fc.record({
+            types: fc.uniqueArray(fc.constantFrom(...types), { minLength: 1 }),
+            start: fc.double({ min: 0, max: 1, noNaN: true }),
+            turns: fc.integer({ min: 0, max: 5 }),
+            late: fc.boolean(),
+          }),
           { minLength: 1, maxLength: 5 },
         ),
       }),
@@ -104,7 +125,9 @@ test('each processor gets each of its events once and in order, whatever the pag
         await until(() => recorders.every(({ reached }) => reached() === BigInt(all.length)));
         await consumer.stop();
         for (const [index, { got, processor }] of recorders.entries()) {
-          const expected = all.flatMap((type, at) => (at + 1 > Number(processor.checkpoint) && processors[index]?.types.includes(type) ? [at + 1] : []));
+          const expected = all.flatMap((type, at) =>
+            at + 1 > Number(processor.checkpoint) && processors[index]?.types.includes(type) ? [at + 1] : [],
+          );
           expect(got).toEqual(expected);
         }
       },

@@ -27,7 +27,9 @@ afterAll(async () => {
 });
 
 async function startWorker(owner: string): Promise<ChildProcess> {
-  const worker = spawn(process.execPath, [`${import.meta.dirname}/worker-process.ts`, database.url, owner], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const worker = spawn(process.execPath, [`${import.meta.dirname}/worker-process.ts`, database.url, owner], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   workers.add(worker);
   await once(worker.stdout ?? worker, 'data');
   return worker;
@@ -96,8 +98,12 @@ test('workers killed at random points of catch-up and live traffic leave every r
     names.set(`worker-${round}`, await startWorker(`worker-${round}`));
     const before = await checkpoints();
     const target = BigInt(Math.floor(random() * 500));
-    await until(async () => (await checkpoints()).some((checkpoint, index) => checkpoint - (before[index] ?? 0n) > target));
-    const owner = await until(async () => (await readRegistry(db)).map((version) => version.owner).find((name) => name !== null && names.has(name)));
+    await until(async () =>
+      (await checkpoints()).some((checkpoint, index) => checkpoint - (before[index] ?? 0n) > target),
+    );
+    const owner = await until(async () =>
+      (await readRegistry(db)).map((version) => version.owner).find((name) => name !== null && names.has(name)),
+    );
     await end(names.get(owner) as ChildProcess, 'SIGKILL');
     names.delete(owner);
     // Whatever the victim owned, the survivor takes over: everything moves on without a new process.
@@ -109,7 +115,9 @@ test('workers killed at random points of catch-up and live traffic leave every r
   const horizon = await log.horizon();
   await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
   for (const projection of [balanceV1, balanceV2, openingsV1] as Projection[]) {
-    expect(await storedTable(db, projection), `${projection.id}, seed ${seed}`).toEqual(await foldedTable(log, projection));
+    expect(await storedTable(db, projection), `${projection.id}, seed ${seed}`).toEqual(
+      await foldedTable(log, projection),
+    );
   }
   for (const worker of names.values()) await end(worker, 'SIGTERM');
 }, 300_000);

@@ -45,7 +45,10 @@ test('declared versions are built from history, become active, and follow the lo
     { owner: '*', opened: 1 },
     { owner: 'Ada', opened: 1 },
   ]);
-  expect((await runtime.status()).map(({ name, version, state }) => `${name}@${version} ${state}`)).toEqual(['balance@1 active', 'openings@1 active']);
+  expect((await runtime.status()).map(({ name, version, state }) => `${name}@${version} ${state}`)).toEqual([
+    'balance@1 active',
+    'openings@1 active',
+  ]);
   expect(await rows(runtime, 'balance')).toEqual(await rows(runtime, 'balance_v1'));
 });
 
@@ -56,8 +59,13 @@ test('a version declared later catches up beside the active one, takes over, and
   await runtime.positions.waitFor(balanceV2, position);
   await runtime.versions.refresh();
   expect(runtime.versions.current().served.get('balance')).toMatchObject({ active: true, projection: { version: 2 } });
-  expect(await rows(runtime, 'balance')).toEqual([{ account_id: 'a', owner: 'Ada', amount: '42.50', movements: 2, largest: '30.00' }]);
-  expect(await runtime.lifecycle.rollback('balance', { actor: 'test', reason: 'a wrong figure' })).toEqual({ from: 2, to: 1 });
+  expect(await rows(runtime, 'balance')).toEqual([
+    { account_id: 'a', owner: 'Ada', amount: '42.50', movements: 2, largest: '30.00' },
+  ]);
+  expect(await runtime.lifecycle.rollback('balance', { actor: 'test', reason: 'a wrong figure' })).toEqual({
+    from: 2,
+    to: 1,
+  });
   await runtime.versions.refresh();
   expect(runtime.versions.current().served.get('balance')).toMatchObject({ active: true, projection: { version: 1 } });
   expect(await rows(runtime, 'balance')).toEqual([{ account_id: 'a', owner: 'Ada', amount: '42.50', movements: 2 }]);

@@ -6,7 +6,10 @@ import { balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
 // A worker in a process of its own, for tests that kill it: node worker-process.ts URL OWNER
 const [, , url = '', owner = ''] = process.argv;
 const runtime = await startRuntime({
-  config: defineConfig({ projections: [balanceV1, balanceV2, openingsV1], runtime: { pageSize: 100, polling: { min: 20, max: 100 } } }),
+  config: defineConfig({
+    projections: [balanceV1, balanceV2, openingsV1],
+    runtime: { pageSize: 100, polling: { min: 20, max: 100 } },
+  }),
   url,
   owner,
   development: false,

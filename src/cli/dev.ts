@@ -1,0 +1,20 @@
+import { defineCommand } from 'citty';
+import { announcement } from './announcement.ts';
+import { telling } from './exit-with-error.ts';
+import { configArgument, loadConfig } from './load-config.ts';
+import { serve } from './serve.ts';
+
+export const dev = defineCommand({
+  meta: {
+    name: 'dev',
+    description: 'Run the application for development: migrations, GraphiQL, frozen rows, edited versions built anew.',
+  },
+  args: { ...configArgument },
+  run: telling(async ({ args }) => {
+    const config = await loadConfig(args.config);
+    await serve(
+      { ...config, development: true },
+      { announce: (refold) => announcement(refold, config.gateway.graphiql ?? true) },
+    );
+  }),
+});

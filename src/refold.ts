@@ -1,0 +1,135 @@
+import { hostname } from 'node:os';
+import type { ExecutionResult } from 'graphql';
+import { type Logger, pino } from 'pino';
+import type { Command } from './commands/define-command.ts';
+import type { Config } from './define-config.ts';
+import { createGateway, type Gateway } from './gateway/create-gateway.ts';
+import type { ExecuteOptions, ExecuteResult } from './runtime/command-handler.ts';
+import type { Lifecycle } from './runtime/lifecycle.ts';
+import { type Runtime, startRuntime } from './runtime/runtime.ts';
+import type { VersionStatus } from './runtime/status.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded-postgres.ts';
+import type { EventLog } from './store/event-log.ts';
+import { migrate } from './store/migrate.ts';
+
+export interface RefoldOptions {
+  /**
+   * What this process does: `gateway` answers clients, `worker` keeps read tables current, `all` does both.
+   * @default 'all'
+   */
+  readonly role?: 'all' | 'gateway' | 'worker';
+  /**
+   * Whether Refold's own tables are brought to this version first. Without, a database that is older is refused.
+   * @default true in development, false in production
+   */
+  readonly migrate?: boolean;
+  /** @default warnings and errors to standard error, one JSON object a line */
+  readonly logger?: Logger;
+  /** What GraphiQL shows at first. */
+  readonly defaultQuery?: string;
+}
+
+/** A running application. Made by {@link createRefold}; stop it in the end. */
+export interface Refold {
+  /** Where the gateway listens, such as `http://127.0.0.1:4000`; undefined for a `worker`. */
+  readonly url: string | undefined;
+  /** The database that it uses; an embedded server's, where none was configured. */
+  readonly databaseUrl: string;
+  readonly log: EventLog;
+  readonly lifecycle: Lifecycle;
+  /** Executes a query or mutation in this process, as a client's would be. */
+  graphql(source: string, variables?: Readonly<Record<string, unknown>>): Promise<ExecutionResult>;
+  /** Runs a command in this process. @throws InvalidInput, CommandRejected, ConcurrencyConflict */
+  execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
+  /** How each projection version fares. */
+  status(): Promise<VersionStatus[]>;
+  /** Lets running operations and batches end, closes sockets and gives back everything owned. */
+  stop(): Promise<void>;
+}
+
+/** Where an application without a database URL keeps its data, under the working directory. */
+export const embeddedDataDir = '.refold/postgres';
+
+/**
+ * Starts an application: database, migrations (in development), background maintenance of every declared version, gateway.
+ *
+ * @throws RefoldError naming what is wrong and the way out: `DATABASE_UNREACHABLE`, `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED`,
+ *   `PROJECTION_CHANGED`, `PROJECTION_REMOVED`, `PORT_IN_USE`. Nothing is left running.
+ * @example
+ * const refold = await createRefold(defineConfig({ projections: [cartSummaryV1], commands: [addProductItem] }));
+ * const answer = await refold.graphql('{ cartSummary(cartId: "c1") { totalAmount } }');
+ * await refold.stop();
+ */
+export async function createRefold(config: Config, options: RefoldOptions = {}): Promise<Refold> {
+  const development = config.development ?? process.env.NODE_ENV !== 'production';
+  const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
+  const role = options.role ?? 'all';
+  const stops: (() => Promise<void>)[] = [];
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= (async () => {
+      for (const next of stops.splice(0).reverse()) await next();
+    })();
+    return stopping;
+  };
+
+  try {
+    const server = await databaseServer(config);
+    stops.push(() => server.stop());
+    if (options.migrate ?? development) await migrate(server.url);
+    const runtime = await startRuntime({
+      config,
+      url: server.url,
+      owner: `${hostname()}:${process.pid}`,
+      development,
+      maintain: role !== 'gateway',
+      logger,
+    });
+    stops.push(() => runtime.stop());
+    const gateway =
+      role === 'worker' ? undefined : await openGateway(config, runtime, { ...options, development, logger });
+    if (gateway) stops.push(() => gateway.close());
+    return {
+      url: gateway?.url,
+      databaseUrl: server.url,
+      log: runtime.log,
+      lifecycle: runtime.lifecycle,
+      graphql: (source, variables) => (gateway ?? neverInWorkers()).execute(source, variables),
+      execute: runtime.execute,
+      status: runtime.status,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function databaseServer(config: Config): Promise<EmbeddedPostgres> {
+  const { url } = config.database;
+  return url === undefined ? startEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
+}
+
+function openGateway(
+  config: Config,
+  runtime: Runtime,
+  options: RefoldOptions & { development: boolean; logger: Logger },
+): Promise<Gateway> {
+  return createGateway({
+    services: {
+      versions: runtime.versions,
+      openReadModels: (readOptions) => runtime.readModels.open(readOptions),
+      execute: runtime.execute,
+      live: runtime.live,
+    },
+    commands: config.commands,
+    options: config.gateway,
+    development: options.development,
+    logger: options.logger,
+    ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),
+  });
+}
+
+function neverInWorkers(): never {
+  throw new Error("graphql() needs a gateway; this process was started with role 'worker'.");
+}
