@@ -46,7 +46,12 @@ export class ConcurrencyConflict extends RefoldError<'CONCURRENCY_CONFLICT'> {
   /** The version found; 0 where the stream does not exist. */
   readonly actual: number;
 
-  constructor(conflict: { family: string; streamId: string; expected: number | 'no-stream' | 'stream-exists'; actual: number }) {
+  constructor(conflict: {
+    family: string;
+    streamId: string;
+    expected: number | 'no-stream' | 'stream-exists';
+    actual: number;
+  }) {
     const { family, streamId, expected, actual } = conflict;
     super(
       'CONCURRENCY_CONFLICT',

@@ -26,46 +26,55 @@ export interface Lifecycle {
 // A reader in the middle of a long query on the stable view must not hold up an activation for long, nor everybody who queues behind it.
 const viewLockTimeout = '3s';
 
+/**
+ * A building version is complete: it becomes ready and, where its declaration says so, active.
+ * Within a transaction; its table must have its indexes.
+ */
+export async function completeVersion(
+  tx: Queryable,
+  readSchema: string,
+  projection: Projection,
+  step: StepReason,
+): Promise<VersionState> {
+  const { name, version, activation } = projection;
+  const { state, heldReason } = await expectVersion(tx, name, version);
+  if (state !== 'building') return state;
+  await recordStep(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
+  if (activation.by === 'manual' || heldReason !== null) return 'ready';
+  await becomeActive(tx, readSchema, name, version, { ...step, reason: `${step.reason}, activation 'auto'` });
+  return 'active';
+}
+
+async function becomeActive(
+  tx: Queryable,
+  readSchema: string,
+  name: string,
+  version: number,
+  step: StepReason,
+): Promise<void> {
+  await recordStep(tx, { name, version, from: 'ready', to: 'active', heldReason: null, ...step });
+  await pointView(tx, readSchema, name);
+}
+
+async function pointView(tx: Queryable, readSchema: string, name: string): Promise<void> {
+  const active = await highestActive(tx, name);
+  await tx.query({ text: `set local lock_timeout = '${viewLockTimeout}'` });
+  await moveView(tx, readSchema, name, active?.tableName ?? null);
+}
+
 /** Every step is one transaction: the state, the audit log, the stable view, and the notification of every process. */
 export function createLifecycle(db: Database, readSchema: string): Lifecycle {
-  async function becomeActive(tx: Queryable, name: string, version: number, step: StepReason): Promise<void> {
-    await recordStep(tx, { name, version, from: 'ready', to: 'active', heldReason: null, ...step });
-    await pointView(tx, name);
-  }
-
-  async function pointView(tx: Queryable, name: string): Promise<void> {
-    const active = await highestActive(tx, name);
-    await tx.query({ text: `set local lock_timeout = '${viewLockTimeout}'` });
-    await moveView(tx, readSchema, name, active?.tableName ?? null);
-  }
-
   return {
     async caughtUp(projection, actor) {
-      const { name, version, activation } = projection;
       await createReadTable(projection, readSchema).createIndexes(db);
-      return db.transaction(async (tx) => {
-        const found = await expectVersion(tx, name, version);
-        if (found.state !== 'building') return found.state;
-        await recordStep(tx, {
-          name,
-          version,
-          from: 'building',
-          to: 'ready',
-          actor,
-          reason: 'caught up',
-          heldReason: found.heldReason,
-        });
-        if (activation.by === 'manual' || found.heldReason !== null) return 'ready';
-        await becomeActive(tx, name, version, { actor, reason: `caught up, activation 'auto'` });
-        return 'active';
-      });
+      return db.transaction((tx) => completeVersion(tx, readSchema, projection, { actor, reason: 'caught up' }));
     },
     async activate(name, version, step) {
       await db.transaction(async (tx) => {
         const { state } = await expectVersion(tx, name, version);
         switch (state) {
           case 'ready':
-            return becomeActive(tx, name, version, step);
+            return becomeActive(tx, readSchema, name, version, step);
           case 'active':
             throw refused(name, version, `is active already.`);
           case 'building':
@@ -101,7 +110,7 @@ export function createLifecycle(db: Database, readSchema: string): Lifecycle {
           heldReason: `rolled back by ${step.actor}: ${step.reason}`,
           ...step,
         });
-        await pointView(tx, name);
+        await pointView(tx, readSchema, name);
         return { from, to };
       }),
     async retire(name, version, step) {
@@ -109,7 +118,7 @@ export function createLifecycle(db: Database, readSchema: string): Lifecycle {
         const { state } = await expectVersion(tx, name, version);
         if (state === 'retired') throw refused(name, version, 'is retired already.');
         await recordStep(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
-        await pointView(tx, name);
+        await pointView(tx, readSchema, name);
       });
     },
   };

@@ -1,6 +1,7 @@
 import { RefoldError } from '../errors.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { Database, Transaction } from '../store/database.ts';
+import { readHead } from '../store/horizon.ts';
 import { registryLockKey } from '../store/lock-keys.ts';
 import { createReadSchema, createReadTable } from '../store/read-table.ts';
 import {
@@ -12,6 +13,8 @@ import {
   recordStep,
   resetVersion,
 } from '../store/registry.ts';
+
+import { completeVersion } from './lifecycle.ts';
 
 export interface RegisterOptions {
   readonly db: Database;
@@ -91,17 +94,15 @@ async function declareVersion(
   projection: Projection,
   actor: string,
 ): Promise<void> {
-  await createReadTable(projection, readSchema).create(tx);
+  const { name, version } = projection;
+  const table = createReadTable(projection, readSchema);
+  await table.create(tx);
   await insertVersion(tx, newVersion(projection, readSchema));
-  await recordStep(tx, {
-    name: projection.name,
-    version: projection.version,
-    from: null,
-    to: 'building',
-    actor,
-    reason: 'declared',
-    heldReason: null,
-  });
+  await recordStep(tx, { name, version, from: null, to: 'building', actor, reason: 'declared', heldReason: null });
+  // Nothing to build: a new application answers from its first moment.
+  if ((await readHead(tx)) > 0n) return;
+  await table.createIndexes(tx);
+  await completeVersion(tx, readSchema, projection, { actor, reason: 'the log is empty' });
 }
 
 async function compareVersion(

@@ -9,8 +9,8 @@ import { checkServer } from '../store/server-check.ts';
 import { createWaker } from '../store/waker.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './command-handler.ts';
 import { createLifecycle, type Lifecycle } from './lifecycle.ts';
-import { createLogSource } from './log-source.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live-read-models.ts';
+import { createLogSource } from './log-source.ts';
 import { createPositions, type Positions } from './positions.ts';
 import { createReadModels, type ReadModelSource } from './read-models.ts';
 import { registerVersions } from './register-versions.ts';
@@ -56,7 +56,13 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const db = createDatabase({ url, maxConnections });
     stops.push(() => db.close());
     await checkServer(db);
-    const warnings = await registerVersions({ db, readSchema, projections: config.projections, actor: owner, development: options.development });
+    const warnings = await registerVersions({
+      db,
+      readSchema,
+      projections: config.projections,
+      actor: owner,
+      development: options.development,
+    });
     for (const warning of warnings) logger.warn(warning);
 
     const log = createEventLog(db, config.families);
@@ -72,11 +78,26 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const lifecycle = createLifecycle(db, readSchema);
 
     // Reads of their own, so that slow queries never take the connections that appends and batches need.
-    const reads = createDatabase({ url, maxConnections, statementTimeoutMs: config.gateway.statementTimeout, applicationName: 'refold-reads' });
+    const reads = createDatabase({
+      url,
+      maxConnections,
+      statementTimeoutMs: config.gateway.statementTimeout,
+      applicationName: 'refold-reads',
+    });
     stops.push(() => reads.close());
-    const positions = createPositions({ db: reads, notifications, timeout: config.gateway.positionTimeout, head: () => log.head() });
+    const positions = createPositions({
+      db: reads,
+      notifications,
+      timeout: config.gateway.positionTimeout,
+      head: () => log.head(),
+    });
     stops.push(async () => positions.close());
-    const readModels = createReadModels({ db: reads, readSchema, statementTimeout: config.gateway.statementTimeout, positions });
+    const readModels = createReadModels({
+      db: reads,
+      readSchema,
+      statementTimeout: config.gateway.statementTimeout,
+      positions,
+    });
 
     const live = createLiveReadModels({
       db: reads,

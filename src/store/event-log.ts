@@ -1,4 +1,4 @@
-import { ConcurrencyConflict, invalidDeclaration } from '../errors.ts';
+import { ConcurrencyConflict, InvalidInput, invalidDeclaration } from '../errors.ts';
 import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
@@ -40,6 +40,11 @@ export interface AppendResult {
   readonly duplicate: boolean;
 }
 
+/** What became of one of several appends that were sent together. */
+export type AppendVerdict =
+  | { readonly kind: 'written' | 'duplicate' }
+  | { readonly kind: 'refused'; readonly error: ConcurrencyConflict | InvalidInput };
+
 /** The event log of a database. */
 export interface EventLog {
   readonly families: ReadonlyMap<string, EventFamily>;
@@ -52,6 +57,11 @@ export interface EventLog {
   append<F extends EventFamily>(request: AppendRequest<F>, within?: Queryable): Promise<AppendResult>;
   /** Appends to several streams at once; to all of them or to none. */
   appendToStreams(request: AppendToStreamsRequest, within?: Queryable): Promise<AppendResult>;
+  /**
+   * Sends independent appends as one statement: each is written or refused for itself, and the positions of what is written
+   * are in the order of the list. For imports; a failure of the database fails them all.
+   */
+  appendInOrder(requests: readonly AppendRequest[]): Promise<readonly AppendVerdict[]>;
   /** What an append with this idempotency key wrote; undefined where there was none. */
   findAppend(idempotencyKey: string): Promise<AppendResult | undefined>;
   /** The events of a stream, in its order or backwards. Read page by page, so a stream of any length fits. */
@@ -101,8 +111,30 @@ export function createEventLog(
     }
   }
 
+  async function checked({ family, streamId, events, expectedVersion = 'any', ...appendOptions }: AppendRequest) {
+    knownFamily(byName, family.name);
+    try {
+      return await checkAppend([{ family, streamId, events, expectedVersion }], appendOptions);
+    } catch (error) {
+      if (error instanceof InvalidInput) return error;
+      throw error;
+    }
+  }
+
+  async function appendInOrder(requests: readonly AppendRequest[]): Promise<readonly AppendVerdict[]> {
+    const checks = await Promise.all(requests.map(checked));
+    const sound = checks.flatMap((check) => (check instanceof InvalidInput ? [] : [check.prepared]));
+    const outcomes = (sound.length === 0 ? [] : await appendBatch(db, sound)).values();
+    return checks.map((check) => {
+      if (check instanceof InvalidInput) return { kind: 'refused', error: check };
+      const outcome = outcomes.next().value as AppendOutcome; // one for each that is sound
+      return outcome.kind === 'conflict' ? { kind: 'refused', error: conflictOf(outcome) } : { kind: outcome.kind };
+    });
+  }
+
   return {
     families: byName,
+    appendInOrder,
     append: ({ family, streamId, events, expectedVersion = 'any', ...appendOptions }, within) =>
       appendToStreams(
         { streams: [{ family, streamId, events, expectedVersion } as StreamAppend], ...appendOptions },

@@ -1,8 +1,12 @@
+import pg from 'pg';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import { copyRows } from './copy-rows.ts';
+import type { Database } from './database.ts';
+import { copiedColumns, createPageDecoder } from './page-decoder.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 import type { Queryable } from './statement.ts';
 
@@ -31,17 +35,19 @@ export interface EventPage {
 
 /** A page of the whole log, in its order. */
 export async function readEvents(
-  target: Queryable,
+  db: Database,
   families: ReadonlyMap<string, EventFamily>,
   { after, upTo, filter, limit }: ReadAllOptions,
 ): Promise<EventPage> {
   if (after >= upTo) return { events: [], upTo: after };
-  const rows = await target.query<EventRow>({
-    name: 'refold_read_events',
-    text: `select ${eventColumns} from refold.read_events($1, $2, $3, $4)`,
-    values: [after, upTo, wantedTypes(families, filter), limit],
-  });
-  const events = rows.map((row) => recordedEvent(families.get(row.family) as EventFamily, row)); // the filter names known families only
+  const wanted = pg.escapeLiteral(`{${wantedTypes(families, filter).join(',')}}`); // names have letters, digits, _ and . only
+  const page = createPageDecoder(families);
+  await copyRows(
+    db,
+    `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit})`,
+    page.add,
+  );
+  const events = page.decoded();
   const last = events.at(-1);
   return { events, upTo: last && events.length === limit ? last.position : upTo };
 }
@@ -76,11 +82,17 @@ export function knownFamily(families: ReadonlyMap<string, EventFamily>, name: st
 
 /** `family.type` of each wanted event type. */
 function wantedTypes(families: ReadonlyMap<string, EventFamily>, filter: readonly EventFilter[] | undefined): string[] {
-  return (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(({ family, types }) => {
-    const known = knownFamily(families, family);
-    return types.map((type) => {
-      if (known.types.includes(type)) return `${family}.${type}`;
-      throw new RefoldError('UNKNOWN_EVENT_TYPE', `${family} does not define an event type '${type}'.${closest(type, known.types)}`, { family, type });
-    });
-  });
+  return (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(
+    ({ family, types }) => {
+      const known = knownFamily(families, family);
+      return types.map((type) => {
+        if (known.types.includes(type)) return `${family}.${type}`;
+        throw new RefoldError(
+          'UNKNOWN_EVENT_TYPE',
+          `${family} does not define an event type '${type}'.${closest(type, known.types)}`,
+          { family, type },
+        );
+      });
+    },
+  );
 }

@@ -4,6 +4,7 @@ import { defineConfig } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 const running = new Set<Runtime>();
@@ -57,8 +58,8 @@ test('a version declared later catches up beside the active one, takes over, and
   const { position } = await runtime.execute(credit, { accountId: 'a', amount: '30' });
   await runtime.positions.waitFor(balanceV1, position);
   await runtime.positions.waitFor(balanceV2, position);
-  await runtime.versions.refresh();
-  expect(runtime.versions.current().served.get('balance')).toMatchObject({ active: true, projection: { version: 2 } });
+  await until(() => runtime.versions.current().served.get('balance')?.projection.version === 2);
+  expect(runtime.versions.current().served.get('balance')).toMatchObject({ active: true });
   expect(await rows(runtime, 'balance')).toEqual([
     { account_id: 'a', owner: 'Ada', amount: '42.50', movements: 2, largest: '30.00' },
   ]);

@@ -166,8 +166,8 @@ test('every step of a version is in the audit log, with who and why', async () =
   });
   expect(steps.map(({ step }) => step)).toEqual([
     '2 - building test declared',
-    '2 building ready test caught up',
-    "2 ready active test caught up, activation 'auto'",
+    '2 building ready test the log is empty',
+    "2 ready active test the log is empty, activation 'auto'",
     '2 active ready ann wrong figures',
     '2 ready active bob they were right',
     '1 active retired ann nobody reads it',
