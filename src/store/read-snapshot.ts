@@ -17,6 +17,7 @@ export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapsho
   const opened = Promise.withResolvers<Transaction>();
   const closing = Promise.withResolvers<void>();
   let closed = false;
+  let last: Promise<unknown> = Promise.resolve(); // one statement at a time on the one connection
 
   const work = async (tx: Transaction) => {
     if (closed) return;
@@ -31,14 +32,16 @@ export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapsho
   return {
     async query(statement) {
       if (closed) throw refused();
-      // What was asked before the end runs before the end: the commit is queued behind it.
       const tx = await opened.promise;
-      return tx.query(statement);
+      const answer = last.then(() => tx.query<never>(statement));
+      last = answer.catch(() => {});
+      return answer;
     },
     close() {
       closed = true;
       opened.reject(refused());
-      closing.resolve();
+      // What was asked before the end runs before the end.
+      void last.then(() => closing.resolve());
       return ended;
     },
   };
