@@ -30,10 +30,9 @@ export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapsho
   opened.promise.catch(() => {});
 
   return {
-    async query(statement) {
-      if (closed) throw refused();
-      const tx = await opened.promise;
-      const answer = last.then(() => tx.query<never>(statement));
+    query(statement) {
+      if (closed) return Promise.reject(refused());
+      const answer = Promise.all([opened.promise, last]).then(([tx]) => tx.query<never>(statement));
       last = answer.catch(() => {});
       return answer;
     },
