@@ -3,7 +3,7 @@ import { InvalidInput, invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { EventMetadata, NewEvent } from '../events/event.ts';
 import { type EventFamily, inputIssues, type NewEventOf } from '../events/event-family.ts';
-import type { StreamState } from './define-state.ts';
+import { defineState, type StreamState } from './define-state.ts';
 
 /** What `decide` is told beside input and state. */
 export interface DecideContext {
@@ -39,7 +39,10 @@ export interface CommandOptions<Name extends string, I extends StandardSchemaV1,
   readonly name: Name;
   /** Any Standard Schema validator; its JSON Schema gives the GraphQL input type. */
   readonly input: I;
-  readonly state: StreamState<F, S>;
+  /** How the stream's events fold into the state that decides; or `events`, where the decision needs no state. */
+  readonly state?: StreamState<F, S>;
+  /** The family of the events that `decide` gives, instead of `state`. */
+  readonly events?: F;
   readonly stream: (input: StandardSchemaV1.InferOutput<I>) => string;
   /** Pure: may run again when another command was faster. */
   readonly decide: (
@@ -50,7 +53,7 @@ export interface CommandOptions<Name extends string, I extends StandardSchemaV1,
   readonly description?: string;
 }
 
-const known = ['name', 'input', 'state', 'stream', 'decide', 'description'];
+const known = ['name', 'input', 'state', 'events', 'stream', 'decide', 'description'];
 
 /**
  * Declares a command: it becomes a mutation that folds the stream's state, decides, and appends what was decided
@@ -83,8 +86,14 @@ export function defineCommand<const Name extends string, const I extends Standar
       subject,
       `'input' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`,
     );
-  if (options.state?.kind !== 'stream-state')
-    throw invalidDeclaration(subject, `'state' is made with defineState({ events, initial, evolve }).`);
+  const state =
+    options.state ?? (options.events && (defineState(options.events, () => ({}), {}) as unknown as StreamState<F, S>)); // a decision without a state does not look at it
+  if (state?.kind !== 'stream-state' || (options.state && options.events)) {
+    throw invalidDeclaration(
+      subject,
+      `give 'state', made with defineState(events, initial, handlers), or 'events' where the decision needs no state.`,
+    );
+  }
   for (const name of ['stream', 'decide'] as const) {
     if (typeof options[name] !== 'function') throw invalidDeclaration(subject, `'${name}' is a function.`);
   }
@@ -93,11 +102,11 @@ export function defineCommand<const Name extends string, const I extends Standar
     name: options.name,
     ...(options.description === undefined ? {} : { description: options.description }),
     input: options.input,
-    family: options.state.family,
-    state: options.state as unknown as StreamState<F>, // S stays between this state and this decide
+    family: state.family,
+    state: state as unknown as StreamState<F>, // S stays between this state and this decide
     streamOf: options.stream as (input: unknown) => string, // called with parsed input only
     decide(input: unknown, state: unknown, context: DecideContext) {
-      const decided = options.decide(input as StandardSchemaV1.InferOutput<I>, state as S, context); // parsed input, state of options.state
+      const decided = options.decide(input as StandardSchemaV1.InferOutput<I>, state as S, context); // parsed input, state of this command
       return (Array.isArray(decided) ? decided : [decided]) as readonly NewEvent[]; // NewEventOf<F> is a NewEvent
     },
     async parse(input: unknown) {
