@@ -80,7 +80,7 @@ function presentPart(schema: JsonSchema, path: Path, prefix: string, context: Co
       return objectPart(schema, `${own}Input`, own, path, context, schema);
     }
     case undefined:
-      return scalarPart('JSON');
+      return anything;
     default:
       throw inexpressible(context, path, `a value of type ${JSON.stringify(schema.type)}`);
   }
@@ -145,7 +145,7 @@ function cleanObject(value: unknown, parts: ReadonlyMap<string, InputPart>, requ
 
 function listPart(schema: JsonSchema, path: Path, prefix: string, context: Context): InputPart {
   if (schema.prefixItems) throw inexpressible(context, path, 'a tuple; use an object');
-  if (typeof schema.items !== 'object') return listOf({ ...scalarPart('JSON'), nullable: true });
+  if (typeof schema.items !== 'object') return listOf(anything);
   const name = path.at(-1);
   return listOf(
     partOf(schema.items, name === undefined ? path : [...path.slice(0, -1), pluralize.singular(name)], prefix, context),
@@ -177,8 +177,10 @@ function enumPart(values: readonly unknown[], path: Path, prefix: string, contex
 
 /** GraphQL has no unions of inputs; choices of one scalar are that scalar, and the validator tells them apart. */
 function choicePart(choices: readonly JsonSchema[], path: Path, prefix: string, context: Context): InputPart {
-  const scalars = choices.map((choice) => {
-    const schema = plain(choice, context);
+  const schemas = choices.map((choice) => plain(choice, context));
+  // Whatever else there is to choose: with an object of any keys, it is JSON.
+  if (schemas.some((schema) => schema.type === 'object' && hasFreeKeys(schema))) return scalarPart('JSON');
+  const scalars = schemas.map((schema) => {
     const isScalar = ['string', 'number', 'integer', 'boolean'].includes(String(schema.type));
     if (!isScalar)
       throw inexpressible(context, path, 'a choice between objects or lists; make one optional property of each');
@@ -239,6 +241,7 @@ const formats: Readonly<Record<string, ScalarName>> = { 'date-time': 'DateTime',
 
 const scalarPart = (type: ScalarName): InputPart => ({ type, nullable: false, clean: same });
 const same = (value: unknown) => value;
+const anything: InputPart = { ...scalarPart('JSON'), nullable: true };
 
 const largestInt = 2 ** 31 - 1;
 

@@ -13,6 +13,10 @@ const ownNames = [
   ...['String', 'ID', 'Int', 'Float', 'Boolean'],
   ...['BigInt', 'Date', 'DateTime', 'Decimal', 'JSON', 'Position', 'SafeInt', 'UUID'],
   ...['SortDirection', 'NullableSortDirection'],
+  ...['String', 'ID', 'Int', 'Boolean', 'BigInt', 'Date', 'DateTime', 'Decimal', 'UUID'].flatMap((scalar) => [
+    `${scalar}Filter`,
+    `Nullable${scalar}Filter`,
+  ]),
   // Taken by federation.
   ...['_Any', '_Entity', '_Service', 'FieldSet'],
 ];

@@ -1,0 +1,144 @@
+import { type GraphQLInputType, isInputObjectType, printType } from 'graphql';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { CommandRejected, defineCommand, defineEvents, defineState } from '../../src/index.ts';
+import { buildSchema } from '../../src/schema/build-schema.ts';
+import { versionMap } from './in-memory-services.ts';
+
+const thing = defineEvents('thing', { Done: z.object({}) });
+const state = defineState(thing, () => ({}), {});
+
+function schemaOf(input: Parameters<typeof defineCommand>[0]['input']) {
+  const command = defineCommand({
+    name: 'doThing',
+    input,
+    state,
+    stream: () => 'one',
+    decide: () => {
+      throw new CommandRejected('Never.');
+    },
+  });
+  return buildSchema({ versions: versionMap([]), commands: [command], maxPageSize: 10 });
+}
+
+/** The type of a property `value` of a command's input. */
+function typeOf(value: z.ZodType): string {
+  const schema = schemaOf(z.object({ value }));
+  const type = schema.getType('DoThingInput');
+  if (!isInputObjectType(type)) throw new Error('no input type');
+  return String(type.getFields().value?.type);
+}
+
+test.each<[string, z.ZodType, string]>([
+  ['a string', z.string(), 'String!'],
+  ['an optional string', z.string().optional(), 'String'],
+  ['a nullable string', z.string().nullable(), 'String'],
+  ['a string with a default', z.string().default('x'), 'String'],
+  ['a time', z.iso.datetime(), 'DateTime!'],
+  ['a day', z.iso.date(), 'Date!'],
+  ['a UUID', z.uuid(), 'UUID!'],
+  ['an address', z.email(), 'String!'],
+  ['a whole number', z.int(), 'Int!'],
+  ['a whole number of 32 bits', z.int32(), 'Int!'],
+  ['a whole number between bounds', z.int().min(1).max(1000), 'Int!'],
+  ['a positive whole number', z.int().positive(), 'Int!'],
+  ['a whole number beyond 32 bits', z.int().max(10_000_000_000), 'SafeInt!'],
+  ['a number', z.number(), 'Float!'],
+  ['a truth', z.boolean(), 'Boolean!'],
+  ['a list', z.array(z.string()), '[String!]!'],
+  ['a list of what may be null', z.array(z.int().nullable()), '[Int]!'],
+  ['a list of lists', z.array(z.array(z.boolean())).optional(), '[[Boolean!]!]'],
+  ['an enum', z.enum(['Low', 'High']), 'DoThingValue!'],
+  ['a literal', z.literal('Only'), 'DoThingValue!'],
+  ['an enum whose values are no names', z.enum(['in-progress', 'done']), 'String!'],
+  ['numbers to choose from', z.literal([1, 2]), 'Int!'],
+  ['an object', z.object({ a: z.string() }), 'DoThingValueInput!'],
+  ['a list of objects', z.array(z.object({ a: z.string() })), '[DoThingValueInput!]!'],
+  ['two objects in one', z.object({ a: z.string() }).and(z.object({ b: z.string() })), 'DoThingValueInput!'],
+  ['a record', z.record(z.string(), z.int()), 'JSON!'],
+  ['anything', z.any(), 'JSON'],
+  ['any JSON', z.json(), 'JSON'],
+  ['one of several strings', z.union([z.email(), z.literal('nobody')]), 'String!'],
+  ['one of several times', z.union([z.iso.date(), z.iso.datetime()]), 'String!'],
+  ['a number or null', z.union([z.int(), z.number()]).nullable(), 'Float'],
+])('%s', (_, value, expected) => {
+  expect(typeOf(value)).toBe(expected);
+});
+
+test('nested objects are named after their place, and list items in the singular', () => {
+  const schema = schemaOf(
+    z.object({
+      address: z.object({ street: z.object({ name: z.string() }) }),
+      people: z.array(z.object({ name: z.string().describe('As in the passport.') })),
+    }),
+  );
+  const names = Object.keys(schema.getTypeMap()).filter((name) => name.startsWith('DoThing'));
+  expect(names.sort()).toEqual([
+    'DoThingAddressInput',
+    'DoThingAddressStreetInput',
+    'DoThingInput',
+    'DoThingPayload',
+    'DoThingPersonInput',
+  ]);
+  expect(printType(schema.getType('DoThingPersonInput') as never)).toContain(
+    '"""As in the passport."""\n  name: String!',
+  );
+});
+
+test('an input may contain itself', () => {
+  const category = z.object({
+    name: z.string(),
+    get children(): z.ZodOptional<z.ZodArray<typeof category>> {
+      return z.array(category).optional();
+    },
+  });
+  const fields = (
+    schemaOf(category).getType('DoThingInput') as never as { getFields(): Record<string, { type: GraphQLInputType }> }
+  ).getFields();
+  expect(String(fields.children?.type)).toBe('[DoThingInput!]');
+});
+
+test('an input that has only optional properties may be left out', () => {
+  const [input] =
+    schemaOf(z.object({ a: z.string().optional() }))
+      .getMutationType()
+      ?.getFields().doThing?.args ?? [];
+  expect(String(input?.type)).toBe('DoThingInput');
+});
+
+describe('what GraphQL can not express is refused with its place:', () => {
+  test.each<[string, z.ZodType, string]>([
+    [
+      'a choice between objects',
+      z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
+      'a choice between objects or lists',
+    ],
+    ['a choice between types', z.union([z.string(), z.int()]), 'a choice between String and Int'],
+    ['a tuple', z.tuple([z.string(), z.int()]), 'a tuple; use an object'],
+    ['several types of values', z.literal(['a', 1]), 'values of several types'],
+    ['a property without a GraphQL name', z.object({ 'a-b': z.string() }), 'a property with this name'],
+  ])('%s', (_, value, problem) => {
+    expect(() => typeOf(value)).toThrow(
+      new RegExp(`^defineCommand\\('doThing'\\): GraphQL can't express 'value[^']*': it is ${problem}`),
+    );
+  });
+
+  test('a type that JSON has not', () => {
+    expect(() => typeOf(z.bigint())).toThrow(
+      /the input has a type that JSON can't hold \(.*BigInt.*\)\. Take it as a string/,
+    );
+    expect(() => typeOf(z.date())).toThrow(/the input has a type that JSON can't hold \(.*Date.*\)/);
+  });
+
+  test('an input that is no object', () => {
+    expect(() => schemaOf(z.string())).toThrow('the input is no object; wrap it');
+    expect(() => schemaOf(z.record(z.string(), z.string()))).toThrow('the input is no object; wrap it');
+  });
+
+  test('a validator without JSON Schema', () => {
+    const validator = {
+      '~standard': { version: 1, vendor: 'homemade', validate: (value: unknown) => ({ value }) },
+    } as const;
+    expect(() => schemaOf(validator)).toThrow("the input's validator (homemade) gives no JSON Schema");
+  });
+});

@@ -1,0 +1,348 @@
+import type { Command } from '../../src/commands/define-command.ts';
+import { ConcurrencyConflict, RefoldError } from '../../src/errors.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { beginning, type GlobalPosition, globalPosition, laterPosition } from '../../src/events/global-position.ts';
+import type { CommandOptions, GatewayServices, OperationReadModels } from '../../src/gateway/gateway-services.ts';
+import { keyText, type Projection, type RowKey } from '../../src/projections/projection.ts';
+import type { Row } from '../../src/projections/row-codec.ts';
+import type { ServedVersion, VersionMap, VersionProgress } from '../../src/projections/version-map.ts';
+import type {
+  CommandResult,
+  LiveListQuery,
+  LiveListUpdate,
+  LiveRow,
+  OperationContext,
+} from '../../src/schema/operation-context.ts';
+import { matches, naivePage, sorted } from '../store/naive-rows.ts';
+import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
+
+/** One read, as a resolver asked for it. */
+export interface RecordedRead {
+  readonly kind: 'findByKeys' | 'findPage' | 'count' | 'waitFor' | 'progress';
+  readonly version: string;
+  readonly columns?: readonly string[];
+  readonly position?: GlobalPosition;
+}
+
+/** Everything that the schema and the gateway need, in memory: a log, read tables, versions, commands and live reads. */
+export class InMemoryServices implements GatewayServices {
+  readonly reads: RecordedRead[] = [];
+  readonly executed: { readonly command: string; readonly input: unknown; readonly options: CommandOptions }[] = [];
+  readonly opened: { readonly snapshot: boolean }[] = [];
+  /** Operations whose reads are open. */
+  open = 0;
+  /** Live reads that somebody consumes. */
+  subscribed = 0;
+  readonly #events: RecordedEvent[] = [];
+  readonly #record = createRecorder();
+  readonly #tables = new Map<string, { readonly table: ReadTableInMemory; position: GlobalPosition }>();
+  readonly #held = new Set<string>();
+  readonly #changes = new Set<() => void>();
+  readonly #versionListeners = new Set<() => void>();
+  readonly #replays = new Map<string, CommandResult>();
+  #map: VersionMap;
+
+  constructor(served: readonly ServedVersion[]) {
+    this.#map = versionMap(served);
+  }
+
+  readonly versions = {
+    current: () => this.#map,
+    onChange: (listener: () => void) => {
+      this.#versionListeners.add(listener);
+      return () => void this.#versionListeners.delete(listener);
+    },
+  };
+
+  /** What an activation does. */
+  serve(...served: readonly ServedVersion[]): void {
+    this.#map = versionMap(served);
+    for (const listener of this.#versionListeners) listener();
+    this.#changed();
+  }
+
+  get head(): GlobalPosition {
+    return this.#events.at(-1)?.position ?? beginning;
+  }
+
+  /** Lets a version stand still while the log grows. */
+  hold(projection: Projection): void {
+    this.#table(projection);
+    this.#held.add(projection.id);
+  }
+
+  /** Lets it catch up. */
+  release(projection: Projection): void {
+    this.#held.delete(projection.id);
+    this.#catchUp(projection);
+    this.#changed();
+  }
+
+  async append(family: Command['family'], streamId: string, ...events: { type: string; payload: unknown }[]) {
+    const recorded = await this.#record({ family, streamId, events });
+    this.#events.push(...recorded);
+    for (const { projection } of this.#map.served.values()) this.#catchUp(projection);
+    this.#changed();
+    return recorded;
+  }
+
+  async execute(command: Command, input: unknown, options: CommandOptions): Promise<CommandResult> {
+    this.executed.push({ command: command.name, input, options });
+    const parsed = await command.parse(input);
+    const streamId = command.streamOf(parsed);
+    const replay = options.idempotencyKey === undefined ? undefined : this.#replays.get(options.idempotencyKey);
+    if (replay) return replay;
+    const stream = this.#events.filter((event) => event.family === command.family.name && event.streamId === streamId);
+    const expected = options.expectedVersion;
+    if (typeof expected === 'number' && expected !== stream.length)
+      throw new ConcurrencyConflict({ family: command.family.name, streamId, expected, actual: stream.length });
+    const state = stream.reduce((folded, event) => command.state.apply(folded, event), command.state.initial());
+    const decided = command.decide(parsed, state, {
+      streamVersion: stream.length,
+      metadata: {},
+      now: '2026-01-31T12:00:00.000Z',
+    });
+    const events = decided.length === 0 ? [] : await this.append(command.family, streamId, ...decided);
+    const result = {
+      position: events.at(-1)?.position ?? stream.at(-1)?.position ?? beginning,
+      streamId,
+      streamVersion: stream.length + events.length,
+      events,
+    };
+    if (options.idempotencyKey !== undefined) this.#replays.set(options.idempotencyKey, result);
+    return result;
+  }
+
+  openReadModels(options: { readonly snapshot: boolean }): OperationReadModels {
+    this.opened.push(options);
+    this.open++;
+    let closed = false;
+    const snapshots = new Map<string, readonly Row[]>();
+    let snapshotAt = beginning;
+    const rowsOf = (projection: Projection) => {
+      if (closed) throw new Error('read after the end of the operation');
+      if (!options.snapshot) return this.rows(projection);
+      const rows = snapshots.get(projection.id) ?? this.rows(projection);
+      if (snapshots.size === 0) snapshotAt = this.head;
+      snapshots.set(projection.id, rows);
+      return rows;
+    };
+    return {
+      findByKeys: async (projection, keys, columns) => {
+        this.reads.push({ kind: 'findByKeys', version: projection.id, columns });
+        const byKey = new Map(rowsOf(projection).map((row) => [keyText(keyOf(projection, row)), row]));
+        return keys.map((key) => {
+          const row = byKey.get(keyText(key));
+          return row ? pick(row, [...columns, ...projection.keyColumns]) : null;
+        });
+      },
+      findPage: async (projection, query) => {
+        this.reads.push({ kind: 'findPage', version: projection.id, columns: query.columns });
+        const page = naivePage(projection, rowsOf(projection), query);
+        const columns = [...query.columns, ...query.orderBy.map((order) => order.column), ...projection.keyColumns];
+        return { ...page, rows: page.rows.map((row) => pick(row, columns)) };
+      },
+      count: async (projection, where) => {
+        this.reads.push({ kind: 'count', version: projection.id });
+        return rowsOf(projection).filter((row) => matches(where, row)).length;
+      },
+      waitFor: async (projection, position) => {
+        this.reads.push({ kind: 'waitFor', version: projection.id, position });
+        if (position > snapshotAt) snapshots.clear();
+        if (this.#position(projection) >= position) return;
+        if (position > this.head)
+          throw new RefoldError('POSITION_TIMEOUT', `${projection.id} did not reach ${position}.`, {
+            projection: projection.name,
+            position,
+            reached: this.#position(projection),
+          });
+        await new Promise<void>((resolve) => {
+          const look = () => {
+            if (this.#position(projection) < position) return;
+            this.#changes.delete(look);
+            resolve();
+          };
+          this.#changes.add(look);
+        });
+      },
+      progress: async (projection) => {
+        this.reads.push({ kind: 'progress', version: projection.id });
+        return this.#progress(projection);
+      },
+      close: async () => {
+        if (closed) throw new Error('closed twice');
+        closed = true;
+        this.open--;
+      },
+    };
+  }
+
+  readonly live = {
+    row: (projection: Projection, key: RowKey, columns: readonly string[]): AsyncIterableIterator<LiveRow> =>
+      this.#live(
+        projection,
+        columns,
+        (served) => {
+          const row = this.rows(served).find((candidate) => keyText(keyOf(served, candidate)) === keyText(key)) ?? null;
+          return { row, position: this.#position(served) };
+        },
+        (update) => keyText([update.row]),
+      ),
+    list: (projection: Projection, query: LiveListQuery): AsyncIterableIterator<LiveListUpdate> => {
+      let before: readonly Row[] | undefined;
+      return this.#live(
+        projection,
+        query.columns,
+        (served) => {
+          const rows = sorted(served, this.rows(served), query).slice(0, query.first);
+          const text = (row: Row) => keyText(keyOf(served, row));
+          const old = new Map((before ?? []).map((row) => [text(row), row]));
+          const now = new Map(rows.map((row) => [text(row), row]));
+          const update = {
+            position: this.#position(served),
+            snapshot: before ? null : rows,
+            entered: before ? rows.filter((row) => !old.has(text(row))) : [],
+            changed: rows.filter((row) => old.has(text(row)) && old.get(text(row)) !== row),
+            left: [...old.values()].filter((row) => !now.has(text(row))).map((row) => keyOf(served, row)),
+          };
+          before = rows;
+          return update;
+        },
+        (update) =>
+          update.snapshot || update.entered.length + update.changed.length + update.left.length > 0 ? undefined : '',
+      );
+    },
+  };
+
+  /** Gives the state, and again whenever its text is another; `''` says that there is nothing to tell. */
+  #live<T>(
+    projection: Projection,
+    columns: readonly string[],
+    read: (served: Projection) => T,
+    textOf: (value: T) => string | undefined,
+  ): AsyncIterableIterator<T> {
+    this.subscribed++;
+    let told: string | undefined;
+    let first = true;
+    let ended = false;
+    let wake = () => {};
+    const end = () => {
+      if (!ended) this.subscribed--;
+      ended = true;
+      this.#changes.delete(changed);
+      wake();
+    };
+    const changed = () => wake();
+    this.#changes.add(changed);
+    const look = (): T | undefined => {
+      const served = this.#map.served.get(projection.name)?.projection ?? projection;
+      const missing = columns.filter((name) => !(name in served.columns));
+      if (missing.length > 0) {
+        end();
+        throw new RefoldError('PROJECTION_SWITCHED', `${served.id} has no column '${missing.join("', '")}'.`, {
+          projection: served.name,
+          version: served.version,
+        });
+      }
+      const value = read(served);
+      const text = textOf(value);
+      if (!first && (text === '' || (text !== undefined && text === told))) return undefined;
+      first = false;
+      told = text;
+      return value;
+    };
+    const iterator: AsyncIterableIterator<T> = {
+      [Symbol.asyncIterator]: () => iterator,
+      next: async () => {
+        for (;;) {
+          if (ended) return { done: true, value: undefined };
+          const woken = new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+          const value = look();
+          if (value !== undefined) return { done: false, value };
+          await woken;
+        }
+      },
+      return: async () => {
+        end();
+        return { done: true, value: undefined };
+      },
+    };
+    return iterator;
+  }
+
+  /** A context as the gateway makes it for one operation. */
+  context(options: { readonly after?: bigint; readonly snapshot?: boolean } = {}): OperationContext {
+    return {
+      versions: this.#map,
+      readModels: this.openReadModels({ snapshot: options.snapshot ?? true }),
+      commands: this,
+      live: this.live,
+      after: options.after === undefined ? null : globalPosition(options.after),
+    };
+  }
+
+  rows(projection: Projection): readonly Row[] {
+    return [...this.#table(projection).table.rows.values()];
+  }
+
+  #table(projection: Projection) {
+    const known = this.#tables.get(projection.id);
+    if (known) return known;
+    const made = { table: new ReadTableInMemory(projection), position: beginning };
+    this.#tables.set(projection.id, made);
+    this.#catchUp(projection);
+    return made;
+  }
+
+  #catchUp(projection: Projection): void {
+    const entry = this.#table(projection);
+    if (this.#held.has(projection.id)) return;
+    entry.table.fold(this.#events.filter((event) => event.position > entry.position));
+    entry.position = laterPosition(entry.position, this.head);
+  }
+
+  #position(projection: Projection): GlobalPosition {
+    return this.#table(projection).position;
+  }
+
+  #progress(projection: Projection): VersionProgress {
+    const position = this.#position(projection);
+    return {
+      projection: projection.name,
+      version: projection.version,
+      state: this.#map.served.get(projection.name)?.state ?? 'building',
+      position,
+      head: this.head,
+      progress: this.head === 0n ? 1 : Number(position) / Number(this.head),
+    };
+  }
+
+  #changed(): void {
+    for (const listener of [...this.#changes]) listener();
+  }
+}
+
+export function active(projection: Projection): ServedVersion {
+  return { projection, active: true, state: 'active' };
+}
+
+export function building(projection: Projection): ServedVersion {
+  return { projection, active: false, state: 'building' };
+}
+
+export function versionMap(served: readonly ServedVersion[]): VersionMap {
+  return {
+    revision: served.map(({ projection, active }) => `${projection.id}${active ? '' : '?'}`).join(' '),
+    served: new Map(served.map((version) => [version.projection.name, version])),
+  };
+}
+
+function keyOf(projection: Projection, row: Row): RowKey {
+  return projection.keyColumns.map((name) => row[name]);
+}
+
+function pick(row: Row, columns: readonly string[]): Row {
+  return Object.fromEntries(columns.map((name) => [name, row[name]]));
+}

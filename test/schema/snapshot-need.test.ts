@@ -1,0 +1,24 @@
+import { getOperationAST, parse } from 'graphql';
+import { expect, test } from 'vitest';
+import { needsSnapshot } from '../../src/schema/snapshot-need.ts';
+
+test.each([
+  ['{ parcel(parcelId: "a") { weight } }', false],
+  ['{ parcels { nodes { weight } pageInfo { endCursor } } }', false],
+  ['{ parcels { totalCount nodes { weight } } }', true],
+  ['{ parcels { ...Count } } fragment Count on ParcelConnection { totalCount }', true],
+  ['{ a: parcel(parcelId: "a") { weight } b: parcel(parcelId: "b") { weight } }', true],
+  ['{ __typename parcel(parcelId: "a") { weight } }', false],
+  ['{ __schema { types { name } } }', false],
+  ['{ ...Root } fragment Root on Query { parcel(parcelId: "a") { weight } parcels { nodes { weight } } }', true],
+  ['mutation { pack { position } }', false],
+  ['mutation { pack { position parcel { weight } } }', false],
+  ['mutation { pack { parcel { weight } courierDay { parcels } } }', true],
+  ['mutation { pack { query { parcel(parcelId: "a") { weight } } } }', false],
+  ['mutation { pack { query { parcel(parcelId: "a") { weight } parcels { totalCount } } } }', true],
+  ['mutation { pack { parcel { weight } } ship { parcel { weight } } }', true],
+])('%s needs a snapshot: %s', (source, expected) => {
+  const document = parse(source);
+  const operation = getOperationAST(document);
+  expect(operation && needsSnapshot(operation, document)).toBe(expected);
+});
