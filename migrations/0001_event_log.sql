@@ -338,16 +338,19 @@ end $$;
 -- A page of the log, by filter, in its order. A function for the sake of its settings: with statistics that lag behind a
 -- growing log the planner would collect and sort everything that is left instead of walking the key up to the limit.
 create function refold.read_events(after bigint, up_to bigint, wanted text[], page_size int)
-returns setof refold.events language sql volatile
+returns setof refold.events language plpgsql volatile
   set enable_seqscan = off
   set enable_bitmapscan = off
   set enable_sort = off
+  set work_mem = '32MB' -- a page on its way out stays in memory
 as $$
+begin
+  return query
   select *
   from refold.events
   where position > after
     and position <= up_to
     and family || '.' || type = any (wanted)
   order by position
-  limit page_size
-$$;
+  limit page_size;
+end $$;

@@ -7,7 +7,9 @@ import { type CheckedAppend, checkAppend, type StreamAppend } from './append-req
 import { type AppendOutcome, appendBatch, findAppend, type StreamVersion } from './append-statement.ts';
 import type { Database } from './database.ts';
 import { readHead, readHorizon } from './horizon.ts';
-import { type EventPage, knownFamily, type ReadAllOptions, readEvents, readPositions } from './read-events.ts';
+import { decodePage } from './page-decoder.ts';
+import { createReadAhead } from './read-ahead.ts';
+import { copyPage, type EventPage, knownFamily, type ReadAllOptions, readPositions } from './read-events.ts';
 import { type ReadStreamOptions, readStream, streamVersion } from './read-stream.ts';
 import type { Queryable } from './statement.ts';
 
@@ -92,6 +94,10 @@ export function createEventLog(
       throw invalidDeclaration(`event family '${family.name}'`, 'is declared twice; give one of them another name.');
     byName.set(family.name, family);
   }
+  const readAll = createReadAhead(
+    (readOptions) => copyPage(db, byName, readOptions),
+    (lines) => decodePage(lines, byName),
+  );
   const queue = createAppendQueue(db, options);
 
   async function appendToStreams(
@@ -151,7 +157,7 @@ export function createEventLog(
     streamVersion: (family, streamId) => streamVersion(db, family.name, streamId),
     horizon: () => readHorizon(db),
     head: () => readHead(db),
-    readAll: (readOptions) => readEvents(db, byName, readOptions),
+    readAll,
   };
 }
 

@@ -1,41 +1,41 @@
 import type { GlobalPosition } from '../events/global-position.ts';
-import type { EventPage, ReadAllOptions } from './read-events.ts';
-
-type ReadPage = (options: ReadAllOptions) => Promise<EventPage>;
+import type { CopiedPage, EventPage, ReadAllOptions } from './read-events.ts';
 
 interface Reading {
   /** Where its last page ended. */
-  end: GlobalPosition;
+  readonly end: GlobalPosition;
   /** The page after that, already asked for. */
-  next: { readonly upTo: GlobalPosition; readonly page: Promise<EventPage> } | undefined;
+  readonly next: { readonly upTo: GlobalPosition; readonly page: Promise<CopiedPage> } | undefined;
 }
 
 // Readings that are remembered; a process has about as many as it has groups of processors that are apart.
 const mostReadings = 8;
 
 /**
- * Asks for the next page while this one is handled, where somebody reads page after full page with one filter: server and
- * process work at the same time. Holds a page of each such reading at most.
+ * Where somebody reads page after full page with one filter, asks for the next page before this one is decoded and handled:
+ * server and process work at the same time. Holds a page of each such reading at most.
  */
-export function createReadAhead(readPage: ReadPage): ReadPage {
+export function createReadAhead(
+  copyPage: (options: ReadAllOptions) => Promise<CopiedPage>,
+  decode: (lines: readonly Buffer[]) => EventPage['events'],
+): (options: ReadAllOptions) => Promise<EventPage> {
   const readings = new Map<string, Reading>();
 
   return async (options) => {
     const { after, upTo, filter, limit } = options;
     const name = JSON.stringify([filter, limit]);
     const reading = readings.get(name);
-    readings.delete(name); // and set again below: the map keeps the latest at its end
+    readings.delete(name); // and set again below: the latest are at the end of the map
     const continues = reading?.end === after;
     const ahead = continues ? reading?.next : undefined;
     // What was asked for ahead had an older horizon, and is as true as ever.
-    const page = await (ahead && ahead.upTo <= upTo ? ahead.page : readPage(options));
+    const page = await (ahead && ahead.upTo <= upTo ? ahead.page : copyPage(options));
 
-    const more = page.upTo < upTo && page.events.length === limit;
-    const next = continues && more ? { upTo, page: readPage({ ...options, after: page.upTo }) } : undefined;
+    const next = continues && page.full ? { upTo, page: copyPage({ ...options, after: page.upTo }) } : undefined;
     next?.page.catch(() => {}); // whoever reads on gets the error
     readings.set(name, { end: page.upTo, next });
     const [oldest] = readings.keys();
     if (readings.size > mostReadings && oldest !== undefined) readings.delete(oldest);
-    return page;
+    return { events: decode(page.lines), upTo: page.upTo };
   };
 }

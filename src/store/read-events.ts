@@ -6,7 +6,7 @@ import type { EventFamily } from '../events/event-family.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import { copyRows } from './copy-rows.ts';
 import type { Database } from './database.ts';
-import { copiedColumns, createPageDecoder } from './page-decoder.ts';
+import { copiedColumns, copiedPosition } from './page-decoder.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 import type { Queryable } from './statement.ts';
 
@@ -33,23 +33,28 @@ export interface EventPage {
   readonly upTo: GlobalPosition;
 }
 
-/** A page of the whole log, in its order. */
-export async function readEvents(
+/** A page as it came, not yet made into events. */
+export interface CopiedPage {
+  readonly lines: readonly Buffer[];
+  readonly upTo: GlobalPosition;
+  /** Whether there may be more before the `upTo` that was asked for. */
+  readonly full: boolean;
+}
+
+/** Reads a page of the whole log, in its order; {@link decodePage} makes events of it. */
+export async function copyPage(
   db: Database,
   families: ReadonlyMap<string, EventFamily>,
   { after, upTo, filter, limit }: ReadAllOptions,
-): Promise<EventPage> {
-  if (after >= upTo) return { events: [], upTo: after };
+): Promise<CopiedPage> {
   const wanted = pg.escapeLiteral(`{${wantedTypes(families, filter).join(',')}}`); // names have letters, digits, _ and . only
-  const page = createPageDecoder(families);
-  await copyRows(
-    db,
-    `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit})`,
-    page.add,
-  );
-  const events = page.decoded();
-  const last = events.at(-1);
-  return { events, upTo: last && events.length === limit ? last.position : upTo };
+  if (after >= upTo) return { lines: [], upTo: after, full: false };
+  const lines: Buffer[] = [];
+  const query = `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit})`;
+  await copyRows(db, query, (line) => lines.push(Buffer.from(line)));
+  const last = lines.at(-1);
+  const full = last !== undefined && lines.length === limit;
+  return { lines, upTo: full ? copiedPosition(last) : upTo, full };
 }
 
 /** The events at these positions, in their order. */
