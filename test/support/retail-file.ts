@@ -10,9 +10,9 @@ export const realRetailFile: string | undefined = [
   join(import.meta.dirname, '../../../shared/data/online-retail.jsonl.gz'),
 ].find((path) => path !== undefined && existsSync(path));
 
-/** The lines of a gzipped file. */
-export function linesOf(path: string): AsyncIterable<string> {
-  return createInterface({ input: createReadStream(path).pipe(createGunzip()), crlfDelay: Number.POSITIVE_INFINITY });
+/** The lines of a gzipped file, opened when the first is asked for: readline loses what it reads before that. */
+export async function* linesOf(path: string): AsyncGenerator<string> {
+  yield* createInterface({ input: createReadStream(path).pipe(createGunzip()), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
 interface Invoice {
