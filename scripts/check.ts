@@ -12,7 +12,7 @@ const steps: readonly Step[] = [
   { script: 'typecheck' },
   { script: 'lint' },
   { script: 'codegen:check', subject: 'codegen.ts' },
-  { script: 'migrations:check', subject: 'scripts/check-migrations.ts' },
+  { script: 'migrations:check', subject: 'scripts/dump-schema.ts' },
   { script: 'test' },
   { script: 'package:check' },
 ];
