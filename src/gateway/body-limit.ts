@@ -36,6 +36,6 @@ async function readAll(body: ReadableStream<Uint8Array> | null, maxBytes: number
 
 function tooLarge(maxBytes: number): GraphQLError {
   return new GraphQLError(`The request's body is larger than ${maxBytes} bytes.`, {
-    extensions: { code: 'REQUEST_TOO_LARGE', http: { status: 413 } },
+    extensions: { code: 'REQUEST_TOO_LARGE', http: { status: 413, headers: { connection: 'close' } } },
   });
 }

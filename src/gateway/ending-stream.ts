@@ -55,6 +55,7 @@ export function endingStream<T>(
             resolve(ended ? done : result);
           },
           (error) => {
+            if (!ended) wake = undefined; // it is not woken by the end, but gets the last word
             try {
               resolve(failed(error));
             } catch (thrown) {

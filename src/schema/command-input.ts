@@ -61,16 +61,10 @@ function presentPart(schema: JsonSchema, path: Path, prefix: string, context: Co
   const values = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
   if (values) return enumPart(values, path, prefix, context);
   const choices = schema.anyOf ?? schema.oneOf;
-  if (choices) return choicePart(choices, path, prefix, context);
+  if (choices) return choicePart(choices, path, context);
+  const scalar = scalarOf(schema);
+  if (scalar) return scalarPart(scalar);
   switch (schema.type) {
-    case 'string':
-      return scalarPart(formats[schema.format ?? ''] ?? 'String');
-    case 'integer':
-      return scalarPart(fitsInt(schema) ? 'Int' : 'SafeInt');
-    case 'number':
-      return scalarPart('Float');
-    case 'boolean':
-      return scalarPart('Boolean');
     case 'array':
       return listPart(schema, path, prefix, context);
     case 'object': {
@@ -176,22 +170,37 @@ function enumPart(values: readonly unknown[], path: Path, prefix: string, contex
 }
 
 /** GraphQL has no unions of inputs; choices of one scalar are that scalar, and the validator tells them apart. */
-function choicePart(choices: readonly JsonSchema[], path: Path, prefix: string, context: Context): InputPart {
+function choicePart(choices: readonly JsonSchema[], path: Path, context: Context): InputPart {
   const schemas = choices.map((choice) => plain(choice, context));
   // Whatever else there is to choose: with an object of any keys, it is JSON.
   if (schemas.some((schema) => schema.type === 'object' && hasFreeKeys(schema))) return scalarPart('JSON');
   const scalars = schemas.map((schema) => {
-    const isScalar = ['string', 'number', 'integer', 'boolean'].includes(String(schema.type));
-    if (!isScalar)
-      throw inexpressible(context, path, 'a choice between objects or lists; make one optional property of each');
-    return schema.enum || schema.const !== undefined ? schema.type : presentPart(schema, path, prefix, context).type;
+    const scalar = scalarOf(schema);
+    if (scalar) return scalar;
+    throw inexpressible(context, path, 'a choice between objects or lists; make one optional property of each');
   });
-  const distinct = new Set(scalars.map((scalar) => (scalar === 'string' ? 'String' : scalar)));
-  if (distinct.size === 1) return { ...scalarPart('String'), type: [...distinct][0] as AnyInput }; // the one of them
-  if ([...distinct].every((scalar) => isTextScalar(scalar))) return scalarPart('String');
-  if ([...distinct].every((scalar) => scalar === 'Int' || scalar === 'SafeInt' || scalar === 'Float'))
-    return scalarPart(distinct.has('Float') ? 'Float' : 'SafeInt');
-  throw inexpressible(context, path, `a choice between ${[...distinct].map(String).join(' and ')}`);
+  const among = (...names: ScalarName[]) => scalars.every((scalar) => names.includes(scalar));
+  const [first] = scalars;
+  if (first && among(first)) return scalarPart(first);
+  if (among('String', 'DateTime', 'Date', 'UUID')) return scalarPart('String');
+  if (among('Int', 'SafeInt')) return scalarPart('SafeInt');
+  if (among('Int', 'SafeInt', 'Float')) return scalarPart('Float');
+  throw inexpressible(context, path, `a choice between ${[...new Set(scalars)].join(' and ')}`);
+}
+
+function scalarOf(schema: JsonSchema): ScalarName | undefined {
+  switch (schema.type) {
+    case 'string':
+      return formats[schema.format ?? ''] ?? 'String';
+    case 'integer':
+      return fitsInt(schema) ? 'Int' : 'SafeInt';
+    case 'number':
+      return 'Float';
+    case 'boolean':
+      return 'Boolean';
+    default:
+      return undefined;
+  }
 }
 
 /** The schema with its references followed and its intersections merged. */
@@ -253,10 +262,6 @@ function fitsInt({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonS
 
 function isEnumValue(value: string): boolean {
   return /^[_A-Za-z][_0-9A-Za-z]*$/.test(value) && !/^(true|false|null|__.*)$/.test(value);
-}
-
-function isTextScalar(scalar: unknown): boolean {
-  return ['String', 'DateTime', 'Date', 'UUID'].includes(String(scalar));
 }
 
 function inexpressible({ owner }: Context, path: Path, what: string) {

@@ -186,7 +186,7 @@ export class InMemoryServices implements GatewayServices {
           const row = this.rows(served).find((candidate) => keyText(keyOf(served, candidate)) === keyText(key)) ?? null;
           return { row, position: this.#position(served) };
         },
-        (update) => keyText([update.row]),
+        (update) => keyText(update.row ? columns.map((name) => update.row?.[name]) : []),
       ),
     list: (projection: Projection, query: LiveListQuery): AsyncIterableIterator<LiveListUpdate> => {
       let before: readonly Row[] | undefined;

@@ -1,0 +1,246 @@
+import type { ExecutionResult } from 'graphql';
+import { createClient as createSseClient } from 'graphql-sse';
+import { createClient as createSocketClient } from 'graphql-ws';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { active, building } from '../schema/in-memory-services.ts';
+import { courierDayV1, parcel, parcelV1, parcelV2 } from '../schema/parcels.ts';
+import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
+
+type Updates = AsyncIterableIterator<ExecutionResult<Record<string, unknown>, unknown>>;
+type Subscribe = (query: string, variables?: Record<string, unknown>) => Updates;
+
+const transports = {
+  'server-sent events': ({ endpoint }: GatewayUnderTest): Subscribe => {
+    const client = createSseClient({ url: endpoint, retryAttempts: 0 });
+    onTestFinished(() => client.dispose());
+    return (query, variables) => client.iterate({ query, ...(variables ? { variables } : {}) }) as Updates;
+  },
+  WebSocket: ({ endpoint }: GatewayUnderTest): Subscribe => {
+    const client = createSocketClient({
+      url: endpoint.replace('http', 'ws'),
+      webSocketImpl: WebSocket,
+      retryAttempts: 0,
+    });
+    onTestFinished(() => void client.dispose());
+    return (query, variables) => client.iterate({ query, ...(variables ? { variables } : {}) }) as Updates;
+  },
+};
+
+const weigh = (weight: string) => ({ type: 'ParcelWeighed', payload: { weight } });
+
+async function next(updates: Updates): Promise<unknown> {
+  const { value } = await updates.next();
+  return value;
+}
+
+describe.each(Object.entries(transports))('over %s', (_, connect) => {
+  test('a row comes as it is, then after every change', async () => {
+    const tested = await startGateway();
+    const { services, pack } = tested;
+    const updates = connect(tested)('subscription ($id: ID!) { parcel(parcelId: $id) { weight } }', { id: 'a' });
+    expect(await next(updates)).toEqual({ data: { parcel: null } });
+    await pack({ a: {} });
+    expect(await next(updates)).toEqual({ data: { parcel: { weight: '1.500' } } });
+    await services.append(parcel, 'a', weigh('2'));
+    expect(await next(updates)).toEqual({ data: { parcel: { weight: '2.000' } } });
+  });
+
+  test('a list comes whole, then as its changes', async () => {
+    const tested = await startGateway();
+    await tested.pack({ a: { weight: '1' } });
+    const updates = connect(tested)('subscription { parcels { position snapshot { parcelId } entered { parcelId } } }');
+    expect(await next(updates)).toEqual({
+      data: { parcels: { position: '1', snapshot: [{ parcelId: 'a' }], entered: [] } },
+    });
+    await tested.pack({ b: {} });
+    expect(await next(updates)).toEqual({
+      data: { parcels: { position: '2', snapshot: null, entered: [{ parcelId: 'b' }] } },
+    });
+  });
+
+  test('a client that leaves is let go of', async () => {
+    const tested = await startGateway();
+    const updates = connect(tested)('subscription { parcel(parcelId: "a") { weight } }');
+    await next(updates);
+    expect([tested.services.open, tested.services.subscribed]).toEqual([1, 1]);
+    await updates.return?.();
+    await expect.poll(() => [tested.services.open, tested.services.subscribed]).toEqual([0, 0]);
+  });
+
+  test('a subscription goes on while another version becomes active', async () => {
+    const tested = await startGateway();
+    const { services, pack, post } = tested;
+    await pack({ a: { weight: '1' } });
+    const updates = connect(tested)('subscription { parcel(parcelId: "a") { weight pieces } }');
+    expect(await next(updates)).toEqual({ data: { parcel: { weight: '1.000', pieces: 2 } } });
+    services.serve(active(parcelV2), active(courierDayV1));
+    await services.append(parcel, 'a', weigh('12.5'));
+    expect(await next(updates)).toEqual({ data: { parcel: { weight: '12.500', pieces: 2 } } });
+    expect((await post('{ parcel(parcelId: "a") { weight heavy } }')).data).toEqual({
+      parcel: { weight: '12.5000', heavy: true },
+    });
+    await services.append(parcel, 'a', weigh('3'));
+    expect(await next(updates)).toEqual({ data: { parcel: { weight: '3.000', pieces: 2 } } });
+  });
+
+  test('a subscription whose columns are gone ends with the reason', async () => {
+    const tested = await startGateway();
+    await tested.pack({ a: {} });
+    const updates = connect(tested)('subscription { parcel(parcelId: "a") { weight grams } }');
+    await next(updates);
+    tested.services.serve(active(parcelV2));
+    expect(await next(updates)).toMatchObject({
+      errors: [{ extensions: { code: 'PROJECTION_SWITCHED', projection: 'parcel', version: 2 } }],
+    });
+    expect(await updates.next()).toEqual({ done: true, value: undefined });
+    await expect.poll(() => [tested.services.open, tested.services.subscribed]).toEqual([0, 0]);
+  });
+
+  test('what goes wrong in the middle is masked, and ends only this subscription', async () => {
+    const tested = await startGateway();
+    const subscribe = connect(tested);
+    const other = subscribe('subscription { parcels { position } }');
+    await next(other);
+    tested.services.live.row = async function* () {
+      yield { row: { weight: '1' }, position: tested.services.head };
+      throw new Error('secret');
+    };
+    const updates = subscribe('subscription { parcel(parcelId: "a") { weight } }');
+    await next(updates);
+    const last = await next(updates);
+    expect(last).toMatchObject({ errors: [{ extensions: { code: 'INTERNAL_SERVER_ERROR' } }] });
+    expect(JSON.stringify(last)).not.toContain('secret');
+    await tested.pack({ a: {} });
+    expect(await next(other)).toEqual({ data: { parcels: { position: '1' } } });
+  });
+
+  test('no more subscriptions are served than the process is allowed', async () => {
+    const tested = await startGateway({ options: { maxSubscriptions: 2 } });
+    const subscribe = connect(tested);
+    const one = subscribe('subscription { parcel(parcelId: "a") { weight } }');
+    const two = subscribe('subscription { parcel(parcelId: "b") { weight } }');
+    await Promise.all([next(one), next(two)]);
+    const refused = await next(subscribe('subscription { parcel(parcelId: "c") { weight } }')).catch((error) => error);
+    if (!(refused instanceof Error)) {
+      expect(refused).toMatchObject({
+        errors: [
+          {
+            message: 'This process serves 2 subscriptions already. Try again later.',
+            extensions: { code: 'RATE_LIMITED' },
+          },
+        ],
+      });
+    }
+    expect(tested.services.subscribed).toBe(2);
+    await one.return?.();
+    await expect.poll(() => tested.services.subscribed).toBe(1);
+    expect(await next(subscribe('subscription { parcel(parcelId: "c") { weight } }'))).toEqual({
+      data: { parcel: null },
+    });
+  });
+});
+
+describe('over WebSocket', () => {
+  const connect = (tested: GatewayUnderTest) => transports.WebSocket(tested);
+
+  test('queries and mutations are answered, too', async () => {
+    const tested = await startGateway();
+    const subscribe = connect(tested);
+    expect(await next(subscribe('mutation { packParcel(input: { parcelId: "a" }) { position } }'))).toEqual({
+      data: { packParcel: { position: '1' } },
+    });
+    expect(await next(subscribe('query @after(position: "1") { parcel(parcelId: "a") { pieces } }'))).toEqual({
+      data: { parcel: { pieces: 1 } },
+    });
+    await expect.poll(() => tested.services.open).toBe(0);
+  });
+
+  test.each([
+    ['a document that is wrong', '{ parcel(', 'GRAPHQL_PARSE_FAILED'],
+    ['a document that does not fit the schema', '{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+    ['a document that is too deep', '{ parcels { edges { node { size { label { text } } } } } }', 'QUERY_TOO_COMPLEX'],
+  ])('%s is refused, and the socket stays', async (_, query, code) => {
+    const tested = await startGateway({ options: { maxDepth: 5 } });
+    const subscribe = connect(tested);
+    await expect(next(subscribe(query))).rejects.toMatchObject([{ extensions: { code } }]);
+    expect(await next(subscribe('{ __typename }'))).toEqual({ data: { __typename: 'Query' } });
+  });
+
+  test('errors of resolvers come with the data, as over HTTP', async () => {
+    const tested = await startGateway({ served: [building(parcelV1)] });
+    expect(await next(connect(tested)('{ parcel(parcelId: "a") { weight } }'))).toMatchObject({
+      data: { parcel: null },
+      errors: [{ path: ['parcel'], extensions: { code: 'PROJECTION_NOT_READY', progress: 1 } }],
+    });
+  });
+
+  test('pages of another site get no socket', async () => {
+    const { endpoint } = await startGateway();
+    const opened = (origin: string) =>
+      new Promise<string>((resolve) => {
+        const socket = new WebSocket(endpoint.replace('http', 'ws'), 'graphql-transport-ws', { origin });
+        socket.on('open', () => {
+          resolve('open');
+          socket.close();
+        });
+        socket.on('error', (error) => resolve(error.message));
+      });
+    expect(await opened('https://elsewhere.example')).toBe('Unexpected server response: 403');
+    expect(await opened('null')).toBe('Unexpected server response: 403');
+    expect(await opened(new URL(endpoint).origin)).toBe('open');
+  });
+
+  test('there is no socket at another path', async () => {
+    const { gateway } = await startGateway();
+    const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/elsewhere`, 'graphql-transport-ws');
+    const message = await new Promise((resolve) => socket.on('error', (error) => resolve(error.message)));
+    expect(message).toBe('Unexpected server response: 404');
+  });
+
+  test('at the end the server says that it is going away, so that clients come back elsewhere', async () => {
+    const tested = await startGateway();
+    const closed = Promise.withResolvers<unknown>();
+    const client = createSocketClient({
+      url: tested.endpoint.replace('http', 'ws'),
+      webSocketImpl: WebSocket,
+      retryAttempts: 0,
+      on: { closed: (event) => closed.resolve(event) },
+    });
+    onTestFinished(() => void client.dispose());
+    const updates = client.iterate({ query: 'subscription { parcel(parcelId: "a") { weight } }' });
+    await updates.next();
+    const ended = expect(updates.next()).rejects.toMatchObject({ code: 1001, reason: 'Going away' });
+    await tested.gateway.close();
+    await ended;
+    expect(await closed.promise).toMatchObject({ code: 1001, reason: 'Going away' });
+    expect([tested.services.open, tested.services.subscribed]).toEqual([0, 0]);
+  });
+});
+
+test('at the end server-sent events are complete', async () => {
+  const tested = await startGateway();
+  const updates = transports['server-sent events'](tested)('subscription { parcel(parcelId: "a") { weight } }');
+  await next(updates);
+  const ended = updates.next();
+  await tested.gateway.close();
+  expect(await ended).toEqual({ done: true, value: undefined });
+  expect([tested.services.open, tested.services.subscribed]).toEqual([0, 0]);
+});
+
+test('a browser can subscribe by GET', async () => {
+  const { endpoint, services } = await startGateway();
+  const query = new URLSearchParams({ query: 'subscription { parcel(parcelId: "a") { weight } }' });
+  const leaving = new AbortController();
+  const response = await fetch(`${endpoint}?${query}`, {
+    headers: { accept: 'text/event-stream' },
+    signal: leaving.signal,
+  });
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (!text.includes('data:')) text += (await reader.read()).value ?? '';
+  expect(text).toContain('event: next\ndata: {"data":{"parcel":null}}\n\n');
+  leaving.abort();
+  await expect.poll(() => [services.open, services.subscribed]).toEqual([0, 0]);
+});
