@@ -1,0 +1,106 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { firstQuery, openCartsLive, ownWrite } from '../../examples/shopping-cart/things-to-try.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let sample: ChildProcessByStdio<null, Readable, null>;
+let printed = '';
+let url: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  sample = spawn(process.execPath, [join(import.meta.dirname, '../../examples/shopping-cart/start.ts')], {
+    env: { ...process.env, DATABASE_URL: database.url, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  sample.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+  });
+  url = await until(() => {
+    expect(sample.exitCode, printed).toBe(null);
+    return printed.endsWith('\n\n') && /http:\S+\/graphql/.exec(printed)?.[0];
+  });
+});
+
+afterAll(async () => {
+  if (sample.exitCode === null && sample.kill('SIGKILL')) await once(sample, 'exit');
+  await database.drop();
+});
+
+async function ask(query: string) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query }),
+  });
+  return response.json();
+}
+
+test('it says what to try next', () => {
+  expect(printed.match(/curl -sN .*-d '\{"query":".*"\}'$/gm)).toHaveLength(3);
+});
+
+test('the shoppers fill carts that a query lists, the dearest first', async () => {
+  const { nodes } = await until(async () => {
+    const { data } = await ask(firstQuery);
+    return data.cartSummaries.nodes.length > 1 && data.cartSummaries;
+  });
+  const totals = nodes.map((node: { totalAmount: string }) => Number(node.totalAmount));
+  expect(totals).toEqual([...totals].sort((a, b) => b - a));
+});
+
+test('a mutation reads its own write', async () => {
+  expect(await ask(ownWrite('cart-of-a-test'))).toMatchObject({
+    data: {
+      addProductItem: { cartSummary: { totalAmount: '22.80', productItems: [{ name: 'Mug', quantity: 2 }] } },
+    },
+  });
+});
+
+test('what a shopper must not do is refused with the reason', async () => {
+  expect(await ask('mutation { confirmShoppingCart(input: { cartId: "no-cart" }) { position } }')).toMatchObject({
+    errors: [{ message: "There is no cart 'no-cart'. Open it first.", extensions: { code: 'COMMAND_REJECTED' } }],
+  });
+});
+
+test('opening a cart shows in the profile of its customer, in the answer of the mutation itself', async () => {
+  const profile = '{ name: "Ada Brandt", email: "ada@example.com" }';
+  await ask(`mutation { registerCustomer(input: { customerId: "ada", profile: ${profile} }) { position } }`);
+  const opened =
+    'openShoppingCart(input: { cartId: "cart-of-ada", customerId: "ada" }) { customerProfile { name cartsOpened } }';
+  expect(await ask(`mutation { ${opened} }`)).toEqual({
+    data: { openShoppingCart: { customerProfile: { name: 'Ada Brandt', cartsOpened: 1 } } },
+  });
+});
+
+test('a subscription gives the open carts, then their changes', async () => {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+    body: JSON.stringify({ query: openCartsLive }),
+  });
+  const updates: { snapshot: unknown[] | null }[] = [];
+  let text = '';
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk;
+    const messages = text.split('\n\n');
+    text = messages.pop() ?? '';
+    for (const message of messages) {
+      const data = /^data: (.*)$/m.exec(message)?.[1];
+      if (data) updates.push(JSON.parse(data).data.cartSummaries);
+    }
+    if (updates.length >= 3) break;
+  }
+  expect(updates.map((update) => update.snapshot !== null)).toEqual([true, false, false]);
+});
+
+test('Ctrl-C ends it in order', async () => {
+  const exited = once(sample, 'exit');
+  sample.kill('SIGINT');
+  expect(await exited).toEqual([0, null]);
+});
