@@ -19,7 +19,7 @@ import { useReadiness } from './readiness.ts';
 import { prepareOperation, type Yoga } from './run-operation.ts';
 import { createSchemaSource, useServedSchema } from './served-schema.ts';
 import { createSubscriptions } from './subscription-limit.ts';
-import { createWebSocketEndpoint } from './web-socket.ts';
+import { createWebSocketEndpoint, refuseUpgrade } from './web-socket.ts';
 
 export interface GatewayOptions {
   readonly services: GatewayServices;
@@ -91,7 +91,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   });
   http.server.on('upgrade', (request, socket, head) => {
     if (URL.parse(request.url ?? '', http.url)?.pathname === '/graphql') webSockets.upgrade(request, socket, head);
-    else socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    else refuseUpgrade(socket, '404 Not Found');
   });
 
   async function close(): Promise<void> {

@@ -24,10 +24,13 @@ export function useMetrics(registry: Registry, subscriptions: () => number): Plu
   });
 
   return {
-    async onRequest({ request, url, fetchAPI, endResponse }) {
-      if (!request.url.includes('/metrics') || url.pathname !== '/metrics') return;
-      const body = await registry.metrics();
-      endResponse(new fetchAPI.Response(body, { headers: { 'content-type': registry.contentType } }));
+    onRequest({ request, url, fetchAPI, endResponse }) {
+      if (!request.url.includes('/metrics') || url.pathname !== '/metrics') return undefined;
+      return registry
+        .metrics()
+        .then((body) =>
+          endResponse(new fetchAPI.Response(body, { headers: { 'content-type': registry.contentType } })),
+        );
     },
     onExecute({ args }) {
       const startedAt = performance.now();

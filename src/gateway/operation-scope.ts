@@ -1,9 +1,10 @@
 import { type ExecutionResult, GraphQLError, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
+import type { EventMetadata } from '../events/event.ts';
 import { demandedAfter } from '../schema/after-directive.ts';
 import type { OperationContext } from '../schema/operation-context.ts';
-import { needsSnapshot } from '../schema/snapshot-need.ts';
+import { needsSnapshot } from '../schema/operation-reads.ts';
 import { endingStream } from './ending-stream.ts';
 import type { GatewayServices, OperationReadModels } from './gateway-services.ts';
 import { eventMetadata } from './request-metadata.ts';
@@ -29,14 +30,19 @@ export function useOperationScope(services: GatewayServices, logger: Logger): Pl
   function open(context: Context, args: Args): OperationContext & { readonly readModels: OperationReadModels } {
     const operation = getOperationAST(args.document, args.operationName) ?? undefined;
     const header = (name: string) => headerOf(context, name);
+    let metadata: EventMetadata | undefined; // one for all commands of the operation
     const after = demandedAfter(operation, args.variableValues, header('refold-after'));
-    const metadata = eventMetadata(header);
     return {
       versions: context.served.versions,
       readModels: services.openReadModels({
         snapshot: operation !== undefined && wantsSnapshot(operation, args.document),
       }),
-      commands: { execute: (command, input, options) => services.execute(command, input, { ...options, metadata }) },
+      commands: {
+        execute(command, input, commandOptions) {
+          metadata ??= eventMetadata(header);
+          return services.execute(command, input, { ...commandOptions, metadata });
+        },
+      },
       live: services.live,
       after,
     };

@@ -19,6 +19,9 @@ export interface WebSocketEndpoint {
   close(): Promise<void>;
 }
 
+// A client answers the good-bye within a round trip; one that does not is gone or stuck.
+const goodbyePatience = 1000;
+
 /** Operations over WebSocket, by the `graphql-transport-ws` protocol. */
 export function createWebSocketEndpoint({ yoga, maskError, maxPayload }: WebSocketOptions): WebSocketEndpoint {
   const server = new WebSocketServer({ noServer: true, maxPayload });
@@ -43,15 +46,17 @@ export function createWebSocketEndpoint({ yoga, maskError, maxPayload }: WebSock
 
   return {
     upgrade(request, socket, head) {
-      if (!isSameSite(request)) return refuse(socket);
+      if (!isSameSite(request)) return refuseUpgrade(socket, '403 Forbidden');
       server.handleUpgrade(request, socket, head, (webSocket: WebSocket) =>
         server.emit('connection', webSocket, request),
       );
     },
     async close() {
+      const deadline = setTimeout(() => {
+        for (const client of server.clients) client.terminate();
+      }, goodbyePatience);
       await protocol.dispose();
-      // A client that does not answer the good-bye would keep its socket open.
-      for (const client of server.clients) client.terminate();
+      clearTimeout(deadline);
     },
   };
 }
@@ -77,6 +82,8 @@ function isSameSite({ headers }: IncomingMessage): boolean {
   return URL.parse(headers.origin)?.host === headers.host;
 }
 
-function refuse(socket: Duplex): void {
-  socket.end('HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+/** Answers a request that asked to become a WebSocket with a status instead. */
+export function refuseUpgrade(socket: Duplex, status: '403 Forbidden' | '404 Not Found'): void {
+  socket.on('error', () => socket.destroy()); // nobody else listens, and a client may be gone already
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }

@@ -1,7 +1,9 @@
+import type { GraphQLResolveInfo, OperationDefinitionNode } from 'graphql';
 import { RefoldError } from '../errors.ts';
 import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
-import type { ServedVersion } from '../projections/version-map.ts';
-import type { OperationContext } from './operation-context.ts';
+import type { ServedVersion, VersionMap } from '../projections/version-map.ts';
+import type { OperationContext, ReadModels } from './operation-context.ts';
+import { readFields } from './operation-reads.ts';
 
 /**
  * What comes before a read of a version: it must be active, and have reached the position that the client demands.
@@ -13,32 +15,65 @@ export function beforeRead(
   served: ServedVersion,
   context: OperationContext,
   position: GlobalPosition | undefined,
+  info: GraphQLResolveInfo,
 ): Promise<void> | undefined {
   if (!served.active) return refuse(served, context);
   const demanded = demandedPosition(context, position);
-  return demanded === null ? undefined : context.readModels.waitFor(served.projection, demanded);
+  return demanded === null ? undefined : waitForAll(served, context, demanded, info);
+}
+
+/** Throws what a subscription to a version that is not active is answered with. */
+export async function refuseUnlessActive(served: ServedVersion, context: OperationContext): Promise<void> {
+  if (!served.active) await refuse(served, context);
 }
 
 /** The later of what the operation demands and what this part of it does. */
-export function demandedPosition(
-  { after }: OperationContext,
-  position: GlobalPosition | undefined,
-): GlobalPosition | null {
+function demandedPosition({ after }: OperationContext, position: GlobalPosition | undefined): GlobalPosition | null {
   if (position === undefined || after === null) return position ?? after;
   return laterPosition(position, after);
+}
+
+/**
+ * Waits for all versions that the operation reads: a read that went ahead would open the operation's snapshot before the others have
+ * what they wait for. Only what is read here can fail here.
+ */
+async function waitForAll(
+  served: ServedVersion,
+  { readModels, versions }: OperationContext,
+  position: GlobalPosition,
+  info: GraphQLResolveInfo,
+): Promise<void> {
+  const own = waitOnce(readModels, served, position);
+  const others = readVersions(info, versions).filter((other) => other.active && other !== served);
+  await Promise.allSettled([own, ...others.map((other) => waitOnce(readModels, other, position))]);
+  await own;
+}
+
+const waits = new WeakMap<ReadModels, Map<string, Promise<void>>>();
+
+function waitOnce(readModels: ReadModels, { projection }: ServedVersion, position: GlobalPosition): Promise<void> {
+  const known = waits.get(readModels) ?? new Map<string, Promise<void>>();
+  waits.set(readModels, known);
+  const key = `${projection.id} ${position}`;
+  const waiting = known.get(key) ?? readModels.waitFor(projection, position);
+  known.set(key, waiting);
+  return waiting;
+}
+
+const readBy = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
+
+function readVersions({ operation, fragments }: GraphQLResolveInfo, versions: VersionMap): readonly ServedVersion[] {
+  const names = readBy.get(operation) ?? new Set(readFields(operation, fragments).map(({ name }) => name.value));
+  readBy.set(operation, names);
+  return [...versions.served.values()].filter(
+    ({ projection: { graphql } }) => names.has(graphql.single) || names.has(graphql.list),
+  );
 }
 
 async function refuse({ projection }: ServedVersion, context: OperationContext): Promise<never> {
   const { name, version, id } = projection;
   const { state, position, head, progress } = await context.readModels.progress(projection);
-  const fields = {
-    projection: name,
-    version,
-    state,
-    position: String(position),
-    head: String(head),
-    progress,
-  };
+  const fields = { projection: name, version, state, position: String(position), head: String(head), progress };
   const percent = Math.floor(progress * 100);
   throw new RefoldError(
     'PROJECTION_NOT_READY',

@@ -105,7 +105,7 @@ function addRowField(
       async resolve(result, _, context, info) {
         const key = touchedKey(projection, result.events);
         if (!key) return null;
-        const waiting = beforeRead(served, context, result.position);
+        const waiting = beforeRead(served, context, result.position, info);
         if (waiting) await waiting;
         const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
         return found;

@@ -27,7 +27,7 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
       ...describe(projection.description),
       args: Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
       async resolve(root, args, context, info) {
-        const waiting = beforeRead(served, context, positionOf(root));
+        const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
         const key = canonicalKey(projection, args);
         const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
@@ -56,7 +56,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
         before: t.arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
       },
       async resolve(root, args, context, info) {
-        const waiting = beforeRead(served, context, positionOf(root));
+        const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
         const order = rowOrder(args.orderBy);
         const cursors = cursorCodec(projection, order);

@@ -38,11 +38,13 @@ export function columnSelection(
 
 interface Collected {
   readonly names: Set<string>;
+  /** Fragments by where they were met: spread again, they add nothing, and fragments that spread others twice would multiply. */
+  readonly spread: Set<string>;
   conditional: boolean;
 }
 
 function collect(info: GraphQLResolveInfo, paths: readonly SelectionPath[]): Collected {
-  const collected: Collected = { names: new Set(), conditional: false };
+  const collected: Collected = { names: new Set(), spread: new Set(), conditional: false };
   for (const { selectionSet } of info.fieldNodes) if (selectionSet) visit(selectionSet, paths, info, collected);
   return collected;
 }
@@ -60,9 +62,13 @@ function visit(
       if (paths.some((path) => path.length === 0)) collected.names.add(name);
       const deeper = paths.filter((path) => path[0] === name).map((path) => path.slice(1));
       if (deeper.length > 0 && selection.selectionSet) visit(selection.selectionSet, deeper, info, collected);
-    } else {
+    } else if (selection.kind === Kind.INLINE_FRAGMENT) {
       // The type condition does not matter: a column too many is read, never one too few.
-      const fragment = selection.kind === Kind.FRAGMENT_SPREAD ? info.fragments[selection.name.value] : selection;
+      visit(selection.selectionSet, paths, info, collected);
+    } else {
+      const place = `${selection.name.value} ${paths.map((path) => path.join('.')).join(' ')}`;
+      const fragment = collected.spread.has(place) ? undefined : info.fragments[selection.name.value];
+      collected.spread.add(place);
       if (fragment) visit(fragment.selectionSet, paths, info, collected);
     }
   }

@@ -1,7 +1,7 @@
 import type { ObjectRef } from '@pothos/core';
 import type { Projection } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
-import { beforeRead } from './before-read.ts';
+import { refuseUnlessActive } from './before-read.ts';
 import type { Builder, Types } from './builder.ts';
 import { canonicalKey } from './canonical-input.ts';
 import { implement } from './column-types.ts';
@@ -34,7 +34,7 @@ function addRow(builder: Builder, names: TypeNames, { served, projection, row, k
       args: Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
       async subscribe(_, args, context, info) {
         const key = canonicalKey(projection, args);
-        if (!served.active) await beforeRead(served, context, undefined);
+        await refuseUnlessActive(served, context);
         return context.live.row(projection, key, columnsOf(info), { after: context.after });
       },
       resolve: (event) => event.row,
@@ -64,7 +64,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
           first: firstOf(args.first, maxPageSize),
           columns: columnsOf(info),
         };
-        if (!served.active) await beforeRead(served, context, undefined);
+        await refuseUnlessActive(served, context);
         return context.live.list(projection, query, { after: context.after });
       },
       resolve: (update) => update,

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import type { ExecutionResult } from 'graphql';
 import { createClient as createSseClient } from 'graphql-sse';
 import { createClient as createSocketClient } from 'graphql-ws';
@@ -34,11 +36,11 @@ async function next(updates: Updates): Promise<unknown> {
   return value;
 }
 
-describe.each(Object.entries(transports))('over %s', (_, connect) => {
+describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
   test('a row comes as it is, then after every change', async () => {
     const tested = await startGateway();
     const { services, pack } = tested;
-    const updates = connect(tested)('subscription ($id: ID!) { parcel(parcelId: $id) { weight } }', { id: 'a' });
+    const updates = subscribing(tested)('subscription ($id: ID!) { parcel(parcelId: $id) { weight } }', { id: 'a' });
     expect(await next(updates)).toEqual({ data: { parcel: null } });
     await pack({ a: {} });
     expect(await next(updates)).toEqual({ data: { parcel: { weight: '1.500' } } });
@@ -49,7 +51,9 @@ describe.each(Object.entries(transports))('over %s', (_, connect) => {
   test('a list comes whole, then as its changes', async () => {
     const tested = await startGateway();
     await tested.pack({ a: { weight: '1' } });
-    const updates = connect(tested)('subscription { parcels { position snapshot { parcelId } entered { parcelId } } }');
+    const updates = subscribing(tested)(
+      'subscription { parcels { position snapshot { parcelId } entered { parcelId } } }',
+    );
     expect(await next(updates)).toEqual({
       data: { parcels: { position: '1', snapshot: [{ parcelId: 'a' }], entered: [] } },
     });
@@ -61,7 +65,7 @@ describe.each(Object.entries(transports))('over %s', (_, connect) => {
 
   test('a client that leaves is let go of', async () => {
     const tested = await startGateway();
-    const updates = connect(tested)('subscription { parcel(parcelId: "a") { weight } }');
+    const updates = subscribing(tested)('subscription { parcel(parcelId: "a") { weight } }');
     await next(updates);
     expect([tested.services.open, tested.services.subscribed]).toEqual([1, 1]);
     await updates.return?.();
@@ -72,7 +76,7 @@ describe.each(Object.entries(transports))('over %s', (_, connect) => {
     const tested = await startGateway();
     const { services, pack, post } = tested;
     await pack({ a: { weight: '1' } });
-    const updates = connect(tested)('subscription { parcel(parcelId: "a") { weight pieces } }');
+    const updates = subscribing(tested)('subscription { parcel(parcelId: "a") { weight pieces } }');
     expect(await next(updates)).toEqual({ data: { parcel: { weight: '1.000', pieces: 2 } } });
     services.serve(active(parcelV2), active(courierDayV1));
     await services.append(parcel, 'a', weigh('12.5'));
@@ -87,7 +91,7 @@ describe.each(Object.entries(transports))('over %s', (_, connect) => {
   test('a subscription whose columns are gone ends with the reason', async () => {
     const tested = await startGateway();
     await tested.pack({ a: {} });
-    const updates = connect(tested)('subscription { parcel(parcelId: "a") { weight grams } }');
+    const updates = subscribing(tested)('subscription { parcel(parcelId: "a") { weight grams } }');
     await next(updates);
     tested.services.serve(active(parcelV2));
     expect(await next(updates)).toMatchObject({
@@ -99,7 +103,7 @@ describe.each(Object.entries(transports))('over %s', (_, connect) => {
 
   test('what goes wrong in the middle is masked, and ends only this subscription', async () => {
     const tested = await startGateway();
-    const subscribe = connect(tested);
+    const subscribe = subscribing(tested);
     const other = subscribe('subscription { parcels { position } }');
     await next(other);
     tested.services.live.row = async function* () {
@@ -117,7 +121,7 @@ describe.each(Object.entries(transports))('over %s', (_, connect) => {
 
   test('no more subscriptions are served than the process is allowed', async () => {
     const tested = await startGateway({ options: { maxSubscriptions: 2 } });
-    const subscribe = connect(tested);
+    const subscribe = subscribing(tested);
     const one = subscribe('subscription { parcel(parcelId: "a") { weight } }');
     const two = subscribe('subscription { parcel(parcelId: "b") { weight } }');
     await Promise.all([next(one), next(two)]);
@@ -142,11 +146,9 @@ describe.each(Object.entries(transports))('over %s', (_, connect) => {
 });
 
 describe('over WebSocket', () => {
-  const connect = (tested: GatewayUnderTest) => transports.WebSocket(tested);
-
   test('queries and mutations are answered, too', async () => {
     const tested = await startGateway();
-    const subscribe = connect(tested);
+    const subscribe = transports.WebSocket(tested);
     expect(await next(subscribe('mutation { packParcel(input: { parcelId: "a" }) { position } }'))).toEqual({
       data: { packParcel: { position: '1' } },
     });
@@ -162,14 +164,14 @@ describe('over WebSocket', () => {
     ['a document that is too deep', '{ parcels { edges { node { size { label { text } } } } } }', 'QUERY_TOO_COMPLEX'],
   ])('%s is refused, and the socket stays', async (_, query, code) => {
     const tested = await startGateway({ options: { maxDepth: 5 } });
-    const subscribe = connect(tested);
+    const subscribe = transports.WebSocket(tested);
     await expect(next(subscribe(query))).rejects.toMatchObject([{ extensions: { code } }]);
     expect(await next(subscribe('{ __typename }'))).toEqual({ data: { __typename: 'Query' } });
   });
 
   test('errors of resolvers come with the data, as over HTTP', async () => {
     const tested = await startGateway({ served: [building(parcelV1)] });
-    expect(await next(connect(tested)('{ parcel(parcelId: "a") { weight } }'))).toMatchObject({
+    expect(await next(transports.WebSocket(tested)('{ parcel(parcelId: "a") { weight } }'))).toMatchObject({
       data: { parcel: null },
       errors: [{ path: ['parcel'], extensions: { code: 'PROJECTION_NOT_READY', progress: 1 } }],
     });
@@ -216,6 +218,18 @@ describe('over WebSocket', () => {
     expect(await closed.promise).toMatchObject({ code: 1001, reason: 'Going away' });
     expect([tested.services.open, tested.services.subscribed]).toEqual([0, 0]);
   });
+});
+
+test('a client that does not answer the good-bye keeps nobody waiting', async () => {
+  const { gateway } = await startGateway();
+  const stuck = connect(gateway.port, '127.0.0.1');
+  onTestFinished(() => void stuck.destroy());
+  stuck.write(
+    `GET /graphql HTTP/1.1\r\nHost: 127.0.0.1:${gateway.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`,
+  );
+  const [head] = await once(stuck, 'data');
+  expect(String(head)).toMatch(/^HTTP\/1.1 101/);
+  await gateway.close();
 });
 
 test('at the end server-sent events are complete', async () => {

@@ -148,3 +148,48 @@ test('a position that the log never had is an error of its own', async () => {
   const { errors } = await run('query @after(position: "99") { parcel(parcelId: "a") { weight } }');
   expect(errors?.[0]?.message).toBe('parcel@1 did not reach 99.');
 });
+
+test('fragments that spread others twice do not multiply', async () => {
+  const { answer, services } = schemaUnderTest();
+  const levels = Array.from(
+    { length: 60 },
+    (_, level) => `fragment F${level} on Parcel { ...F${level + 1} ... { ...F${level + 1} } }`,
+  );
+  await answer(
+    `{ parcels { nodes { ...F0 } edges { node { ...F0 } } } } ${levels.join(' ')} fragment F60 on Parcel { weight }`,
+  );
+  expect(services.reads).toEqual([{ kind: 'findPage', version: 'parcel@1', columns: ['weight'] }]);
+});
+
+test('no part of an operation reads before all of its versions have the demanded position', async () => {
+  const { answer, pack, services } = schemaUnderTest();
+  await pack({ a: {} });
+  services.hold(courierDayV1);
+  await services.append(parcel, 'a', {
+    type: 'ParcelShipped',
+    payload: { courier: 'Ada', at: '2026-02-01T08:00:00Z' },
+  });
+  const waiting = answer(`query @after(position: "2") {
+    first: parcel(parcelId: "a") { status } second: parcel(parcelId: "b") { status } courierDays { totalCount }
+  }`);
+  await expect.poll(() => services.reads.filter((read) => read.kind === 'waitFor').length).toBe(2);
+  expect(services.reads.map((read) => read.kind)).toEqual(['waitFor', 'waitFor']);
+  services.release(courierDayV1);
+  expect(await waiting).toEqual({ first: { status: 'Shipped' }, second: null, courierDays: { totalCount: 1 } });
+});
+
+test('a version that does not reach the position fails its own field only', async () => {
+  const { run, services } = schemaUnderTest();
+  const waitFor = services.openReadModels.bind(services);
+  services.openReadModels = (options) => ({
+    ...waitFor(options),
+    waitFor: async (projection) => {
+      if (projection === courierDayV1) throw new Error('too late');
+    },
+  });
+  const { data, errors } = await run(
+    'query @after(position: "0") { parcel(parcelId: "a") { status } courierDay(courier: "a", day: "2026-01-01", hub: North, lane: 1) { day } }',
+  );
+  expect(data).toEqual({ parcel: null, courierDay: null });
+  expect(errors?.map(({ path }) => path)).toEqual([['courierDay']]);
+});

@@ -1,6 +1,6 @@
 import { getOperationAST, parse } from 'graphql';
 import { expect, test } from 'vitest';
-import { needsSnapshot } from '../../src/schema/snapshot-need.ts';
+import { needsSnapshot } from '../../src/schema/operation-reads.ts';
 
 test.each([
   ['{ parcel(parcelId: "a") { weight } }', false],
@@ -17,6 +17,7 @@ test.each([
   ['mutation { pack { query { parcel(parcelId: "a") { weight } } } }', false],
   ['mutation { pack { query { parcel(parcelId: "a") { weight } parcels { totalCount } } } }', true],
   ['mutation { pack { parcel { weight } } ship { parcel { weight } } }', true],
+  ['{ parcel(parcelId: "a") { ...A } } fragment A on Parcel { ...B ...B } fragment B on Parcel { weight }', false],
 ])('%s needs a snapshot: %s', (source, expected) => {
   const document = parse(source);
   const operation = getOperationAST(document);
