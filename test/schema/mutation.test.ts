@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { InvalidInput } from '../../src/errors.ts';
 import { active, building } from './in-memory-services.ts';
 import { courierDayV1, parcelV1 } from './parcels.ts';
 import { schemaUnderTest } from './schema-under-test.ts';
@@ -116,11 +115,4 @@ test.each([
   const { errors } = await run(`mutation { loseEverything(${argument}) { position } }`);
   expect(errors?.[0]?.message).toBe(message);
   expect(services.executed).toEqual([]);
-});
-
-test('what the validator refuses is told with its path', async () => {
-  const { services } = schemaUnderTest();
-  const { packParcel } = await import('./parcels.ts');
-  const refused = services.execute(packParcel, { parcelId: '', weight: 'heavy' }, {});
-  await expect(refused).rejects.toBeInstanceOf(InvalidInput);
 });
