@@ -11,6 +11,8 @@ create table refold.projections (
   definition jsonb not null,
   -- set by a rollback: the version stays ready, whatever its activation rule says, until an operator activates it
   held_reason text,
+  -- counts the tables that the version has had: a rebuild makes the next one
+  generation integer not null default 1,
   declared_at timestamptz not null default now(),
   state_changed_at timestamptz not null default now(),
   primary key (name, version)
@@ -59,3 +61,32 @@ create table refold.changes (
   primary key (name, version, checkpoint)
 );
 create index changes_by_age on refold.changes (at);
+
+-- Tables that nothing is read from any more, but for what is under way; dropped when it is time.
+create table refold.old_tables (
+  table_schema text not null,
+  table_name text not null,
+  drop_after timestamptz not null,
+  primary key (table_schema, table_name)
+);
+
+-- A version's table being built anew beside the one that serves; it takes over at the end. At most one for each version.
+create table refold.rebuilds (
+  name text collate "C" not null,
+  version integer not null,
+  table_name text not null,
+  checkpoint bigint not null default 0,
+  epoch bigint not null default 0,
+  owner text,
+  status text not null default 'idle' check (status in ('idle', 'running', 'stopped')),
+  error jsonb,
+  events_folded bigint not null default 0,
+  rows_written bigint not null default 0,
+  requested_by text not null,
+  reason text not null,
+  requested_at timestamptz not null default now(),
+  started_at timestamptz,
+  updated_at timestamptz not null default now(),
+  primary key (name, version),
+  foreign key (name, version) references refold.projections on delete cascade
+) with (fillfactor = 50);

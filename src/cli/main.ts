@@ -11,6 +11,7 @@ const main = defineCommand({
     status: () => import('./status.ts').then(({ status }) => status),
     activate: () => import('./activate.ts').then(({ activate }) => activate),
     rollback: () => import('./rollback.ts').then(({ rollback }) => rollback),
+    rebuild: () => import('./rebuild.ts').then(({ rebuild }) => rebuild),
     retire: () => import('./retire.ts').then(({ retire }) => retire),
     import: () => import('./import.ts').then(({ importCommand }) => importCommand),
   },

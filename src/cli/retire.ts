@@ -1,21 +1,25 @@
 import { defineCommand } from 'citty';
+import { RefoldError } from '../errors.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
 import { parseVersionId, reasonArgument } from './version-argument.ts';
 
 export const retire = defineCommand({
-  meta: { name: 'retire', description: 'End the maintenance of a version. Its table stays, as it is.' },
+  meta: { name: 'retire', description: 'End the maintenance of a version. Its table is dropped after a grace period.' },
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@1', required: true },
+    grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
     ...reasonArgument,
     ...configArgument,
   },
   run: telling(async ({ args }) => {
     const { name, version } = parseVersionId(args.version);
+    const hours = Number(args.grace);
+    if (!(hours >= 0)) throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);
     await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) =>
-      lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }),
+      lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600),
     );
-    console.log(`${name}@${version} is retired. Remove its declaration.`);
+    console.log(`${name}@${version} is retired; its table is dropped in ${hours} h. Remove its declaration.`);
   }),
 });

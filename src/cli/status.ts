@@ -77,6 +77,11 @@ function toText(report: readonly RatedStatus[], stalls: readonly Stall[]): strin
   );
   const notes = report.flatMap((version) => [
     ...(version.heldReason ? [`${version.name}@${version.version} is held: ${version.heldReason}`] : []),
+    ...(version.rebuild
+      ? [
+          `${version.name}@${version.version} is being rebuilt: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}, asked for by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}`,
+        ]
+      : []),
     ...(version.error
       ? [`${version.name}@${version.version} stopped at ${version.error.at}: ${version.error.message}`]
       : []),

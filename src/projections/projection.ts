@@ -43,7 +43,7 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   readonly columns: C;
   // Any keyof C would keep a declared projection from being a `Projection`.
   readonly keyColumns: readonly string[];
-  /** `cart_summary_v2` */
+  /** `cart_summary_v2`; after rebuilds `cart_summary_v2_g2` and so on, see {@link storedIn} */
   readonly tableName: string;
   /** SQL name of each column, `cartId` → `cart_id`. */
   readonly sqlNames: Readonly<Record<string, string>>;
@@ -58,6 +58,11 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   keysOf(event: RecordedEvent): readonly RowKey[];
   /** One step of the fold: the row after the event, in canonical form; null removes it; `row` itself where nothing changed. */
   apply(row: Row | null, event: RecordedEvent, key: RowKey): Row | null;
+}
+
+/** The version with its rows in another table: each rebuild makes a new one. */
+export function storedIn<P extends Projection>(projection: P, tableName: string): P {
+  return tableName === projection.tableName ? projection : Object.freeze({ ...projection, tableName });
 }
 
 /** The text that stands for a key in maps and change lists; equal keys have equal texts. */

@@ -34,7 +34,7 @@ export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): K
   });
 
   function loaderOf(projection: Projection, columns: readonly string[]): Loader {
-    const id = `${projection.id} ${[...new Set(columns)].sort().join(' ')}`;
+    const id = `${projection.tableName} ${[...new Set(columns)].sort().join(' ')}`;
     const known = loaders.get(id);
     if (known?.projection === projection) return known.loader;
     const loader: Loader = new DataLoader((keys) => findByKeys(db, readSchema, projection, keys, columns), {

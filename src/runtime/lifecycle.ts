@@ -2,6 +2,7 @@ import { RefoldError } from '../errors.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { VersionState } from '../projections/version-map.ts';
 import type { Database } from '../store/database.ts';
+import { dropLater } from '../store/old-tables.ts';
 import { createReadTable, moveView } from '../store/read-table.ts';
 import { highestActive, lockVersion, readRegistry, recordStep } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
@@ -19,8 +20,13 @@ export interface Lifecycle {
   activate(name: string, version: number, step: StepReason): Promise<void>;
   /** Takes the highest active version out of service; the next lower active one answers from then on. @throws RefoldError `INVALID_TRANSITION` */
   rollback(name: string, step: StepReason): Promise<{ from: number; to: number }>;
-  /** Ends the maintenance of a version. @throws RefoldError `INVALID_TRANSITION` */
-  retire(name: string, version: number, step: StepReason): Promise<void>;
+  /**
+   * Ends the maintenance of a version; its table is dropped after a grace period.
+   *
+   * @param graceSeconds time in which the table can still be read by SQL; a day by default
+   * @throws RefoldError `INVALID_TRANSITION`
+   */
+  retire(name: string, version: number, step: StepReason, graceSeconds?: number): Promise<void>;
 }
 
 // A reader in the middle of a long query on the stable view must not hold up an activation for long, nor everybody who queues behind it.
@@ -56,7 +62,8 @@ async function becomeActive(
   await pointView(tx, readSchema, name);
 }
 
-async function pointView(tx: Queryable, readSchema: string, name: string): Promise<void> {
+/** Points the stable view at the highest active version's table. */
+export async function pointView(tx: Queryable, readSchema: string, name: string): Promise<void> {
   const active = await highestActive(tx, name);
   await tx.query({ text: `set local lock_timeout = '${viewLockTimeout}'` });
   await moveView(tx, readSchema, name, active?.tableName ?? null);
@@ -113,23 +120,25 @@ export function createLifecycle(db: Database, readSchema: string): Lifecycle {
         await pointView(tx, readSchema, name);
         return { from, to };
       }),
-    async retire(name, version, step) {
+    async retire(name, version, step, graceSeconds = 86_400) {
       await db.transaction(async (tx) => {
-        const { state } = await expectVersion(tx, name, version);
+        const { state, tableName } = await expectVersion(tx, name, version);
         if (state === 'retired') throw refused(name, version, 'is retired already.');
         await recordStep(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
         await pointView(tx, readSchema, name);
+        await dropLater(tx, readSchema, tableName, graceSeconds);
       });
     },
   };
 }
 
-async function expectVersion(tx: Queryable, name: string, version: number) {
+/** A version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
+export async function expectVersion(tx: Queryable, name: string, version: number) {
   const found = await lockVersion(tx, name, version);
   if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
   return found;
 }
 
-function refused(name: string, version: number, problem: string): RefoldError {
+export function refused(name: string, version: number, problem: string): RefoldError {
   return new RefoldError('INVALID_TRANSITION', `${name}@${version} ${problem}`, { name, version });
 }

@@ -46,7 +46,7 @@ const defaultPolling = { min: 100, max: 2000, step: 100 };
 
 export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadModelSource {
   const { db, readSchema, versions, positions, polling = defaultPolling, changesKept = 300_000 } = options;
-  const followers = new Map<string, Follower>();
+  const followers = new Map<Projection, Follower>();
   const stopping = new Set<Promise<void>>();
   const open = new Set<{ follow(): void; end(): void }>();
   let closed = false;
@@ -57,18 +57,18 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
   });
 
   function followerOf(projection: Projection): Follower {
-    const running = followers.get(projection.id);
-    if (running?.projection === projection) return running;
+    const running = followers.get(projection);
+    if (running) return running;
     const onError = options.onError ?? (() => {});
     const follower = createFollower({ db, readSchema, projection, positions, polling, changesKept, onError });
-    followers.set(projection.id, follower);
+    followers.set(projection, follower);
     return follower;
   }
 
   function stopIdle(): void {
-    for (const [id, follower] of followers) {
+    for (const [projection, follower] of followers) {
       if (follower.rows.size + follower.lists.size > 0) continue;
-      followers.delete(id);
+      followers.delete(projection);
       const stop = follower.stop();
       stopping.add(stop);
       void stop.then(() => stopping.delete(stop));

@@ -7,6 +7,7 @@ import type { VersionState } from '../projections/version-map.ts';
 import { advanceCheckpoint, insertChanges, type ProcessorClaim, pruneChanges } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
 import { createReadTable } from '../store/read-table.ts';
+import type { Queryable } from '../store/statement.ts';
 import type { EventPage, Processor } from './event-source.ts';
 import { createRowCache, type RowCache } from './row-cache.ts';
 
@@ -19,8 +20,15 @@ export interface ProjectionProcessorOptions {
   readonly state: VersionState;
   /** Freezes rows and events, so that an impure `evolve` fails where it is. */
   readonly freeze: boolean;
-  /** Called once, between two batches, when the version is within its activation's lag; its result is the state from then on. */
-  onCaughtUp(checkpoint: GlobalPosition): Promise<VersionState>;
+  /** Called between two batches when a building table is within its activation's lag; its result is the version's state from then on. */
+  onCaughtUp(progress: BuildProgress): Promise<VersionState | 'over'>;
+}
+
+/** A table that is as good as complete. */
+export interface BuildProgress {
+  readonly checkpoint: GlobalPosition;
+  /** Folds and writes these events, the next ones up to a position, within a transaction of the caller's: the last step of a rebuild. */
+  finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void>;
 }
 
 export interface ProjectionProcessor extends Processor {
@@ -68,7 +76,9 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     if (caughtUp || writeIsDue()) await flush();
     if (state === 'building' && page.horizon - checkpoint <= BigInt(projection.activation.maxLag)) {
       if (!caughtUp) await flush();
-      state = await options.onCaughtUp(checkpoint);
+      const next = await options.onCaughtUp({ checkpoint, finish });
+      if (next === 'over') return 'stop';
+      state = next;
     }
     return 'continue';
   }
@@ -107,18 +117,15 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     return unwritten >= writeBack.events || cache.changed >= rows || Date.now() - lastWrite >= writeBack.milliseconds;
   }
 
+  async function finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
+    await foldEvents(events);
+    reached = upTo;
+    if (reached !== checkpoint) await write(tx);
+  }
+
   async function flush(): Promise<void> {
     if (reached === checkpoint) return;
-    const { upserted, upsertedKeys, deletedKeys } = cache.changes();
-    const rows = upserted.length + deletedKeys.length;
-    await db.transaction(async (tx) => {
-      // The fence first: a former owner finds out before it writes anything, and the row lock keeps a new one from starting in between.
-      await advanceCheckpoint(tx, { claim, from: checkpoint, to: reached, events: unwritten, rows });
-      if (upserted.length > 0) await table.upsert(tx, upserted);
-      if (deletedKeys.length > 0) await table.remove(tx, deletedKeys);
-      if (rows > 0 && state !== 'building')
-        await insertChanges(tx, claim, reached, keysJson(upsertedKeys), keysJson(deletedKeys));
-    });
+    await db.transaction(write);
     checkpoint = reached;
     unwritten = 0;
     lastWrite = Date.now();
@@ -127,6 +134,17 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
       lastPrune = lastWrite;
       await pruneChanges(db, claim, keepChangesMinutes);
     }
+  }
+
+  async function write(tx: Queryable): Promise<void> {
+    const { upserted, upsertedKeys, deletedKeys } = cache.changes();
+    const rows = upserted.length + deletedKeys.length;
+    // The fence first: a former owner finds out before it writes anything, and the row lock keeps a new one from starting in between.
+    await advanceCheckpoint(tx, { claim, from: checkpoint, to: reached, events: unwritten, rows });
+    if (upserted.length > 0) await table.upsert(tx, upserted);
+    if (deletedKeys.length > 0) await table.remove(tx, deletedKeys);
+    if (rows > 0 && state !== 'building')
+      await insertChanges(tx, claim, reached, keysJson(upsertedKeys), keysJson(deletedKeys));
   }
 
   return {

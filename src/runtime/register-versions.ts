@@ -1,9 +1,10 @@
 import { RefoldError } from '../errors.ts';
-import type { Projection } from '../projections/projection.ts';
+import { type Projection, storedIn } from '../projections/projection.ts';
 import type { Database, Transaction } from '../store/database.ts';
 import { readHead } from '../store/horizon.ts';
 import { registryLockKey } from '../store/lock-keys.ts';
 import { createReadSchema, createReadTable } from '../store/read-table.ts';
+import { deleteRebuild } from '../store/rebuilds.ts';
 import {
   insertVersion,
   lockRegistry,
@@ -121,6 +122,8 @@ async function compareVersion(
   if (development) {
     const table = createReadTable(projection, readSchema);
     await tx.query({ text: `drop view if exists "${readSchema}"."${name}"` });
+    await createReadTable(storedIn(projection, known.tableName), readSchema).drop(tx);
+    await deleteRebuild(tx, name, version);
     await table.drop(tx);
     await table.create(tx);
     await resetVersion(tx, newVersion(projection, readSchema));

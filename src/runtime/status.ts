@@ -1,6 +1,7 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { VersionState } from '../projections/version-map.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { type Rebuild, readRebuilds } from '../store/rebuilds.ts';
 import { readRegistry } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
 
@@ -18,11 +19,14 @@ export interface VersionStatus {
   readonly lag: bigint;
   readonly heldReason: string | null;
   readonly error: { readonly message: string; readonly at: string } | null;
+  /** How far a new table is that is being built for it; null where none is. */
+  readonly rebuild: Pick<Rebuild, 'checkpoint' | 'owner' | 'status' | 'error' | 'requestedBy' | 'reason'> | null;
 }
 
 /** All versions of the registry, in the order of their names and versions. */
 export async function readStatus(db: Queryable, log: EventLog): Promise<VersionStatus[]> {
   const registered = await readRegistry(db);
+  const rebuilds = await readRebuilds(db);
   // After the checkpoints, so that none of them is ahead of it.
   const head = await log.head();
   return registered.map((entry) => ({
@@ -36,5 +40,6 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
     lag: head - entry.checkpoint,
     heldReason: entry.heldReason,
     error: entry.error,
+    rebuild: rebuilds.find(({ name, version }) => name === entry.name && version === entry.version) ?? null,
   }));
 }

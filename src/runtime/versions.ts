@@ -1,4 +1,4 @@
-import type { Projection } from '../projections/projection.ts';
+import { type Projection, storedIn } from '../projections/projection.ts';
 import type { ServedVersion, VersionMap, VersionState } from '../projections/version-map.ts';
 import type { Database } from '../store/database.ts';
 import { type RegisteredVersion, readRegistry, registryChannel } from '../store/registry.ts';
@@ -8,6 +8,8 @@ export interface Versions {
   /** Which declared version answers for each projection. */
   current(): VersionMap;
   stateOf(name: string, version: number): VersionState | undefined;
+  /** The declared version with the table that its rows are in now; the same object until that changes. */
+  stored(projection: Projection): Projection;
   /** Called after each change of the map or of a state. */
   onChange(listener: () => void): () => void;
   /** Looks now, instead of at the next notification. */
@@ -31,21 +33,36 @@ export async function createVersions(options: {
   const { db, projections, notifications, onError } = options;
   const listeners = new Set<() => void>();
   let states = new Map<string, VersionState>();
+  let tables = new Map<string, string>();
+  const known = new Map<string, Projection>();
   let map: VersionMap = { revision: '', served: new Map() };
+  let lastSeen = '';
   let looking: Promise<void> | undefined;
   let lookAgain = false;
 
   async function look(): Promise<void> {
     const registered = await readRegistry(db);
-    const next = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.state]));
-    if (JSON.stringify([...next]) === JSON.stringify([...states])) return;
-    states = next;
-    const served = serve(projections, registered);
+    const seen = JSON.stringify(
+      registered.map(({ name, version, state, tableName }) => [name, version, state, tableName]),
+    );
+    if (seen === lastSeen) return;
+    lastSeen = seen;
+    states = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.state]));
+    tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.tableName]));
+    const served = serve(projections.map(stored), registered);
     const revision = [...served.values()]
-      .map(({ projection, active }) => `${projection.id}${active ? '' : '?'}`)
+      .map(({ projection, active }) => `${projection.tableName}${active ? '' : '?'}`)
       .join(' ');
     if (revision !== map.revision) map = Object.freeze({ revision, served });
     for (const listener of listeners) listener();
+  }
+
+  function stored(projection: Projection): Projection {
+    const tableName = tables.get(projection.id) ?? projection.tableName;
+    const place = `${projection.id} ${tableName}`;
+    const version = known.get(place) ?? storedIn(projection, tableName);
+    known.set(place, version);
+    return version;
   }
 
   /** One look at a time; what happens during one is seen by a second. */
@@ -72,6 +89,7 @@ export async function createVersions(options: {
   return {
     current: () => map,
     stateOf: (name, version) => states.get(`${name}@${version}`),
+    stored,
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

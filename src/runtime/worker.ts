@@ -1,13 +1,23 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
-import type { Projection } from '../projections/projection.ts';
+import { type Projection, storedIn } from '../projections/projection.ts';
 import type { Ownership, OwnershipLock } from '../store/advisory-ownership.ts';
-import { claimProcessor, type ProcessorClaim, recordStop, releaseProcessor } from '../store/checkpoints.ts';
+import {
+  claimProcessor,
+  type ProcessorClaim,
+  type ProcessorKind,
+  recordStop,
+  releaseProcessor,
+} from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
+import type { EventLog } from '../store/event-log.ts';
+import { dropOldTables } from '../store/old-tables.ts';
+import { readRebuilds } from '../store/rebuilds.ts';
 import { createConsumer, type Subscription } from './consumer.ts';
 import type { EventSource } from './event-source.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { createProjectionProcessor, type ProjectionProcessor } from './projection-processor.ts';
+import { type BuildProgress, createProjectionProcessor, type ProjectionProcessor } from './projection-processor.ts';
+import { completeRebuild } from './rebuild.ts';
 import type { Versions } from './versions.ts';
 
 export interface WorkerOptions {
@@ -15,6 +25,7 @@ export interface WorkerOptions {
   readonly readSchema: string;
   readonly projections: readonly Projection[];
   readonly source: EventSource;
+  readonly log: EventLog;
   readonly pageSize: number;
   readonly ownership: Ownership;
   readonly versions: Versions;
@@ -41,6 +52,8 @@ interface Owned {
 }
 
 interface Slot {
+  readonly kind: ProcessorKind;
+  /** As declared; of a rebuild, with the table that it fills. */
   readonly projection: Projection;
   owned: Owned | undefined;
   failures: number;
@@ -54,17 +67,21 @@ const retryAtMost = 30_000;
 export function createWorker(options: WorkerOptions): Worker {
   const { db, versions, ownership, logger } = options;
   const consumer = createConsumer({ source: options.source, pageSize: options.pageSize });
-  const slots: Slot[] = options.projections.map((projection) => ({
+  const newSlot = (kind: ProcessorKind, projection: Projection): Slot => ({
+    kind,
     projection,
     owned: undefined,
     failures: 0,
     retryAt: 0,
-  }));
+  });
+  const slots = new Set(options.projections.map((projection) => newSlot('processor', projection)));
   let stopped = false;
   let looking: Promise<void> | undefined;
 
   async function lookForWork(): Promise<void> {
     for (const slot of slots) if (slot.owned && !maintained(slot)) await letGo(slot);
+    await lookForRebuilds();
+    await dropOldTables(db);
     const claimed: Owned[] = [];
     for (const slot of slots) {
       if (stopped || slot.owned || !maintained(slot) || Date.now() < slot.retryAt) continue;
@@ -83,37 +100,49 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
+  /** A slot for each rebuild of a declared version, for as long as it is asked for. */
+  async function lookForRebuilds(): Promise<void> {
+    const wanted = await readRebuilds(db);
+    for (const slot of slots) {
+      if (slot.kind !== 'rebuild' || wanted.some(({ tableName }) => tableName === slot.projection.tableName)) continue;
+      await letGo(slot);
+      slots.delete(slot);
+    }
+    for (const { name, version, tableName } of wanted) {
+      const declared = options.projections.find(
+        (projection) => projection.name === name && projection.version === version,
+      );
+      if (!declared || [...slots].some(({ projection }) => projection.tableName === tableName)) continue;
+      slots.add(newSlot('rebuild', storedIn(declared, tableName)));
+    }
+  }
+
   function maintained({ projection }: Slot): boolean {
     const state = versions.stateOf(projection.name, projection.version);
     return state === 'building' || state === 'ready' || state === 'active';
   }
 
   async function take(slot: Slot): Promise<Owned | null> {
-    const { name, version, id } = slot.projection;
-    const lock = await ownership.tryAcquire(name, version);
+    const { kind, projection } = slot;
+    const { name, version, id } = projection;
+    const lock = await ownership.tryAcquire(kind, name, version);
     if (!lock) return null;
     try {
-      const claim = await claimProcessor(db, name, version, options.owner);
+      const claim = await claimProcessor(db, kind, name, version, options.owner);
+      // After the claim: a rebuild that ends now raises the epoch again, and this claim writes to no table.
       await versions.refresh();
       const processor = createProjectionProcessor({
         db,
         claim,
         readSchema: options.readSchema,
-        projection: slot.projection,
-        state: versions.stateOf(name, version) ?? 'building',
+        projection: kind === 'rebuild' ? projection : versions.stored(projection),
+        state: kind === 'rebuild' ? 'building' : (versions.stateOf(name, version) ?? 'building'),
         freeze: options.freeze,
-        onCaughtUp: async (checkpoint) => {
-          const state = await options.lifecycle.caughtUp(slot.projection, options.owner);
-          logger.info(
-            { projection: id, checkpoint: checkpoint.toString(), state },
-            `${id} has caught up and is ${state}`,
-          );
-          return state;
-        },
+        onCaughtUp: (progress) => caughtUp(slot, claim, progress),
       });
       logger.info(
-        { projection: id, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
-        `${id}: this process owns it`,
+        { projection: id, kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
+        `${id}: this process owns its ${kind}`,
       );
       slot.owned = { lock, claim, processor, since: Date.now() };
       return slot.owned;
@@ -123,8 +152,24 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
+  async function caughtUp({ kind, projection }: Slot, claim: ProcessorClaim, progress: BuildProgress) {
+    const { id } = projection;
+    if (kind === 'rebuild') {
+      await completeRebuild({ ...options, projection, claim, progress, actor: options.owner });
+      logger.info({ projection: id }, `${id} is rebuilt`);
+      void look();
+      return 'over' as const;
+    }
+    const state = await options.lifecycle.caughtUp(projection, options.owner);
+    logger.info(
+      { projection: id, checkpoint: progress.checkpoint.toString(), state },
+      `${id} has caught up and is ${state}`,
+    );
+    return state;
+  }
+
   function follow(owned: Owned): void {
-    const slot = slots.find((candidate) => candidate.owned === owned);
+    const slot = [...slots].find((candidate) => candidate.owned === owned);
     const subscription = owned.subscription;
     if (!slot || !subscription) return;
     const onLost = () => {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { ProcessorKind } from './checkpoints.ts';
 import { connectionConfig, noticeDeadClients } from './database.ts';
 import { processorLockKey } from './lock-keys.ts';
 
@@ -12,7 +13,7 @@ export interface OwnershipLock {
 /** Decides which process owns a processor. Fencing by epoch keeps a wrong decision harmless. */
 export interface Ownership {
   /** The lock, or null where another process holds it. Never waits for it. */
-  tryAcquire(name: string, version: number): Promise<OwnershipLock | null>;
+  tryAcquire(kind: ProcessorKind, name: string, version: number): Promise<OwnershipLock | null>;
   close(): Promise<void>;
 }
 
@@ -32,13 +33,13 @@ export function createAdvisoryOwnership(url: string): Ownership {
   }
 
   return {
-    async tryAcquire(name, version) {
+    async tryAcquire(kind, name, version) {
       if (closed) return null;
       const opened = await current().catch((error: unknown) => {
         session = undefined;
         throw error;
       });
-      const key = processorLockKey(name, version, 0);
+      const key = processorLockKey(kind, name, version, 0);
       const result = await opened.client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [key]);
       if (!result.rows[0]?.held) return null;
       return {

@@ -28,6 +28,18 @@ export function createAppendQueue(db: Queryable, options: AppendQueueOptions = {
   const { maxBatch = 256, maxInFlight = 2 } = options;
   let waiting: Waiting[] = [];
   let inFlight = 0;
+  let scheduled = false;
+
+  // Not at once: whoever is told an outcome now may append again in the same turn, and so may others. Sent at once, the first
+  // of them would travel alone and all others wait for it.
+  function sendSoon(): void {
+    if (scheduled || inFlight >= maxInFlight || waiting.length === 0) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      send();
+    });
+  }
 
   function send(): void {
     while (inFlight < maxInFlight && waiting.length > 0) {
@@ -36,7 +48,7 @@ export function createAppendQueue(db: Queryable, options: AppendQueueOptions = {
       inFlight++;
       void settle(db, batch).finally(() => {
         inFlight--;
-        send();
+        sendSoon();
       });
     }
   }
@@ -45,7 +57,7 @@ export function createAppendQueue(db: Queryable, options: AppendQueueOptions = {
     append: (prepared) =>
       new Promise((resolve, reject) => {
         waiting.push({ prepared, resolve, reject });
-        send();
+        sendSoon();
       }),
   };
 }

@@ -5,7 +5,17 @@ import type { Queryable } from './statement.ts';
 /** Channel that tells `name@version:checkpoint` after each batch. */
 export const checkpointChannel = 'refold_checkpoints';
 
+/**
+ * What is claimed: the processor of a version, or the rebuild of its table. Both have a checkpoint, an owner and an epoch, each in
+ * a table of its own.
+ */
+export type ProcessorKind = 'processor' | 'rebuild';
+
+const tableOf = { processor: 'refold.processors', rebuild: 'refold.rebuilds' } as const;
+const firstPartition = { processor: ' and partition = 0', rebuild: '' } as const;
+
 export interface ProcessorClaim {
+  readonly kind: ProcessorKind;
   readonly name: string;
   readonly version: number;
   /** The fence: batches commit only while the processor's row still has this epoch. */
@@ -16,15 +26,16 @@ export interface ProcessorClaim {
 /** Makes `owner` the one whose batches commit; batches of any former owner fail from now on. */
 export async function claimProcessor(
   db: Queryable,
+  kind: ProcessorKind,
   name: string,
   version: number,
   owner: string,
 ): Promise<ProcessorClaim> {
   const rows = await db.query<{ epoch: bigint; checkpoint: GlobalPosition }>({
     text: `
-      update refold.processors
+      update ${tableOf[kind]}
       set epoch = epoch + 1, owner = $3, status = 'running', error = null, started_at = now(), updated_at = now()
-      where name = $1 and version = $2 and partition = 0
+      where name = $1 and version = $2${firstPartition[kind]}
       returning epoch, checkpoint`,
     values: [name, version, owner],
   });
@@ -34,7 +45,7 @@ export async function claimProcessor(
       name,
       version,
     });
-  return { name, version, ...claimed };
+  return { kind, name, version, ...claimed };
 }
 
 export interface Advance {
@@ -52,15 +63,15 @@ export interface Advance {
  */
 export async function advanceCheckpoint(db: Queryable, { claim, from, to, events, rows }: Advance): Promise<void> {
   const moved = await db.query({
-    name: 'advance checkpoint',
+    name: `advance ${claim.kind}`,
     text: `
       with moved as (
-        update refold.processors
+        update ${tableOf[claim.kind]}
         set checkpoint = $5, events_folded = events_folded + $6, rows_written = rows_written + $7, updated_at = now()
-        where name = $1 and version = $2 and partition = 0 and epoch = $3 and checkpoint = $4
+        where name = $1 and version = $2 and epoch = $3 and checkpoint = $4${firstPartition[claim.kind]}
         returning name, version, checkpoint
       )
-      select pg_notify('${checkpointChannel}', name || '@' || version || ':' || checkpoint) from moved`,
+      select ${claim.kind === 'processor' ? `pg_notify('${checkpointChannel}', name || '@' || version || ':' || checkpoint)` : 'null'} from moved`,
     values: [claim.name, claim.version, claim.epoch, from, to, events, rows],
   });
   if (moved.length === 0) {
@@ -106,9 +117,9 @@ export async function pruneChanges(db: Queryable, claim: ProcessorClaim, keepMin
 export async function recordStop(db: Queryable, claim: ProcessorClaim, error: unknown): Promise<void> {
   await db.query({
     text: `
-      update refold.processors
+      update ${tableOf[claim.kind]}
       set status = 'stopped', error = $4, updated_at = now()
-      where name = $1 and version = $2 and partition = 0 and epoch = $3`,
+      where name = $1 and version = $2 and epoch = $3${firstPartition[claim.kind]}`,
     values: [claim.name, claim.version, claim.epoch, JSON.stringify(error)],
   });
 }
@@ -117,9 +128,9 @@ export async function recordStop(db: Queryable, claim: ProcessorClaim, error: un
 export async function releaseProcessor(db: Queryable, claim: ProcessorClaim): Promise<void> {
   await db.query({
     text: `
-      update refold.processors
+      update ${tableOf[claim.kind]}
       set owner = null, status = case status when 'stopped' then status else 'idle' end, updated_at = now()
-      where name = $1 and version = $2 and partition = 0 and epoch = $3`,
+      where name = $1 and version = $2 and epoch = $3${firstPartition[claim.kind]}`,
     values: [claim.name, claim.version, claim.epoch],
   });
 }

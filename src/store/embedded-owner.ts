@@ -71,7 +71,9 @@ export async function portOfOwnedServer(dataDir: string, password: string): Prom
   client.on('error', () => {}); // it ends with the server
   try {
     await client.connect();
-    const { rows } = await client.query<{ orphaned: boolean }>('select pg_try_advisory_lock($1) as orphaned', [embeddedOwnerLockKey]);
+    const { rows } = await client.query<{ orphaned: boolean }>('select pg_try_advisory_lock($1) as orphaned', [
+      embeddedOwnerLockKey,
+    ]);
     return rows[0]?.orphaned ? undefined : running.port;
   } catch {
     return undefined; // starting up or shutting down: whoever starts the server finds out

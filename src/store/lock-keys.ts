@@ -12,8 +12,13 @@ const processorMagic = 0x5247n;
 const registryMagic = 0x5248n;
 
 /** The lock of the live owner of a processor; one of 2^48 keys, so that two processors never share one in practice. */
-export function processorLockKey(name: string, version: number, partition: number): bigint {
-  return (processorMagic << 48n) | hash48(`${name}@${version}/${partition}`);
+export function processorLockKey(
+  kind: 'processor' | 'rebuild',
+  name: string,
+  version: number,
+  partition: number,
+): bigint {
+  return (processorMagic << 48n) | hash48(`${kind} ${name}@${version}/${partition}`);
 }
 
 /** Held by whoever registers declared versions, so that processes that start together take turns. */

@@ -10,6 +10,8 @@ export interface RegisteredVersion {
   readonly name: string;
   readonly version: number;
   readonly state: VersionState;
+  readonly tableName: string;
+  readonly generation: number;
   readonly tableFingerprint: string;
   readonly codeFingerprint: string;
   readonly heldReason: string | null;
@@ -36,6 +38,8 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
         name,
         version,
         state,
+        table_name as "tableName",
+        generation,
         table_fingerprint as "tableFingerprint",
         code_fingerprint as "codeFingerprint",
         held_reason as "heldReason",
@@ -99,7 +103,7 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
         delete from refold.changes where name = $1 and version = $2
       )
       update refold.projections
-      set table_fingerprint = $3, code_fingerprint = $4, definition = $5
+      set table_fingerprint = $3, code_fingerprint = $4, definition = $5, table_name = $6, generation = 1
       where name = $1 and version = $2`,
     values: [
       version.name,
@@ -107,19 +111,18 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
       version.tableFingerprint,
       version.codeFingerprint,
       JSON.stringify(version.definition),
+      version.tableName,
     ],
   });
 }
 
+export type LockedVersion = Pick<RegisteredVersion, 'state' | 'heldReason' | 'tableName' | 'generation'>;
+
 /** A version's state, locked until the transaction ends. */
-export async function lockVersion(
-  db: Queryable,
-  name: string,
-  version: number,
-): Promise<{ state: VersionState; heldReason: string | null } | undefined> {
-  const rows = await db.query<{ state: VersionState; heldReason: string | null }>({
+export async function lockVersion(db: Queryable, name: string, version: number): Promise<LockedVersion | undefined> {
+  const rows = await db.query<LockedVersion>({
     text: `
-      select state, held_reason as "heldReason"
+      select state, held_reason as "heldReason", table_name as "tableName", generation
       from refold.projections
       where name = $1 and version = $2
       for update`,
@@ -176,4 +179,18 @@ export async function highestActive(
 /** Has processes that register versions take turns, until the transaction ends. */
 export async function lockRegistry(db: Queryable, key: bigint): Promise<void> {
   await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [key] });
+}
+
+/** The reason of a version's last step. */
+export async function lastReason(db: Queryable, name: string, version: number): Promise<string | undefined> {
+  const rows = await db.query<{ reason: string }>({
+    text: `
+      select reason
+      from refold.transitions
+      where name = $1 and version = $2
+      order by id desc
+      limit 1`,
+    values: [name, version],
+  });
+  return rows[0]?.reason;
 }
