@@ -135,46 +135,48 @@ create function refold.append(
   out verdicts int[],
   out actuals bigint[],
   out earlier jsonb
-) language plpgsql volatile
-  -- Plans are kept for long and may be made while a table is still empty; these keep them to the indexes.
-  set enable_seqscan = off
-  set enable_hashjoin = off
-  set enable_mergejoin = off
-as $$
+) language plpgsql volatile as $$
 declare
-  versions bigint[]; -- of the streams, as if all appends were written
-  all_fit  boolean;
+  versions  bigint[]; -- of the streams, as if all appends were written
+  all_fit   boolean;
+  used_keys boolean := false;
 begin
   if keys is not null then
     earlier := refold.claim_append_keys(keys);
+    used_keys := earlier <> '{}' or (select count(key) > count(distinct key) from unnest(keys) key);
   end if;
 
   -- Locks every stream, and makes the missing ones. That no version is in the way is the usual case, so it is taken as
-  -- given here, and put right below where it is not.
-  with locked as (
+  -- given here, and put right below where it is not. A single part has its own, leaner statement.
+  if cardinality(part_streams) = 1 then
     insert into refold.streams (family, stream_id, version)
-    select family, stream_id, size
-    from unnest(families, stream_ids, stream_sizes) wanted (family, stream_id, size)
+    values (families[1], stream_ids[1], stream_sizes[1])
     on conflict (family, stream_id) do update set version = streams.version + excluded.version
-    returning version
-  )
-  select array_agg(version) into versions from locked;
+    returning array[version], array[version - stream_sizes[1]] into versions, starts;
 
-  select
-    array_agg(start),
-    bool_and(expected = start or expected = -1 or (expected = -2 and start > 0))
-  into starts, all_fit
-  from (
-    select expected, versions[stream] - stream_sizes[stream] + part_offset as start
-    from unnest(part_streams, part_expected, part_offsets) part (stream, expected, part_offset)
-  ) part;
+    all_fit := part_expected[1] = starts[1] or part_expected[1] = -1 or (part_expected[1] = -2 and starts[1] > 0);
+  else
+    with locked as (
+      insert into refold.streams (family, stream_id, version)
+      select family, stream_id, size
+      from unnest(families, stream_ids, stream_sizes) wanted (family, stream_id, size)
+      on conflict (family, stream_id) do update set version = streams.version + excluded.version
+      returning version
+    )
+    select array_agg(version) into versions from locked;
+
+    select
+      array_agg(start),
+      bool_and(expected = start or expected = -1 or (expected = -2 and start > 0))
+    into starts, all_fit
+    from (
+      select expected, versions[stream] - stream_sizes[stream] + part_offset as start
+      from unnest(part_streams, part_expected, part_offsets) part (stream, expected, part_offset)
+    ) part;
+  end if;
 
   -- A refused version, a key used before or twice, or a stream that was made although it is only checked.
-  if not all_fit
-    or earlier <> '{}'
-    or (select count(key) > count(distinct key) from unnest(keys) key)
-    or 0 = any (versions)
-  then
+  if not all_fit or used_keys or 0 = any (versions) then
     select decision.* into starts, verdicts, actuals
     from refold.decide_appends(
       (select array_agg(version - size) from unnest(versions, stream_sizes) stream (version, size)),
@@ -212,7 +214,9 @@ end $$;
 
 -- Takes the keys that are free and gives the results of those that are used. Waits for a concurrent append with one of the
 -- keys. The keys are sorted so that no two batches wait for each other.
-create function refold.claim_append_keys(keys text[]) returns jsonb language plpgsql volatile as $$
+create function refold.claim_append_keys(keys text[]) returns jsonb language plpgsql volatile
+  set enable_seqscan = off
+as $$
 declare
   results jsonb;
 begin
@@ -283,7 +287,12 @@ end $$;
 -- Takes what was not written off the versions of the streams; a stream that was made for it goes again.
 create function refold.take_back(
   families text[], stream_ids text[], stream_sizes int[], part_streams int[], part_sizes int[], starts bigint[]
-) returns void language plpgsql volatile as $$
+) returns void language plpgsql volatile
+  -- Plans are kept for long and may be made while a table is still empty; these keep them to the indexes.
+  set enable_seqscan = off
+  set enable_hashjoin = off
+  set enable_mergejoin = off
+as $$
 begin
   update refold.streams
   set version = streams.version - refused.size
@@ -307,7 +316,11 @@ end $$;
 create function refold.store_append_results(
   families text[], stream_ids text[], keys text[], part_appends int[], part_streams int[], part_sizes int[],
   starts bigint[], positions bigint[], recorded timestamptz
-) returns void language plpgsql volatile as $$
+) returns void language plpgsql volatile
+  set enable_seqscan = off
+  set enable_hashjoin = off
+  set enable_mergejoin = off
+as $$
 begin
   update refold.append_keys
   set result = jsonb_build_object(
