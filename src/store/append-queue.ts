@@ -71,7 +71,7 @@ async function settle(db: Queryable, batch: readonly Waiting[]): Promise<void> {
         batch.map(({ prepared }) => prepared),
       ),
     );
-    outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
+    for (const [index, outcome] of outcomes.entries()) batch[index]?.resolve(outcome);
   } catch (error) {
     if (isUnreachable(error) || batch.length === 1) {
       for (const { reject } of batch) reject(isUnreachable(error) ? unknownOutcome(error) : error);
