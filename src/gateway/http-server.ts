@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { RefoldError } from '../errors.ts';
 
 export interface HttpServer {
@@ -13,6 +13,11 @@ export interface HttpServer {
 /** @throws RefoldError `PORT_IN_USE` saying how to choose another. */
 export async function listen(listener: RequestListener, host: string, port: number): Promise<HttpServer> {
   const server = createServer(listener);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
   server.listen({ host, port }, resolve);
@@ -30,6 +35,8 @@ export async function listen(listener: RequestListener, host: string, port: numb
     url: `http://${urlHost(host)}:${address.port}`,
     async close(patience) {
       const closed = new Promise<void>((done) => server.close(() => done()));
+      // Browsers and others open connections ahead of need; Node counts one as idle only after its first request.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
       // Connections that are kept alive fall idle one by one, as their last answers end.
       const sweep = setInterval(() => server.closeIdleConnections(), 20);
       const deadline = setTimeout(() => server.closeAllConnections(), patience);
