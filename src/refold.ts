@@ -8,6 +8,7 @@ import type { ExecuteOptions, ExecuteResult } from './runtime/command-handler.ts
 import type { Lifecycle } from './runtime/lifecycle.ts';
 import { type Runtime, startRuntime } from './runtime/runtime.ts';
 import type { VersionStatus } from './runtime/status.ts';
+import { checkSchema } from './schema/check-schema.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
 import { migrate } from './store/migrate.ts';
@@ -64,6 +65,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   const development = config.development ?? process.env.NODE_ENV !== 'production';
   const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
   const role = options.role ?? 'all';
+  checkSchema(config.projections, config.commands, config.gateway.maxPageSize);
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {

@@ -28,6 +28,7 @@ type AnyInput = string | number | bigint | boolean | object | null | undefined;
 
 // `unknown` would be no AnyInput; and a bigint would not survive JSON.
 type AnyJson = string | number | boolean | object;
+type JsonOf<T> = unknown extends T ? AnyJson : T;
 
 /**
  * A column of a read table. Immutable: each modifier gives a new column.
@@ -144,7 +145,7 @@ export const t = Object.freeze({
   uuid: () => column<string, string>({ kind: 'uuid' }),
   date: () => column<string, string>({ kind: 'date' }),
   timestamptz: () => column<string, string>({ kind: 'timestamptz' }),
-  json: <T = unknown>() => column<T, unknown extends T ? AnyJson : T>({ kind: 'json' }),
+  json: <T = AnyJson>() => column<JsonOf<T>, JsonOf<T>>({ kind: 'json' }),
   /** Exact: `precision` digits in all, `scale` of them after the point. A value with more digits is refused, never rounded. */
   decimal: (precision: number, scale: number) => {
     if (
