@@ -101,7 +101,11 @@ select
   session.query
 from refold.tags
 left join pg_stat_activity session on session.pid = tags.pid
-left join pg_prepared_xacts prepared on tags.virtualtransaction = '-1/' || prepared.transaction
+left join pg_locks own_id
+  on tags.pid is null -- a prepared transaction
+  and own_id.locktype = 'transactionid'
+  and own_id.virtualtransaction = tags.virtualtransaction
+left join pg_prepared_xacts prepared on prepared.transaction = own_id.transactionid
 order by tags.tag;
 
 

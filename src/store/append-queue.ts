@@ -43,8 +43,8 @@ export function createAppendQueue(db: Queryable, options: AppendQueueOptions = {
 
   function send(): void {
     while (inFlight < maxInFlight && waiting.length > 0) {
-      const batch = waiting.slice(0, maxBatch);
-      waiting = waiting.slice(maxBatch);
+      const batch = waiting.slice(0, fitting(waiting, maxBatch));
+      waiting = waiting.slice(batch.length);
       inFlight++;
       void settle(db, batch).finally(() => {
         inFlight--;
@@ -60,6 +60,19 @@ export function createAppendQueue(db: Queryable, options: AppendQueueOptions = {
         sendSoon();
       }),
   };
+}
+
+// A statement is text in memory, here and in the server: large events travel in smaller company.
+const longestStatement = 4 * 1024 * 1024;
+
+/** How many of those who wait fit into one statement; at least one. */
+function fitting(waiting: readonly Waiting[], maxBatch: number): number {
+  let length = 0;
+  const tooMany = waiting.findIndex(({ prepared }, index) => {
+    for (const { events } of prepared.parts) for (const event of events) length += event.length;
+    return index > 0 && (index >= maxBatch || length > longestStatement);
+  });
+  return tooMany < 0 ? waiting.length : tooMany;
 }
 
 /** Gives each of the batch its outcome or its error; never rejects. */

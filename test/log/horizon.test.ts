@@ -6,6 +6,7 @@ import { beginning, type GlobalPosition } from '../../src/events/global-position
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import { readStalls } from '../../src/store/horizon.ts';
+import { startOwnServer } from '../support/own-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { account, deposited } from './families.ts';
 
@@ -280,6 +281,61 @@ describe('a writer’s tag', () => {
     await client.query('rollback');
     expect(await readStalls(db)).toEqual([]);
   });
+});
+
+test('a prepared transaction holds the horizon back until it ends, and is named', async () => {
+  const server = await startOwnServer({ settings: { max_prepared_transactions: '1' } });
+  const own = createDatabase({ url: server.url });
+  const ownLog = createEventLog(own, [account]);
+  const first = await ownLog.append({ family: account, streamId: 's', events: [deposited(1)] });
+  await own.query({
+    text: `
+      begin;
+      insert into refold.events (family, stream_id, stream_position, type, payload)
+      values ('account', 'prepared', 1, 'Deposited', '{"amount":1}');
+      prepare transaction 'orphan'`,
+  });
+  const last = await ownLog.append({ family: account, streamId: 's', events: [deposited(2)] });
+  expect(await ownLog.horizon()).toBe(first.position);
+  expect(await readStalls(own)).toMatchObject([
+    { tag: first.position, pid: null, applicationName: 'prepared transaction orphan', state: 'prepared', query: null },
+  ]);
+  await own.query({ text: `commit prepared 'orphan'` });
+  expect(await ownLog.horizon()).toBe(last.position);
+  const { events } = await ownLog.readAll({ after: first.position, upTo: last.position, limit: 10 });
+  expect(events.map(({ streamId }) => streamId)).toEqual(['prepared', 's']);
+  await own.close();
+  await server.stop();
+});
+
+test('a log restored from its rows goes on where it was', async () => {
+  const restored = await createTestDatabase();
+  const own = createDatabase({ url: restored.url });
+  const ownLog = createEventLog(own, [account]);
+  await log.append({ family: account, streamId: 'before the dump', events: [deposited(1), deposited(2)] });
+  for (const table of ['events', 'streams', 'append_keys']) {
+    const [dump] = await db.query<{ rows: unknown[] }>({
+      text: `select coalesce(json_agg(t), '[]') as rows from refold.${table} t`,
+    });
+    await own.query({
+      text: `insert into refold.${table} overriding system value select * from json_populate_recordset(null::refold.${table}, $1)`,
+      values: [JSON.stringify(dump?.rows)],
+    });
+  }
+  const head = await log.head();
+  await own.query({ text: `select setval('refold.events_position_seq', $1)`, values: [head] });
+  const { position, streams } = await ownLog.append({
+    family: account,
+    streamId: 'before the dump',
+    events: [deposited(3)],
+  });
+  expect(position).toBe(head + 1n);
+  expect(streams).toMatchObject([{ version: 3 }]);
+  const upTo = await ownLog.horizon();
+  const { events } = await ownLog.readAll({ after: beginning, upTo, limit: 1_000_000 });
+  expect(events.slice(0, -1)).toEqual(await replay(beginning));
+  await own.close();
+  await restored.drop();
 });
 
 test('an empty log ends at its beginning', async () => {

@@ -177,6 +177,22 @@ describe('appends that many callers of two processes make at the same time', () 
   });
 });
 
+test('large appends are not joined into statements of any size', async () => {
+  const longest: number[] = [];
+  const measuring: Database['query'] = (statement) => {
+    longest.push(String(statement.values?.at(-1)).length);
+    return db.query(statement);
+  };
+  const measured = createEventLog({ ...db, query: measuring }, [account], { maxInFlight: 1 });
+  const owner = 'x'.repeat(1_500_000);
+  const events = [{ type: 'Opened', payload: { owner } }] as const;
+  await Promise.all(
+    Array.from({ length: 5 }, (_, index) => measured.append({ family: account, streamId: `large ${index}`, events })),
+  );
+  expect(longest.length).toBe(3);
+  expect(Math.max(...longest)).toBeLessThan(4 * 1024 * 1024);
+});
+
 describe('an append that the database refuses', () => {
   test('fails alone, whatever it was joined with', async () => {
     // A stream that somebody has written past Refold.
