@@ -90,3 +90,23 @@ create table refold.rebuilds (
   primary key (name, version),
   foreign key (name, version) references refold.projections on delete cascade
 ) with (fillfactor = 50);
+
+-- Events that could not be folded into a row, and those that wait behind one for the same row. They belong to one table: a rebuild
+-- meets the same events again, and keeps its own.
+create table refold.dead_letters (
+  id bigint generated always as identity primary key,
+  name text collate "C" not null,
+  version integer not null,
+  table_name text not null,
+  -- the row's key as a JSON array; null where the key itself could not be told
+  key jsonb,
+  position bigint not null,
+  event_type text not null,
+  stream_id text not null,
+  -- null: the event waits behind an earlier one of its row
+  error jsonb,
+  attempts integer not null default 1,
+  at timestamptz not null default now(),
+  foreign key (name, version) references refold.projections on delete cascade
+);
+create index dead_letters_of_table on refold.dead_letters (table_name, key, position);

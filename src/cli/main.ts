@@ -12,6 +12,7 @@ const main = defineCommand({
     activate: () => import('./activate.ts').then(({ activate }) => activate),
     rollback: () => import('./rollback.ts').then(({ rollback }) => rollback),
     rebuild: () => import('./rebuild.ts').then(({ rebuild }) => rebuild),
+    'dead-letters': () => import('./dead-letters.ts').then(({ deadLetters }) => deadLetters),
     retire: () => import('./retire.ts').then(({ retire }) => retire),
     import: () => import('./import.ts').then(({ importCommand }) => importCommand),
   },

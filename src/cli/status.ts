@@ -77,6 +77,11 @@ function toText(report: readonly RatedStatus[], stalls: readonly Stall[]): strin
   );
   const notes = report.flatMap((version) => [
     ...(version.heldReason ? [`${version.name}@${version.version} is held: ${version.heldReason}`] : []),
+    ...(version.deadLetters > 0
+      ? [
+          `${version.name}@${version.version} has ${integer(version.deadLetters)} dead letters: 'refold dead-letters list ${version.name}@${version.version}'`,
+        ]
+      : []),
     ...(version.rebuild
       ? [
           `${version.name}@${version.version} is being rebuilt: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}, asked for by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}`,

@@ -6,7 +6,7 @@ import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
 import { checkTable, sqlNames } from './check-table.ts';
 import type { Columns, KeyOf, RowInputOf, RowOf } from './column.ts';
-import type { ActivationRule, GraphqlNames, Projection, RowKey } from './projection.ts';
+import type { ActivationRule, ErrorPolicy, GraphqlNames, Projection, RowKey } from './projection.ts';
 import { createRowCodec, type Row } from './row-codec.ts';
 
 type OneOrMany<F extends EventFamily> = F | readonly F[];
@@ -59,6 +59,11 @@ export interface ProjectionOptions<Name extends string, F extends EventFamily, C
    * @default 'auto', as soon as at most 100 positions of the log are left
    */
   readonly activation?: 'auto' | 'manual' | Partial<ActivationRule>;
+  /**
+   * What becomes of an event that `key` or `evolve` fails on: `stop`, `skip` or `dead-letter`.
+   * @default 'stop'
+   */
+  readonly onError?: ErrorPolicy['policy'] | ErrorPolicy;
   /** GraphQL names, where the derived ones (`CartSummary`, `cartSummary`, `cartSummaries`) do not read well. */
   readonly graphql?: Partial<GraphqlNames>;
   /** The GraphQL type's description. */
@@ -117,6 +122,7 @@ export function defineProjection<
     tableName: `${options.name}_v${options.version}`,
     sqlNames: sqlNames(options.table),
     activation: activationRule(subject, options.activation),
+    onError: errorPolicy(subject, options.onError),
     graphql: graphqlNames(subject, options.name, options.graphql),
     codec,
     tableFingerprint: fingerprint(describeColumns(options.table)),
@@ -152,7 +158,18 @@ export function defineProjection<
 
 type Handler = (row: Row | null, event: RecordedEvent, key: unknown) => Row | null;
 
-const known = ['name', 'version', 'events', 'table', 'key', 'evolve', 'activation', 'graphql', 'description'];
+const known = [
+  'name',
+  'version',
+  'events',
+  'table',
+  'key',
+  'evolve',
+  'activation',
+  'onError',
+  'graphql',
+  'description',
+];
 
 function checkOptions(
   subject: string,
@@ -219,6 +236,18 @@ function declare<T>(subject: string, work: () => T): T {
       throw invalidDeclaration(subject, `a default does not fit: ${error.message}`);
     throw error;
   }
+}
+
+function errorPolicy(subject: string, given: ErrorPolicy['policy'] | ErrorPolicy = 'stop'): ErrorPolicy {
+  const policy = typeof given === 'string' ? { policy: given } : given;
+  const policies = ['stop', 'skip', 'dead-letter'];
+  if (!policies.includes(policy.policy)) {
+    throw invalidDeclaration(subject, `onError is 'stop', 'skip' or 'dead-letter', found '${String(policy.policy)}'.`);
+  }
+  if (policy.onSkip && policy.policy !== 'skip') {
+    throw invalidDeclaration(subject, `onError.onSkip belongs to the policy 'skip', found it with '${policy.policy}'.`);
+  }
+  return Object.freeze({ ...policy });
 }
 
 function activationRule(subject: string, rule: 'auto' | 'manual' | Partial<ActivationRule> = 'auto'): ActivationRule {

@@ -20,7 +20,13 @@ export interface FoldStep {
 }
 
 /** Which event meets which row, in the order of the log. An event that touches many rows makes as many steps; a key named twice is one row. */
-export function foldSteps(projection: Projection, events: readonly RecordedEvent[]): FoldStep[] {
+export function foldSteps(
+  projection: Projection,
+  events: readonly RecordedEvent[],
+  onKeyFailure: (event: RecordedEvent, error: RefoldError) => void = (_, error) => {
+    throw error;
+  },
+): FoldStep[] {
   const steps: FoldStep[] = [];
   for (const event of events) {
     try {
@@ -29,7 +35,7 @@ export function foldSteps(projection: Projection, events: readonly RecordedEvent
         steps.push({ event, key: keys[0] as RowKey, text: keyText(keys[0] as RowKey) }); // one key: no duplicates to look for
       else for (const [text, key] of new Map(keys.map((key) => [keyText(key), key]))) steps.push({ event, key, text });
     } catch (cause) {
-      throw evolveFailed(projection, event, 'key', cause);
+      onKeyFailure(event, evolveFailed(projection, event, 'key', cause));
     }
   }
   return steps;
@@ -62,6 +68,46 @@ export function fold(
     if (next !== row) pending.push({ step, row: options.freeze ? deepFreeze(next) : next });
   }
   settle();
+}
+
+/**
+ * As {@link fold}, but an event that fails on a row leaves that row as it is, and the fold goes on. `blocked` holds the rows (their
+ * keys' texts) that wait for an earlier event: with `block`, a failure adds its row, and later events of a blocked row are set aside.
+ *
+ * @returns what was not folded, in order: failures, and events set aside behind one (without an error).
+ */
+export function foldAround(
+  projection: Projection,
+  steps: readonly FoldStep[],
+  memory: RowMemory,
+  options: { readonly freeze: boolean; readonly block: boolean; readonly blocked: Set<string> },
+): UnfoldedStep[] {
+  const unfolded: UnfoldedStep[] = [];
+  for (const step of steps) {
+    if (options.blocked.has(step.text)) {
+      unfolded.push({ step, error: null });
+      continue;
+    }
+    try {
+      fold(projection, [step], memory, options);
+    } catch (error) {
+      if (!isEvolveFailure(error)) throw error;
+      unfolded.push({ step, error });
+      if (options.block) options.blocked.add(step.text);
+    }
+  }
+  return unfolded;
+}
+
+/** A step that was not folded; its error, or null where it waits behind an earlier one. */
+export interface UnfoldedStep {
+  readonly step: FoldStep;
+  readonly error: RefoldError | null;
+}
+
+/** Whether an event's own `key` or `evolve` failed. */
+export function isEvolveFailure(error: unknown): error is RefoldError {
+  return error instanceof RefoldError && error.code === 'EVOLVE_FAILED';
 }
 
 function evolved(projection: Projection, row: Row | null, event: RecordedEvent, key: RowKey): Row | null {

@@ -1,3 +1,4 @@
+import type { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import type { Columns } from './column.ts';
@@ -15,6 +16,27 @@ export interface ActivationRule {
   readonly by: 'auto' | 'manual';
   /** How many positions of the log the version may be behind to count as ready. */
   readonly maxLag: number;
+}
+
+/** An event that could not be folded into a row. */
+export interface FoldFailure {
+  readonly event: RecordedEvent;
+  /** Null where `key` itself failed. */
+  readonly key: RowKey | null;
+  readonly error: RefoldError;
+}
+
+/**
+ * What becomes of an event that `key` or `evolve` fails on.
+ *
+ * - `stop`: the processor stops before it; nothing is lost, and nothing goes on.
+ * - `skip`: the row stays as it was; `onSkip` is told, before the checkpoint moves.
+ * - `dead-letter`: the event is kept, and later events of the same row are kept behind it, in order; other rows go on. Mended, they
+ *   are folded with `refold dead-letters retry`.
+ */
+export interface ErrorPolicy {
+  readonly policy: 'stop' | 'skip' | 'dead-letter';
+  readonly onSkip?: (failure: FoldFailure) => void;
 }
 
 export interface GraphqlNames {
@@ -48,6 +70,7 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   /** SQL name of each column, `cartId` → `cart_id`. */
   readonly sqlNames: Readonly<Record<string, string>>;
   readonly activation: ActivationRule;
+  readonly onError: ErrorPolicy;
   readonly graphql: GraphqlNames;
   readonly codec: RowCodec;
   /** Changes with the table's columns. */
@@ -62,7 +85,7 @@ export interface Projection<Name extends string = string, C extends Columns = Co
 
 /** The version with its rows in another table: each rebuild makes a new one. */
 export function storedIn<P extends Projection>(projection: P, tableName: string): P {
-  return tableName === projection.tableName ? projection : Object.freeze({ ...projection, tableName });
+  return Object.freeze({ ...projection, tableName });
 }
 
 /** The text that stands for a key in maps and change lists; equal keys have equal texts. */

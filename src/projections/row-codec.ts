@@ -265,7 +265,8 @@ function canonicalTimestamp(text: string): string | undefined {
       ? `${zone.slice(0, 3)}:${zone.slice(3)}`
       : zone.toUpperCase();
   const instant = new Date(`${day}T${minutes}:${seconds}${offset}`);
-  if (Number.isNaN(instant.getTime()) || instant.getUTCFullYear() > 9999 || instant.getUTCFullYear() < 1) return undefined;
+  if (Number.isNaN(instant.getTime()) || instant.getUTCFullYear() > 9999 || instant.getUTCFullYear() < 1)
+    return undefined;
   const digits = fraction
     .slice(0, 6)
     .padEnd(6, '0')

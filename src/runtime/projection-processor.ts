@@ -1,13 +1,15 @@
 import { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
-import { type FoldStep, fold, foldSteps } from '../projections/fold.ts';
+import { type FoldStep, fold, foldAround, foldSteps } from '../projections/fold.ts';
 import { keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { VersionState } from '../projections/version-map.ts';
 import { advanceCheckpoint, insertChanges, type ProcessorClaim, pruneChanges } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
+import { insertDeadLetters, type NewDeadLetter, readBlockedKeys } from '../store/dead-letters.ts';
 import { createReadTable } from '../store/read-table.ts';
 import type { Queryable } from '../store/statement.ts';
+import { letterError } from './dead-letters.ts';
 import type { EventPage, Processor } from './event-source.ts';
 import { createRowCache, type RowCache } from './row-cache.ts';
 
@@ -62,6 +64,8 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   let lastWrite = Date.now();
   let lastPrune = 0;
   let failure: RefoldError | null = null;
+  let blocked: Set<string> | undefined;
+  let letters: NewDeadLetter[] = [];
 
   async function process(page: EventPage): Promise<'continue' | 'stop'> {
     const poison = await foldPage(page.events);
@@ -98,10 +102,37 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   }
 
   async function foldEvents(events: readonly RecordedEvent[]): Promise<void> {
-    const steps = foldSteps(projection, events);
-    await load(steps, cache);
-    fold(projection, steps, cache, { freeze });
+    if (projection.onError.policy === 'stop') {
+      const steps = foldSteps(projection, events);
+      await load(steps, cache);
+      fold(projection, steps, cache, { freeze });
+    } else {
+      const steps = foldSteps(projection, events, (event, error) => setAside({ event, key: null, error }));
+      await load(steps, cache);
+      blocked ??= new Set(await readBlockedKeys(db, projection.tableName));
+      const block = projection.onError.policy === 'dead-letter';
+      for (const { step, error } of foldAround(projection, steps, cache, { freeze, block, blocked })) {
+        setAside({ event: step.event, key: step.key, error });
+      }
+    }
     unwritten += events.length;
+  }
+
+  function setAside({
+    event,
+    key,
+    error,
+  }: {
+    event: RecordedEvent;
+    key: RowKey | null;
+    error: RefoldError | null;
+  }): void {
+    if (projection.onError.policy === 'skip') {
+      if (error) projection.onError.onSkip?.({ event, key, error });
+      return;
+    }
+    const { position, type, streamId } = event;
+    letters.push({ key: key && keyText(key), position, type, streamId, error: error && letterError(error) });
   }
 
   async function load(steps: readonly FoldStep[], into: RowCache): Promise<void> {
@@ -114,7 +145,12 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
 
   function writeIsDue(): boolean {
     const rows = state === 'building' ? writeBack.rows : changesPerBatch;
-    return unwritten >= writeBack.events || cache.changed >= rows || Date.now() - lastWrite >= writeBack.milliseconds;
+    return (
+      unwritten >= writeBack.events ||
+      letters.length >= changesPerBatch ||
+      cache.changed >= rows ||
+      Date.now() - lastWrite >= writeBack.milliseconds
+    );
   }
 
   async function finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
@@ -129,6 +165,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     checkpoint = reached;
     unwritten = 0;
     lastWrite = Date.now();
+    letters = [];
     cache.written(keptRows);
     if (state !== 'building' && lastWrite - lastPrune > pruneEveryMilliseconds) {
       lastPrune = lastWrite;
@@ -143,6 +180,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     await advanceCheckpoint(tx, { claim, from: checkpoint, to: reached, events: unwritten, rows });
     if (upserted.length > 0) await table.upsert(tx, upserted);
     if (deletedKeys.length > 0) await table.remove(tx, deletedKeys);
+    if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
     if (rows > 0 && state !== 'building')
       await insertChanges(tx, claim, reached, keysJson(upsertedKeys), keysJson(deletedKeys));
   }

@@ -2,6 +2,7 @@ import { laterPosition } from '../events/global-position.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { ProcessorClaim } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
+import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { createReadTable } from '../store/read-table.ts';
@@ -69,6 +70,7 @@ export async function cancelRebuild(
     const { state, heldReason } = await expectVersion(tx, name, version);
     const ended = await deleteRebuild(tx, name, version);
     if (!ended) throw refused(name, version, 'is not being rebuilt.');
+    await deleteDeadLettersOf(tx, ended.tableName);
     await dropLater(tx, readSchema, ended.tableName, 0);
     await recordStep(tx, {
       name,
@@ -107,6 +109,7 @@ export async function completeRebuild(options: {
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
     await deleteRebuild(tx, name, version);
     await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint });
+    await deleteDeadLettersOf(tx, before.tableName);
     await dropLater(tx, readSchema, before.tableName, oldTableSeconds);
     await recordStep(tx, {
       name,

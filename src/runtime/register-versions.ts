@@ -1,6 +1,7 @@
 import { RefoldError } from '../errors.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { Database, Transaction } from '../store/database.ts';
+import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import { readHead } from '../store/horizon.ts';
 import { registryLockKey } from '../store/lock-keys.ts';
 import { createReadSchema, createReadTable } from '../store/read-table.ts';
@@ -124,6 +125,7 @@ async function compareVersion(
     await tx.query({ text: `drop view if exists "${readSchema}"."${name}"` });
     await createReadTable(storedIn(projection, known.tableName), readSchema).drop(tx);
     await deleteRebuild(tx, name, version);
+    await deleteDeadLettersOf(tx, known.tableName);
     await table.drop(tx);
     await table.create(tx);
     await resetVersion(tx, newVersion(projection, readSchema));

@@ -1,5 +1,6 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { VersionState } from '../projections/version-map.ts';
+import { countDeadLetters } from '../store/dead-letters.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { type Rebuild, readRebuilds } from '../store/rebuilds.ts';
 import { readRegistry } from '../store/registry.ts';
@@ -19,6 +20,8 @@ export interface VersionStatus {
   readonly lag: bigint;
   readonly heldReason: string | null;
   readonly error: { readonly message: string; readonly at: string } | null;
+  /** Events kept because they could not be folded, and those behind them. */
+  readonly deadLetters: number;
   /** How far a new table is that is being built for it; null where none is. */
   readonly rebuild: Pick<Rebuild, 'checkpoint' | 'owner' | 'status' | 'error' | 'requestedBy' | 'reason'> | null;
 }
@@ -27,6 +30,7 @@ export interface VersionStatus {
 export async function readStatus(db: Queryable, log: EventLog): Promise<VersionStatus[]> {
   const registered = await readRegistry(db);
   const rebuilds = await readRebuilds(db);
+  const letters = await countDeadLetters(db);
   // After the checkpoints, so that none of them is ahead of it.
   const head = await log.head();
   return registered.map((entry) => ({
@@ -40,6 +44,7 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
     lag: head - entry.checkpoint,
     heldReason: entry.heldReason,
     error: entry.error,
+    deadLetters: letters.find(({ name, version }) => name === entry.name && version === entry.version)?.letters ?? 0,
     rebuild: rebuilds.find(({ name, version }) => name === entry.name && version === entry.version) ?? null,
   }));
 }

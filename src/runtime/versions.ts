@@ -8,7 +8,10 @@ export interface Versions {
   /** Which declared version answers for each projection. */
   current(): VersionMap;
   stateOf(name: string, version: number): VersionState | undefined;
-  /** The declared version with the table that its rows are in now; the same object until that changes. */
+  /**
+   * The declared version with the table that its rows are in now. The same object until its rows are others than before for
+   * another reason than an event: whoever remembers rows of it reads them again then.
+   */
   stored(projection: Projection): Projection;
   /** Called after each change of the map or of a state. */
   onChange(listener: () => void): () => void;
@@ -33,7 +36,7 @@ export async function createVersions(options: {
   const { db, projections, notifications, onError } = options;
   const listeners = new Set<() => void>();
   let states = new Map<string, VersionState>();
-  let tables = new Map<string, string>();
+  let tables = new Map<string, Pick<RegisteredVersion, 'tableName' | 'generation'>>();
   const known = new Map<string, Projection>();
   let map: VersionMap = { revision: '', served: new Map() };
   let lastSeen = '';
@@ -43,23 +46,29 @@ export async function createVersions(options: {
   async function look(): Promise<void> {
     const registered = await readRegistry(db);
     const seen = JSON.stringify(
-      registered.map(({ name, version, state, tableName }) => [name, version, state, tableName]),
+      registered.map(({ name, version, state, tableName, generation }) => [
+        name,
+        version,
+        state,
+        tableName,
+        generation,
+      ]),
     );
     if (seen === lastSeen) return;
     lastSeen = seen;
     states = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.state]));
-    tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.tableName]));
+    tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry]));
     const served = serve(projections.map(stored), registered);
     const revision = [...served.values()]
-      .map(({ projection, active }) => `${projection.tableName}${active ? '' : '?'}`)
-      .join(' ');
+      .map(({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : '?'}`)
+      .join(', ');
     if (revision !== map.revision) map = Object.freeze({ revision, served });
     for (const listener of listeners) listener();
   }
 
   function stored(projection: Projection): Projection {
-    const tableName = tables.get(projection.id) ?? projection.tableName;
-    const place = `${projection.id} ${tableName}`;
+    const { tableName, generation } = tables.get(projection.id) ?? { tableName: projection.tableName, generation: 1 };
+    const place = `${projection.id} ${tableName} ${generation}`;
     const version = known.get(place) ?? storedIn(projection, tableName);
     known.set(place, version);
     return version;

@@ -78,6 +78,8 @@ export interface EventLog {
   horizon(): Promise<GlobalPosition>;
   /** The last position that was drawn. */
   head(): Promise<GlobalPosition>;
+  /** The events at these positions, in their order. */
+  readAt(positions: readonly GlobalPosition[]): Promise<RecordedEvent[]>;
   /** A page of the whole log, by filter, in its order, up to a horizon. */
   readAll(options: ReadAllOptions): Promise<EventPage>;
 }
@@ -157,6 +159,7 @@ export function createEventLog(
     streamVersion: (family, streamId) => streamVersion(db, family.name, streamId),
     horizon: () => readHorizon(db),
     head: () => readHead(db),
+    readAt: (positions) => readPositions(db, byName, positions),
     readAll,
   };
 }
