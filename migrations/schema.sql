@@ -21,6 +21,26 @@ alter table refold.changes add constraint changes_pkey PRIMARY KEY (name, versio
 
 CREATE INDEX changes_by_age ON refold.changes USING btree (at);
 
+create table refold.dead_letters (
+  id bigint not null generated always as identity,
+  name text collate "C" not null,
+  version integer not null,
+  table_name text not null,
+  key jsonb,
+  position bigint not null,
+  event_type text not null,
+  stream_id text not null,
+  error jsonb,
+  attempts integer not null default 1,
+  at timestamp with time zone not null default now()
+);
+
+alter table refold.dead_letters add constraint dead_letters_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.dead_letters add constraint dead_letters_pkey PRIMARY KEY (id);
+
+CREATE INDEX dead_letters_of_table ON refold.dead_letters USING btree (table_name, key, "position");
+
 create table refold.events (
   position bigint not null generated always as identity,
   stream_position bigint not null,
@@ -56,6 +76,14 @@ create table refold.migrations_lock (
 
 alter table refold.migrations_lock add constraint migrations_lock_pkey PRIMARY KEY (id);
 
+create table refold.old_tables (
+  table_schema text not null,
+  table_name text not null,
+  drop_after timestamp with time zone not null
+);
+
+alter table refold.old_tables add constraint old_tables_pkey PRIMARY KEY (table_schema, table_name);
+
 create table refold.processors (
   name text collate "C" not null,
   version integer not null,
@@ -87,6 +115,7 @@ create table refold.projections (
   code_fingerprint text not null,
   definition jsonb not null,
   held_reason text,
+  generation integer not null default 1,
   declared_at timestamp with time zone not null default now(),
   state_changed_at timestamp with time zone not null default now()
 );
@@ -94,6 +123,30 @@ create table refold.projections (
 alter table refold.projections add constraint projections_pkey PRIMARY KEY (name, version);
 
 alter table refold.projections add constraint projections_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text, 'active'::text, 'retired'::text, 'failed'::text])));
+
+create table refold.rebuilds (
+  name text collate "C" not null,
+  version integer not null,
+  table_name text not null,
+  checkpoint bigint not null default 0,
+  epoch bigint not null default 0,
+  owner text,
+  status text not null default 'idle'::text,
+  error jsonb,
+  events_folded bigint not null default 0,
+  rows_written bigint not null default 0,
+  requested_by text not null,
+  reason text not null,
+  requested_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  updated_at timestamp with time zone not null default now()
+) with (fillfactor=50);
+
+alter table refold.rebuilds add constraint rebuilds_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.rebuilds add constraint rebuilds_pkey PRIMARY KEY (name, version);
+
+alter table refold.rebuilds add constraint rebuilds_status_check CHECK ((status = ANY (ARRAY['idle'::text, 'running'::text, 'stopped'::text])));
 
 create table refold.streams (
   version bigint not null,
@@ -125,9 +178,10 @@ create view refold.stalls as
     COALESCE(session.state, 'prepared'::text) AS state,
     (EXTRACT(epoch FROM (clock_timestamp() - COALESCE(session.xact_start, prepared.prepared))))::double precision AS seconds,
     session.query
-   FROM ((refold.tags
+   FROM (((refold.tags
      LEFT JOIN pg_stat_activity session ON ((session.pid = tags.pid)))
-     LEFT JOIN pg_prepared_xacts prepared ON ((tags.virtualtransaction = ('-1/'::text || prepared.transaction))))
+     LEFT JOIN pg_locks own_id ON (((tags.pid IS NULL) AND (own_id.locktype = 'transactionid'::text) AND (own_id.virtualtransaction = tags.virtualtransaction))))
+     LEFT JOIN pg_prepared_xacts prepared ON ((prepared.transaction = own_id.transactionid)))
   ORDER BY tags.tag;
 
 create view refold.tags as
@@ -142,44 +196,48 @@ create view refold.tags as
 CREATE OR REPLACE FUNCTION refold.append(families text[], stream_ids text[], stream_sizes integer[], keys text[], part_appends integer[], part_streams integer[], part_expected bigint[], part_sizes integer[], part_offsets integer[], new_events json, OUT starts bigint[], OUT positions bigint[], OUT recorded timestamp with time zone, OUT verdicts integer[], OUT actuals bigint[], OUT earlier jsonb)
  RETURNS record
  LANGUAGE plpgsql
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 AS $function$
 declare
-  versions bigint[]; -- of the streams, as if all appends were written
-  all_fit  boolean;
+  versions  bigint[]; -- of the streams, as if all appends were written
+  all_fit   boolean;
+  used_keys boolean := false;
 begin
   if keys is not null then
     earlier := refold.claim_append_keys(keys);
+    used_keys := earlier <> '{}' or (select count(key) > count(distinct key) from unnest(keys) key);
   end if;
 
   -- Locks every stream, and makes the missing ones. That no version is in the way is the usual case, so it is taken as
-  -- given here, and put right below where it is not.
-  with locked as (
+  -- given here, and put right below where it is not. A single part has its own, leaner statement.
+  if cardinality(part_streams) = 1 then
     insert into refold.streams (family, stream_id, version)
-    select family, stream_id, size
-    from unnest(families, stream_ids, stream_sizes) wanted (family, stream_id, size)
+    values (families[1], stream_ids[1], stream_sizes[1])
     on conflict (family, stream_id) do update set version = streams.version + excluded.version
-    returning version
-  )
-  select array_agg(version) into versions from locked;
+    returning array[version], array[version - stream_sizes[1]] into versions, starts;
 
-  select
-    array_agg(start),
-    bool_and(expected = start or expected = -1 or (expected = -2 and start > 0))
-  into starts, all_fit
-  from (
-    select expected, versions[stream] - stream_sizes[stream] + part_offset as start
-    from unnest(part_streams, part_expected, part_offsets) part (stream, expected, part_offset)
-  ) part;
+    all_fit := part_expected[1] = starts[1] or part_expected[1] = -1 or (part_expected[1] = -2 and starts[1] > 0);
+  else
+    with locked as (
+      insert into refold.streams (family, stream_id, version)
+      select family, stream_id, size
+      from unnest(families, stream_ids, stream_sizes) wanted (family, stream_id, size)
+      on conflict (family, stream_id) do update set version = streams.version + excluded.version
+      returning version
+    )
+    select array_agg(version) into versions from locked;
+
+    select
+      array_agg(start),
+      bool_and(expected = start or expected = -1 or (expected = -2 and start > 0))
+    into starts, all_fit
+    from (
+      select expected, versions[stream] - stream_sizes[stream] + part_offset as start
+      from unnest(part_streams, part_expected, part_offsets) part (stream, expected, part_offset)
+    ) part;
+  end if;
 
   -- A refused version, a key used before or twice, or a stream that was made although it is only checked.
-  if not all_fit
-    or earlier <> '{}'
-    or (select count(key) > count(distinct key) from unnest(keys) key)
-    or 0 = any (versions)
-  then
+  if not all_fit or used_keys or 0 = any (versions) then
     select decision.* into starts, verdicts, actuals
     from refold.decide_appends(
       (select array_agg(version - size) from unnest(versions, stream_sizes) stream (version, size)),
@@ -218,6 +276,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION refold.claim_append_keys(keys text[])
  RETURNS jsonb
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
 AS $function$
 declare
   results jsonb;
@@ -328,6 +387,9 @@ end $function$;
 CREATE OR REPLACE FUNCTION refold.store_append_results(families text[], stream_ids text[], keys text[], part_appends integer[], part_streams integer[], part_sizes integer[], starts bigint[], positions bigint[], recorded timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
 begin
   update refold.append_keys
@@ -373,6 +435,9 @@ end $function$;
 CREATE OR REPLACE FUNCTION refold.take_back(families text[], stream_ids text[], stream_sizes integer[], part_streams integer[], part_sizes integer[], starts bigint[])
  RETURNS void
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
 AS $function$
 begin
   update refold.streams
@@ -392,6 +457,8 @@ begin
     and streams.stream_id = wanted.stream_id
     and streams.version = 0;
 end $function$;
+
+sequence refold.dead_letters_id_seq as bigint start 1 increment 1 cache 1;
 
 sequence refold.events_position_seq as bigint start 1 increment 1 cache 1;
 

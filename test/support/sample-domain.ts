@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { decimal, defineCommand, defineEvents, defineProjection, defineState, CommandRejected, t } from '../../src/index.ts';
+import {
+  CommandRejected,
+  decimal,
+  defineCommand,
+  defineEvents,
+  defineProjection,
+  defineState,
+  t,
+} from '../../src/index.ts';
 
 /** A small domain for tests of the runtime: accounts that are opened, credited, debited and closed. */
 export const account = defineEvents('account', {
@@ -13,12 +21,19 @@ export const balanceV1 = defineProjection({
   name: 'balance',
   version: 1,
   events: account,
-  table: { accountId: t.text().primaryKey(), owner: t.text().index(), amount: t.decimal(20, 2).index(), movements: t.integer() },
+  table: {
+    accountId: t.text().primaryKey(),
+    owner: t.text().index(),
+    amount: t.decimal(20, 2).index(),
+    movements: t.integer(),
+  },
   key: (event) => event.streamId,
   evolve: {
     Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }),
-    Credited: (row, event) => row && { ...row, amount: row.amount.plus(event.payload.amount), movements: row.movements + 1 },
-    Debited: (row, event) => row && { ...row, amount: row.amount.minus(event.payload.amount), movements: row.movements + 1 },
+    Credited: (row, event) =>
+      row && { ...row, amount: row.amount.plus(event.payload.amount), movements: row.movements + 1 },
+    Debited: (row, event) =>
+      row && { ...row, amount: row.amount.minus(event.payload.amount), movements: row.movements + 1 },
     Closed: () => null,
   },
 });
@@ -40,9 +55,15 @@ export const balanceV2 = defineProjection({
     Credited: (row, event) => {
       if (!row) return null;
       const credited = decimal(event.payload.amount);
-      return { ...row, amount: row.amount.plus(credited), movements: row.movements + 1, largest: credited.gt(row.largest) ? credited : row.largest };
+      return {
+        ...row,
+        amount: row.amount.plus(credited),
+        movements: row.movements + 1,
+        largest: credited.gt(row.largest) ? credited : row.largest,
+      };
     },
-    Debited: (row, event) => row && { ...row, amount: row.amount.minus(event.payload.amount), movements: row.movements + 1 },
+    Debited: (row, event) =>
+      row && { ...row, amount: row.amount.minus(event.payload.amount), movements: row.movements + 1 },
     Closed: () => null,
   },
 });
