@@ -1,19 +1,18 @@
 import { defineCommand } from 'citty';
 import type { Config } from '../define-config.ts';
-import { RefoldError } from '../errors.ts';
-import { closest } from '../events/closest.ts';
 import {
   type DeadLetterOptions,
   discardDeadLetters,
   listDeadLetters,
   retryDeadLetters,
 } from '../runtime/dead-letters.ts';
+import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { type Operation, withOperation } from './open-operation.ts';
 import { textTable } from './text-table.ts';
-import { parseVersionId, reasonArgument } from './version-argument.ts';
+import { reasonArgument } from './version-argument.ts';
 
 const versionArgument = {
   version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
@@ -97,11 +96,5 @@ async function redeliver(
 }
 
 function optionsOf(config: Config, { db, log }: Operation, id: string): DeadLetterOptions {
-  const { name, version } = parseVersionId(id);
-  const projection = config.projections.find((one) => one.name === name && one.version === version);
-  if (!projection) {
-    const known = config.projections.map((one) => one.id);
-    throw new RefoldError('INVALID_TRANSITION', `The application declares no ${id}.${closest(id, known)}`);
-  }
-  return { db, log, readSchema: config.database.readSchema, projection };
+  return { db, log, readSchema: config.database.readSchema, projection: declaredVersion(config, id) };
 }

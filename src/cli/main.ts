@@ -13,6 +13,8 @@ const main = defineCommand({
     rollback: () => import('./rollback.ts').then(({ rollback }) => rollback),
     rebuild: () => import('./rebuild.ts').then(({ rebuild }) => rebuild),
     'dead-letters': () => import('./dead-letters.ts').then(({ deadLetters }) => deadLetters),
+    verify: () => import('./verify.ts').then(({ verify }) => verify),
+    diff: () => import('./diff.ts').then(({ diff }) => diff),
     retire: () => import('./retire.ts').then(({ retire }) => retire),
     import: () => import('./import.ts').then(({ importCommand }) => importCommand),
   },

@@ -22,6 +22,8 @@ export async function openOperation(config: Config): Promise<Operation> {
   const db = createDatabase({
     url: server.url,
     maxConnections: config.database.maxConnections,
+    prepare: config.database.prepare,
+    sessions: config.database.notifications,
     applicationName: 'refold-cli',
   });
   const close = async () => {

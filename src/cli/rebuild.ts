@@ -2,14 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../errors.ts';
-import { closest } from '../events/closest.ts';
 import { cancelRebuild, requestRebuild } from '../runtime/rebuild.ts';
 import { readStatus } from '../runtime/status.ts';
 import { lastReason } from '../store/registry.ts';
+import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { type Operation, withOperation } from './open-operation.ts';
-import { parseVersionId, reasonArgument } from './version-argument.ts';
+import { reasonArgument } from './version-argument.ts';
 
 export const rebuild = defineCommand({
   meta: {
@@ -25,16 +25,9 @@ export const rebuild = defineCommand({
     ...configArgument,
   },
   run: telling(async ({ args }) => {
-    const { name, version } = parseVersionId(args.version);
     const config = await loadConfig(args.config);
-    const projection = config.projections.find((one) => one.name === name && one.version === version);
-    if (!projection) {
-      const known = config.projections.map(({ id }) => id);
-      throw new RefoldError(
-        'INVALID_TRANSITION',
-        `The application declares no ${name}@${version}.${closest(args.version, known)}`,
-      );
-    }
+    const projection = declaredVersion(config, args.version);
+    const { name, version } = projection;
     const { readSchema } = config.database;
     await withOperation(config, async (operation) => {
       const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };

@@ -1,0 +1,52 @@
+import { defineCommand } from 'citty';
+import { diffVersions, type VersionDiff } from '../runtime/diff.ts';
+import { declaredVersion } from './declared-version.ts';
+import { telling } from './exit-with-error.ts';
+import { integer } from './format.ts';
+import { configArgument, loadConfig } from './load-config.ts';
+import { withOperation } from './open-operation.ts';
+import { textTable } from './text-table.ts';
+
+export const diff = defineCommand({
+  meta: {
+    name: 'diff',
+    description:
+      'Compare two versions of a projection row by row, over the columns that both have. Ends with 1 where they differ.',
+  },
+  args: {
+    older: { type: 'positional', description: 'Such as cart_summary@1', required: true },
+    newer: { type: 'positional', description: 'Such as cart_summary@2', required: true },
+    json: { type: 'boolean', description: 'As JSON' },
+    ...configArgument,
+  },
+  run: telling(async ({ args }) => {
+    const config = await loadConfig(args.config);
+    const older = declaredVersion(config, args.older);
+    const newer = declaredVersion(config, args.newer);
+    const result = await withOperation(config, ({ db }) => diffVersions(db, config.database.readSchema, older, newer));
+    console.log(
+      args.json
+        ? JSON.stringify({ ...result, position: result.position.toString() }, null, 2)
+        : toText(args.older, args.newer, result),
+    );
+    if (result.samples.length > 0) process.exitCode = 1;
+  }),
+});
+
+function toText(older: string, newer: string, result: VersionDiff): string {
+  const counts = [
+    ['rows compared', integer(result.rows)],
+    [`only in ${older}`, integer(result.onlyOlder)],
+    [`only in ${newer}`, integer(result.onlyNewer)],
+    ...Object.entries(result.columns).map(([name, rows]) => [`${name} differs`, integer(rows)]),
+  ];
+  const samples = result.samples.map(
+    ({ key, older: a, newer: b }) => `  ${JSON.stringify(key)}: ${JSON.stringify(a)} | ${JSON.stringify(b)}`,
+  );
+  const heading = `${older} and ${newer} at position ${integer(result.position)}`;
+  return [
+    heading,
+    textTable(['', 'rows'], counts),
+    ...(samples.length > 0 ? [`first rows that differ (${older} | ${newer}):`, ...samples] : []),
+  ].join('\n');
+}

@@ -1,0 +1,38 @@
+import type { Projection } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import type { Queryable } from './statement.ts';
+
+/** All rows of a version's table, in the order of their keys, a page at a time. Within one snapshot they are the table as it was. */
+export async function* scanTable(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  pageSize = 5000,
+): AsyncGenerator<readonly Row[]> {
+  const { codec, keyColumns, tableName } = projection;
+  const sqlNames: Readonly<Record<string, string>> = projection.sqlNames;
+  const columns = Object.keys(projection.columns).map((name) => `"${sqlNames[name]}" as "${name}"`);
+  const key = keyColumns.map((name) => `"${sqlNames[name]}"`).join(', ');
+  const places = keyColumns.map((name, index) => `$${index + 2}::text::${keyType(projection, name)}`).join(', ');
+  let last: Row | undefined;
+  for (;;) {
+    const raw = await db.query<Record<string, unknown>>({
+      text: `
+        select ${columns.join(', ')}
+        from "${readSchema}"."${tableName}"
+        ${last ? `where (${key}) > (${places})` : ''}
+        order by ${key}
+        limit $1`,
+      values: [pageSize, ...(last ? keyColumns.map((name) => String(codec.encodeValue(name, last?.[name]))) : [])],
+    });
+    const rows = raw.map((row) => codec.decode(row));
+    if (rows.length > 0) yield rows;
+    if (rows.length < pageSize) return;
+    last = rows.at(-1);
+  }
+}
+
+function keyType(projection: Projection, name: string): string {
+  const kind = projection.columns[name]?.type.kind;
+  return kind === 'text' || kind === 'enum' || kind === undefined ? 'text' : kind;
+}
