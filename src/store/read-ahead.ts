@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { CopiedPage, EventPage, ReadAllOptions } from './read-events.ts';
 
@@ -31,8 +32,12 @@ export function createReadAhead(
     // What was asked for ahead had an older horizon, and is as true as ever.
     const page = await (ahead && ahead.upTo <= upTo ? ahead.page : copyPage(options));
 
-    const next = continues && page.full ? { upTo, page: copyPage({ ...options, after: page.upTo }) } : undefined;
+    const next =
+      continues && page.full && page.upTo < upTo
+        ? { upTo, page: copyPage({ ...options, after: page.upTo }) }
+        : undefined;
     next?.page.catch(() => {}); // whoever reads on gets the error
+    if (next) await setImmediate(); // the question leaves before decoding keeps the process busy
     readings.set(name, { end: page.upTo, next });
     const [oldest] = readings.keys();
     if (readings.size > mostReadings && oldest !== undefined) readings.delete(oldest);
