@@ -14,6 +14,7 @@ const floors: Readonly<Record<string, number>> = {
   'refold.ts': 5,
   cli: 6,
   'index.ts': 7,
+  testing: 6,
   'testing.ts': 7,
 };
 

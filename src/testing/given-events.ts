@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import type { RecordedEvent } from '../events/event.ts';
+import { fold, foldSteps } from '../projections/fold.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import { createInMemoryLog, type InMemoryAppend } from './in-memory-log.ts';
+
+/** What a projection makes of events; awaiting one of its methods runs it. Each throws an `AssertionError` where it is otherwise. */
+export interface Projected {
+  /** Exactly these rows, in any order; decimals and bigints as the strings that clients get. */
+  thenRows(...expected: readonly object[]): Promise<void>;
+  /** The rows, in the order of their keys. */
+  rows(): Promise<readonly Row[]>;
+  /**
+   * The same rows whatever the size of the batches, after each row was written and read back, and when all is replayed; rows and events
+   * are frozen meanwhile. What the runtime relies on.
+   */
+  thenReplayable(): Promise<void>;
+}
+
+/**
+ * Given events, says what a projection makes of them. No database.
+ *
+ * @example
+ * await givenEvents({ family: cart, streamId: 'c1', events: [opened, added] })
+ *   .projectedBy(cartSummaryV2)
+ *   .thenRows({ cartId: 'c1', status: 'Opened', totalAmount: '25.00' });
+ */
+export function givenEvents(...appends: readonly InMemoryAppend[]) {
+  return {
+    projectedBy(projection: Projection): Projected {
+      const recorded = async () => {
+        const log = createInMemoryLog();
+        for (const append of appends) await log.append(append);
+        return log.events.filter(({ family, type }) =>
+          projection.filter.some((entry) => entry.family === family && entry.types.includes(type)),
+        );
+      };
+      const rows = async () =>
+        [...foldInBatches(projection, await recorded(), Number.POSITIVE_INFINITY)].map(([, row]) => row);
+      return {
+        rows,
+        async thenRows(...expected) {
+          const byText = (list: readonly unknown[]) =>
+            list
+              .map((row) => JSON.parse(JSON.stringify(row)))
+              .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+          const found = (await rows()).map((row) => projection.codec.encode(row));
+          assert.deepEqual(byText(found), byText(expected.map((row) => inColumnOrder(projection, row))));
+        },
+        async thenReplayable() {
+          const events = await recorded();
+          const once = plain(projection, foldInBatches(projection, events, Number.POSITIVE_INFINITY));
+          for (const size of [Number.POSITIVE_INFINITY, 1, 2, 3, 7, 50]) {
+            const again = plain(projection, foldInBatches(projection, events, size));
+            assert.deepEqual(
+              again,
+              once,
+              `${projection.id} makes other rows in batches of ${size} events than of all at once.`,
+            );
+          }
+        },
+      };
+    },
+  };
+}
+
+/** Folds as the runtime does; between two batches each row goes through its stored form. */
+function foldInBatches(projection: Projection, events: readonly RecordedEvent[], size: number): Map<string, Row> {
+  let rows = new Map<string, Row>();
+  const memory = {
+    get: (text: string) => rows.get(text) ?? null,
+    set: (text: string, _key: unknown, row: Row | null) => void (row ? rows.set(text, row) : rows.delete(text)),
+  };
+  for (let start = 0; start < events.length; start += size) {
+    const batch = structuredClone(events.slice(start, start + size)) as RecordedEvent[]; // JSON payloads survive
+    fold(projection, foldSteps(projection, batch), memory, { freeze: true });
+    rows = new Map(
+      [...rows].map(([text, row]) => [
+        text,
+        projection.codec.decode(JSON.parse(JSON.stringify(projection.codec.encode(row)))),
+      ]),
+    );
+  }
+  return new Map([...rows].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function plain(projection: Projection, rows: ReadonlyMap<string, Row>): unknown[] {
+  return [...rows.values()].map((row) => JSON.parse(JSON.stringify(projection.codec.encode(row))));
+}
+
+/** The expected row in canonical form, so that '25' and '25.00' are the same amount. */
+function inColumnOrder(projection: Projection, row: object): unknown {
+  const given = row as Record<string, unknown>; // any object is looked at by its columns' names
+  const key = projection.codec.normaliseKey(projection.keyColumns.map((name) => given[name]));
+  return projection.codec.encode(projection.codec.normalise(row, key));
+}
