@@ -62,6 +62,17 @@ CREATE TRIGGER events_are_immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON refol
 
 CREATE TRIGGER tag_writer BEFORE INSERT ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.tag_writer();
 
+create table refold.leases (
+  kind text not null,
+  name text collate "C" not null,
+  version integer not null,
+  partition integer not null default 0,
+  holder uuid not null,
+  expires_at timestamp with time zone not null
+) with (fillfactor=50);
+
+alter table refold.leases add constraint leases_pkey PRIMARY KEY (kind, name, version, partition);
+
 create table refold.migrations (
   name character varying(255) not null,
   timestamp character varying(255) not null
