@@ -1,0 +1,37 @@
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+
+/** A server in a process of its own, so that it has a core as it would have in production and shares none with who measures. */
+export interface ServerProcess extends AsyncDisposable {
+  readonly url: string;
+  /** Bytes of memory, after a garbage collection. */
+  memory(): Promise<number>;
+}
+
+export type ToServer = 'memory';
+export type FromServer = { readonly url: string } | { readonly memory: number };
+
+/** Starts `program` (a file beside this one) on a database. */
+export async function startServerProcess(program: string, databaseUrl: string): Promise<ServerProcess> {
+  const child = fork(join(import.meta.dirname, program), [databaseUrl], { execArgv: ['--expose-gc'] });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const next = () =>
+    new Promise<FromServer>((resolve, reject) => {
+      child.once('message', (message) => resolve(message as FromServer)); // what answering.ts sends
+      void ended.then(() => reject(new Error(`${program} ended without an answer.`)));
+    });
+  const first = await next();
+  return {
+    url: 'url' in first ? first.url : '',
+    async memory() {
+      const answer = next();
+      child.send('memory' satisfies ToServer);
+      const message = await answer;
+      return 'memory' in message ? message.memory : 0;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,64 @@
+/** `npm run bench`: Refold beside its limits and its peers, in one run. See docs/performance.md. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { emmettIsInstalled } from './peers/emmett.ts';
+import { isInstalled } from './peers/installed.ts';
+import { markdownTable, reportLine, screenTable } from './report.ts';
+import type { Result } from './scenario.ts';
+import { scenarios } from './scenarios/all.ts';
+import { type BenchServer, serverSettings, startBenchServer } from './server.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    json: { type: 'string' },
+  },
+});
+const { quick, only, json } = options;
+const chosen = scenarios.filter(({ name }) => only.length === 0 || only.some((part) => name.includes(part)));
+if (chosen.length === 0) {
+  console.error(
+    `No scenario is called '${only.join("' or '")}'. There are: ${scenarios.map(({ name }) => name).join(', ')}.`,
+  );
+  process.exit(1);
+}
+
+const server = await startBenchServer();
+try {
+  await write(server, await measured(server));
+} finally {
+  await server.stop();
+}
+
+async function measured(on: BenchServer): Promise<Result[]> {
+  if (!emmettIsInstalled() || !isInstalled('postgraphile'))
+    console.log('The peers are not installed, so their columns are empty; `npm run bench:install` installs them.');
+  const results: Result[] = [];
+  for (const { name, run } of chosen) {
+    const start = performance.now();
+    const say = (text: string) => console.log(`${name}: ${text}`);
+    results.push(...(await run({ server: on, quick, rounds: quick ? 3 : 5, say })));
+    say(`measured and right, ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  }
+  return results;
+}
+
+async function write(on: BenchServer, results: readonly Result[]): Promise<void> {
+  const conditions = [
+    `${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores, Node ${process.versions.node}, PostgreSQL ${on.version}`,
+    quick ? '`--quick`' : 'full',
+    Object.entries(serverSettings)
+      .map(([name, value]) => `${name} = ${value}`)
+      .join(', '),
+  ].join('; ');
+  const lines = JSON.stringify(results.map(reportLine), null, 2);
+  console.log(`\n${conditions}\nMedians of the rounds (lowest–highest).\n\n${screenTable(results)}`);
+  const folder = join(import.meta.dirname, 'results');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'latest.md'), `${conditions}\n\n${markdownTable(results)}\n`);
+  await writeFile(join(folder, 'latest.json'), `${lines}\n`);
+  if (json !== undefined) await writeFile(json, `${lines}\n`);
+}

@@ -1,0 +1,80 @@
+import { openPool } from '../open-pool.ts';
+import { importPeer, isInstalled } from './installed.ts';
+
+interface CartEvent {
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+interface EventStore {
+  appendToStream(stream: string, events: readonly CartEvent[]): Promise<unknown>;
+  schema: { migrate(): Promise<unknown> };
+  close(): Promise<void>;
+}
+
+interface Consumer {
+  start(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface EmmettPostgresql {
+  getPostgreSQLEventStore(url: string, options: object): EventStore;
+  postgreSQLEventStoreConsumer(options: object): Consumer & { projector(options: object): unknown };
+  pongoSingleStreamProjection(options: object): object;
+}
+
+export const emmettName = 'Emmett 0.42';
+
+export interface Emmett {
+  append(stream: string, events: readonly CartEvent[]): Promise<void>;
+  /** Messages of its log. */
+  count(): Promise<number>;
+  /** Projects the whole log into documents, one a stream, and gives the sum of their items. */
+  build(round: number, batchSize: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+export function emmettIsInstalled(): boolean {
+  return isInstalled('@event-driven-io/emmett-postgresql');
+}
+
+export async function createEmmett(url: string, connections: number): Promise<Emmett> {
+  const { getPostgreSQLEventStore, postgreSQLEventStoreConsumer, pongoSingleStreamProjection } =
+    await importPeer<EmmettPostgresql>('@event-driven-io/emmett-postgresql');
+  const pool = openPool(url, connections);
+  const store = getPostgreSQLEventStore(url, { connectionOptions: { pool } });
+  await store.schema.migrate();
+  const number = async (text: string) => (await pool.query<{ n: number }>(text)).rows[0]?.n ?? 0;
+  return {
+    append: async (stream, events) => void (await store.appendToStream(stream, events)),
+    count: () => number('select count(*)::int as n from emt_messages'),
+    async build(round, batchSize) {
+      const collectionName = `totals_${round}`;
+      const consumer = postgreSQLEventStoreConsumer({
+        connectionString: url,
+        stopWhen: { noMessagesLeft: true },
+        pulling: { batchSize, pullingFrequencyInMs: 1 },
+      });
+      consumer.projector({
+        processorId: collectionName,
+        projection: pongoSingleStreamProjection({
+          collectionName,
+          canHandle: ['Opened', 'ItemAdded'],
+          evolve: (
+            document: { items: number } | null,
+            { type, data }: CartEvent & { data: { quantity?: number } },
+          ) => ({
+            items: (document?.items ?? 0) + (type === 'ItemAdded' ? (data.quantity ?? 0) : 0),
+          }),
+        }),
+      });
+      await consumer.start();
+      await consumer.close();
+      return number(`select sum((data ->> 'items')::int)::int as n from ${collectionName}`);
+    },
+    async close() {
+      await store.close();
+      if (!pool.ended) await pool.end();
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import pg from 'pg';
+import { buildByRefold } from '../build.ts';
+import { createCartLog, forgetReadModels } from '../cart-log.ts';
+import { cartSummary } from '../carts.ts';
+import { check } from '../check.ts';
+import { buildBySql, setBasedCartSummary } from '../limits/set-based-build.ts';
+import { createEmmett, type Emmett, emmettIsInstalled, emmettName } from '../peers/emmett.ts';
+import { inTurn } from '../rounds.ts';
+import type { Scenario } from '../scenario.ts';
+
+/** A new version folds a long log into one row for each stream. */
+export const firstBuild: Scenario = {
+  name: 'first-build',
+  async run({ server, quick, rounds }) {
+    const [events, streams] = quick ? [100_000, 5_000] : [1_000_000, 50_000];
+    const { url } = await createCartLog(server, 'bench_build', events, streams);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    const emmett = emmettIsInstalled()
+      ? await createEmmett(await server.createDatabase('bench_build_emmett'), 10)
+      : undefined;
+    // Its pace does not depend on the length of the log, and it would take minutes for all of it.
+    const emmettEvents = quick ? 1_000 : 10_000;
+    if (emmett) await fill(emmett, emmettEvents);
+    let emmettRounds = 0;
+
+    const figures = await inTurn(rounds, {
+      async refold() {
+        await forgetReadModels(client);
+        await server.settle();
+        return events / (await buildByRefold(url, [cartSummary]));
+      },
+      async limit() {
+        await server.settle();
+        return events / (await buildBySql(client, setBasedCartSummary));
+      },
+      peer:
+        emmett &&
+        (async () => {
+          await server.settle();
+          const start = performance.now();
+          const items = await emmett.build(++emmettRounds, emmettEvents);
+          const seconds = (performance.now() - start) / 1000;
+          check(items === emmettEvents, () => `Emmett projected ${items} items of ${emmettEvents}`);
+          return emmettEvents / seconds;
+        }),
+    });
+
+    const { rows } = await client.query<{ n: number }>(setBasedCartSummary.difference);
+    check(rows[0]?.n === 0, () => `${rows[0]?.n} rows differ from those of the SQL statement`);
+    await client.end();
+    await emmett?.close();
+    return [
+      {
+        scenario: 'first-build',
+        unit: 'events/s',
+        better: 'more',
+        refold: figures.refold ?? [],
+        peer: figures.peer,
+        peerName: emmettName,
+        limit: figures.limit,
+        limitName: 'one SQL statement',
+        target: { toLimit: 0.9, toPeer: 10 },
+      },
+    ];
+  },
+};
+
+async function fill(emmett: Emmett, events: number): Promise<void> {
+  const perStream = 20;
+  for (let stream = 0; stream < events / perStream; stream++) {
+    const item = { type: 'ItemAdded', data: { product: 'product-7', quantity: 1, price: '12.50' } };
+    await emmett.append(`cart-${stream}`, Array(perStream).fill(item));
+  }
+}

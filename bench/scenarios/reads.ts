@@ -1,0 +1,124 @@
+import { buildByRefold } from '../build.ts';
+import { createCartLog } from '../cart-log.ts';
+import { cartSummary } from '../carts.ts';
+import { check } from '../check.ts';
+import { type Load, requestsPerSecond } from '../http/load.ts';
+import { type ServerProcess, startServerProcess } from '../http/server-process.ts';
+import { isInstalled } from '../peers/installed.ts';
+import { inTurn } from '../rounds.ts';
+import type { BenchContext, Result, Scenario, Target } from '../scenario.ts';
+
+/** One read of the API in the words of each contestant, and where its rows are in the answer. */
+interface Read {
+  readonly values: readonly string[];
+  readonly expected: (value: string) => string;
+  readonly refold: string;
+  readonly postgraphile: string;
+  readonly limitPath: string;
+}
+
+const byIdRead: Read = {
+  values: Array.from({ length: 997 }, (_, index) => `cart-${index * 3}`),
+  expected: (value) => `"${value}"`,
+  refold: 'query ($value: ID!) { cartSummary(cartId: $value) { cartId customer items total } }',
+  postgraphile: 'query ($value: String!) { cartSummaryV1ByCartId(cartId: $value) { cartId customer items total } }',
+  limitPath: '/by-id',
+};
+
+const listRead: Read = {
+  values: Array.from({ length: 100 }, (_, index) => `customer-${index}`),
+  expected: (value) => `"${value}"`,
+  refold: `query ($value: String!) {
+    cartSummaries(where: { customer: { eq: $value } }, orderBy: [{ total: DESC }], first: 20) {
+      edges { node { cartId customer items total } }
+    }
+  }`,
+  postgraphile: `query ($value: String!) {
+    allCartSummaryV1S(condition: { customer: $value }, orderBy: [TOTAL_DESC], first: 20) {
+      edges { node { cartId customer items total } }
+    }
+  }`,
+  limitPath: '/list',
+};
+
+export const reads: readonly Scenario[] = [
+  reading('by-id', byIdRead, { toPeer: 3, toLimit: 0.9 }),
+  reading('list-of-20', listRead, { toPeer: 2, toLimit: 0.7 }),
+];
+
+function reading(name: string, read: Read, target: Target): Scenario {
+  return { name, run: (context) => measure(context, name, read, target) };
+}
+
+async function measure({ server, quick, rounds }: BenchContext, name: string, read: Read, target: Target) {
+  const { url } = await createCartLog(server, 'bench_reads', 60_000, 20_000);
+  await buildByRefold(url, [cartSummary]);
+  await using refold = await startServerProcess('refold-server.ts', url);
+  await using limit = await startServerProcess('json-server.ts', url);
+  await using peer = isInstalled('postgraphile') ? await startServerProcess('postgraphile-server.ts', url) : undefined;
+  const graphql = (query: string) =>
+    read.values.map((value) => ({
+      path: '/graphql',
+      body: JSON.stringify({ query, variables: { value } }),
+      expected: read.expected(value),
+    }));
+  const json = read.values.map((value) => ({
+    path: read.limitPath,
+    body: JSON.stringify({ value }),
+    expected: read.expected(value),
+  }));
+  const turn = (process: ServerProcess, requests: Load['requests']) => async () =>
+    requestsPerSecond({ url: process.url, requests, connections: 32, milliseconds: quick ? 1000 : 5000 });
+
+  const requests = { refold: graphql(read.refold), limit: json, peer: graphql(read.postgraphile) };
+  const expected = JSON.stringify(await rowsOf(limit, requests.limit));
+  for (const [contestant, asked] of [
+    [refold, requests.refold],
+    [peer, requests.peer],
+  ] as const) {
+    if (!contestant) continue;
+    const found = JSON.stringify(await rowsOf(contestant, asked));
+    check(found === expected, () => `${contestant.url} answers ${found.slice(0, 300)}, not ${expected.slice(0, 300)}`);
+  }
+
+  const figures = await inTurn(rounds, {
+    refold: turn(refold, requests.refold),
+    limit: turn(limit, requests.limit),
+    peer: peer && turn(peer, requests.peer),
+  });
+  const result: Result = {
+    scenario: name,
+    unit: 'requests/s',
+    better: 'more',
+    refold: figures.refold ?? [],
+    peer: figures.peer,
+    peerName: 'PostGraphile 5',
+    limit: figures.limit,
+    limitName: 'node:http + pg',
+    target,
+  };
+  return [result];
+}
+
+type Cart = Readonly<Record<'cartId' | 'customer' | 'items' | 'total', unknown>>;
+
+/** The rows of the first answers, without what differs in how each wraps them. */
+async function rowsOf(process: ServerProcess, requests: Load['requests']): Promise<Cart[]> {
+  const found: Cart[] = [];
+  for (const { path, body } of requests.slice(0, 20)) {
+    const response = await fetch(process.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+    collectCarts(await response.json(), found);
+  }
+  return found.map(({ cartId, customer, items, total }) => ({ cartId, customer, items, total: Number(total) }));
+}
+
+function collectCarts(value: unknown, into: Cart[]): void {
+  if (typeof value !== 'object' || value === null) return;
+  if ('cartId' in value)
+    into.push(value as Cart); // each contestant is asked for the same fields
+  else for (const part of Object.values(value)) collectCarts(part, into);
+}

@@ -1,0 +1,53 @@
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../src/store/embedded-postgres.ts';
+import { openPool } from './open-pool.ts';
+
+/**
+ * What differs from PostgreSQL's defaults. Commits are durable, as in production: fsync and synchronous_commit stay on. The rest keeps a
+ * checkpoint or a full WAL from falling into one contestant's turn, and lets the callers of a scenario have their connections.
+ */
+export const serverSettings: Readonly<Record<string, string>> = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  max_connections: '200',
+  shared_buffers: '512MB',
+  max_wal_size: '4GB',
+  checkpoint_timeout: '30min',
+  autovacuum_naptime: '1d', // the logs are analysed by hand, when they are complete
+};
+
+/** The PostgreSQL server of one run of the benchmarks, with a database for each contestant. */
+export interface BenchServer {
+  readonly version: string;
+  /** A new, empty database of that name and a number; its URL. It lives as long as the server. */
+  createDatabase(name: string): Promise<string>;
+  /** Writes out what earlier turns left to write, so that no other turn pays for it. */
+  settle(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startBenchServer(): Promise<BenchServer> {
+  const dataDir = join(tmpdir(), `refold-bench-${process.pid}`);
+  const embedded = await startEmbeddedPostgres({ dataDir, settings: serverSettings });
+  const admin = openPool(embedded.url, 2);
+  const { rows } = await admin.query<{ server_version: string }>('show server_version');
+  let databases = 0;
+  return {
+    version: rows[0]?.server_version ?? '',
+    async createDatabase(name) {
+      const numbered = `${name}_${++databases}`;
+      await admin.query(`create database ${numbered}`);
+      const url = new URL(embedded.url);
+      url.pathname = `/${numbered}`;
+      return url.href;
+    },
+    settle: async () => void (await admin.query('checkpoint')),
+    async stop() {
+      await admin.end();
+      await embedded.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
