@@ -37,6 +37,18 @@ create table refold.processors (
   foreign key (name, version) references refold.projections on delete cascade
 ) with (fillfactor = 50);
 
+-- Who maintains what, where ownership is by lease: the holder, until when unless renewed, by this server's clock.
+create table refold.leases (
+  kind text not null,
+  name text collate "C" not null,
+  version integer not null,
+  partition integer not null default 0,
+  -- a new one for each grant
+  holder uuid not null,
+  expires_at timestamptz not null,
+  primary key (kind, name, version, partition)
+) with (fillfactor = 50);
+
 -- The audit log of every step in the life of a version.
 create table refold.transitions (
   id bigint generated always as identity primary key,

@@ -24,12 +24,38 @@ export interface DatabaseOptions {
   readonly maxConnections?: number;
   /** Schema of the read tables and their stable views. @default 'read_models' */
   readonly readSchema?: string;
+  /**
+   * Whether PostgreSQL wakes this process with LISTEN and NOTIFY. Set it to false behind a pooler in transaction mode (PgBouncer and its
+   * like), together with `runtime.ownership: 'lease'`: then all news are found by polling, nothing is kept in a session, and
+   * `gateway.statementTimeout` is set in each transaction.
+   * @default true
+   */
+  readonly notifications?: boolean;
+  /**
+   * Whether statements that run often are prepared once per connection. Set it to false behind a pooler that can't keep track of them:
+   * PgBouncer before 1.21, or with `max_prepared_statements = 0`.
+   * @default true
+   */
+  readonly prepare?: boolean;
 }
 
 export interface RuntimeOptions {
   /** Events read at once. Larger pages catch up faster and hold more memory. @default 5000 */
   readonly pageSize?: number;
   readonly polling?: PollingOptions;
+  /**
+   * How processes agree on who maintains what. `'advisory'`: a lock in a session; a killed process's work is free within a second. `'lease'`: a
+   * row that is renewed; needs no session, so it is the one for a pooler in transaction mode, and a host that vanishes or hangs frees
+   * its work after `leaseSeconds`, so prefer it for several hosts. All processes of an application must have the same.
+   * @default 'advisory'
+   */
+  readonly ownership?: 'advisory' | 'lease';
+  /**
+   * How long a lease lasts without a renewal, in seconds; it is renewed every third of that. Shorter: faster fail-over after a crash, but a
+   * process that stalls for so long loses its work to another. Only for `ownership: 'lease'`.
+   * @default 30
+   */
+  readonly leaseSeconds?: number;
 }
 
 export interface GatewayOptions {
@@ -78,8 +104,8 @@ export interface Config {
   readonly projections: readonly Projection[];
   readonly commands: readonly Command[];
   readonly imports: readonly Import[];
-  readonly database: { readonly url: string | undefined; readonly maxConnections: number; readonly readSchema: string };
-  readonly runtime: { readonly pageSize: number; readonly polling: Required<PollingOptions> };
+  readonly database: Omit<Required<DatabaseOptions>, 'url'> & { readonly url: string | undefined };
+  readonly runtime: Omit<Required<RuntimeOptions>, 'polling'> & { readonly polling: Required<PollingOptions> };
   readonly gateway: Omit<Required<GatewayOptions>, 'graphiql'> & { readonly graphiql: boolean | undefined };
   readonly development: boolean | undefined;
 }
@@ -92,7 +118,10 @@ interface NumberRule {
 
 const numbers = {
   database: { maxConnections: { default: 10, min: 2, max: 1000 } },
-  runtime: { pageSize: { default: 5000, min: 1, max: 100_000 } },
+  runtime: {
+    pageSize: { default: 5000, min: 1, max: 100_000 },
+    leaseSeconds: { default: 30, min: 1, max: 3600 },
+  },
   polling: {
     min: { default: 100, min: 1, max: 3_600_000 },
     max: { default: 2000, min: 1, max: 3_600_000 },
@@ -141,8 +170,14 @@ export function defineConfig(options: ConfigOptions): Config {
   checkNames(projections, commands);
   const { database = {}, runtime = {}, gateway = {} } = options;
   const { polling = {} } = runtime;
-  refuseUnknown('database', database, ['url', 'readSchema', ...Object.keys(numbers.database)]);
-  refuseUnknown('runtime', runtime, ['polling', ...Object.keys(numbers.runtime)]);
+  refuseUnknown('database', database, [
+    'url',
+    'readSchema',
+    'notifications',
+    'prepare',
+    ...Object.keys(numbers.database),
+  ]);
+  refuseUnknown('runtime', runtime, ['polling', 'ownership', ...Object.keys(numbers.runtime)]);
   refuseUnknown('runtime.polling', polling, ['jitter', ...Object.keys(numbers.polling)]);
   refuseUnknown('gateway', gateway, ['host', 'graphiql', ...Object.keys(numbers.gateway)]);
   const readSchema = database.readSchema ?? 'read_models';
@@ -154,6 +189,11 @@ export function defineConfig(options: ConfigOptions): Config {
   if (database.url !== undefined && !/^postgres(ql)?:\/\//.test(database.url)) {
     throw invalidConfig("database.url is no PostgreSQL address; it starts with 'postgres://'.");
   }
+  const ownership = runtime.ownership ?? 'advisory';
+  if (ownership !== 'advisory' && ownership !== 'lease')
+    throw invalidConfig(`runtime.ownership is 'advisory' or 'lease', found '${String(ownership)}'.`);
+  if (runtime.leaseSeconds !== undefined && ownership !== 'lease')
+    throw invalidConfig("runtime.leaseSeconds is only for runtime.ownership 'lease'. Set both, or none.");
   const jitter = polling.jitter ?? 0.2;
   if (!(jitter >= 0 && jitter <= 1))
     throw invalidConfig(`runtime.polling.jitter is a share from 0 to 1, found ${jitter}.`);
@@ -167,8 +207,18 @@ export function defineConfig(options: ConfigOptions): Config {
     projections: Object.freeze([...projections]),
     commands: Object.freeze([...commands]),
     imports: Object.freeze([...(options.imports ?? [])]),
-    database: Object.freeze({ url: database.url, readSchema, ...checkNumbers('database', database, numbers.database) }),
-    runtime: Object.freeze({ polling: checkedPolling, ...checkNumbers('runtime', runtime, numbers.runtime) }),
+    database: Object.freeze({
+      url: database.url,
+      readSchema,
+      notifications: checkBoolean('database.notifications', database.notifications ?? true),
+      prepare: checkBoolean('database.prepare', database.prepare ?? true),
+      ...checkNumbers('database', database, numbers.database),
+    }),
+    runtime: Object.freeze({
+      polling: checkedPolling,
+      ownership,
+      ...checkNumbers('runtime', runtime, numbers.runtime),
+    }),
     gateway: Object.freeze({
       host: gateway.host ?? '127.0.0.1',
       graphiql: gateway.graphiql,
@@ -199,6 +249,11 @@ function checkNumbers<const R extends Record<string, NumberRule>>(
     return [name, value] as const;
   });
   return Object.fromEntries(entries) as { [N in keyof R]: number }; // one entry per rule
+}
+
+function checkBoolean(subject: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw invalidConfig(`${subject} is true or false, found ${String(value)}.`);
+  return value;
 }
 
 function checkKinds(options: ConfigOptions): void {

@@ -4,7 +4,8 @@ import type { Config } from '../define-config.ts';
 import { createAdvisoryOwnership } from '../store/advisory-ownership.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
-import { createNotifications, type Notifications } from '../store/notifications.ts';
+import { createLeaseOwnership } from '../store/lease-ownership.ts';
+import { createNotifications, type Notifications, noNotifications } from '../store/notifications.ts';
 import { checkServer } from '../store/server-check.ts';
 import { createWaker } from '../store/waker.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './command-handler.ts';
@@ -47,13 +48,14 @@ export interface Runtime {
 
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { config, url, owner, logger } = options;
-  const { readSchema, maxConnections } = config.database;
+  const { readSchema, maxConnections, prepare, notifications: sessions } = config.database;
+  const connection = { url, maxConnections, prepare, sessions };
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const next of stops.splice(0).reverse()) await next();
   };
   try {
-    const db = createDatabase({ url, maxConnections });
+    const db = createDatabase(connection);
     stops.push(() => db.close());
     await checkServer(db);
     const warnings = await registerVersions({
@@ -66,7 +68,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     for (const warning of warnings) logger.warn(warning);
 
     const log = createEventLog(db, config.families);
-    const notifications = createNotifications({ url });
+    const notifications = sessions ? createNotifications({ url }) : noNotifications;
     stops.push(() => notifications.close());
     const versions = await createVersions({
       db,
@@ -79,8 +81,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
 
     // Reads of their own, so that slow queries never take the connections that appends and batches need.
     const reads = createDatabase({
-      url,
-      maxConnections,
+      ...connection,
       statementTimeoutMs: config.gateway.statementTimeout,
       applicationName: 'refold-reads',
     });
@@ -138,6 +139,8 @@ function startMaintenance({
   ...parts
 }: RuntimeOptions & Pick<Runtime, 'db' | 'log' | 'notifications' | 'versions' | 'lifecycle'>): () => Promise<void> {
   const { min, max, step, jitter } = config.runtime.polling;
+  const { leaseSeconds } = config.runtime;
+  const { prepare, notifications: sessions } = config.database;
   const waker = createWaker({
     minMs: min,
     maxMs: max,
@@ -145,7 +148,10 @@ function startMaintenance({
     jitter,
     subscribe: (wake) => parts.notifications.on('refold_events', wake),
   });
-  const ownership = createAdvisoryOwnership(url);
+  const ownership =
+    config.runtime.ownership === 'lease'
+      ? createLeaseOwnership({ url, prepare, sessions, leaseSeconds })
+      : createAdvisoryOwnership(url);
   const worker = createWorker({
     ...parts,
     readSchema: config.database.readSchema,
@@ -153,6 +159,7 @@ function startMaintenance({
     source: createLogSource(parts.log, waker),
     pageSize: config.runtime.pageSize,
     ownership,
+    longestStallMs: leaseSeconds * 1000,
     owner,
     freeze: development,
     logger,

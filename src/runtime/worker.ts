@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
-import type { Ownership, OwnershipLock } from '../store/advisory-ownership.ts';
 import {
   claimProcessor,
   type ProcessorClaim,
@@ -12,10 +11,12 @@ import {
 import type { Database } from '../store/database.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { dropOldTables } from '../store/old-tables.ts';
+import type { Ownership, OwnershipLock } from '../store/ownership.ts';
 import { readRebuilds } from '../store/rebuilds.ts';
 import { createConsumer, type Subscription } from './consumer.ts';
 import type { EventSource } from './event-source.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import { ownedDatabase } from './owned-database.ts';
 import { type BuildProgress, createProjectionProcessor, type ProjectionProcessor } from './projection-processor.ts';
 import { completeRebuild } from './rebuild.ts';
 import type { Versions } from './versions.ts';
@@ -28,6 +29,8 @@ export interface WorkerOptions {
   readonly log: EventLog;
   readonly pageSize: number;
   readonly ownership: Ownership;
+  /** A batch of a process that hangs is rolled back after this long, so that the next owner can go on. Milliseconds. */
+  readonly longestStallMs: number;
   readonly versions: Versions;
   readonly lifecycle: Lifecycle;
   /** Names this process in the registry, such as `host:4711`. */
@@ -131,14 +134,15 @@ export function createWorker(options: WorkerOptions): Worker {
       const claim = await claimProcessor(db, kind, name, version, options.owner);
       // After the claim: a rebuild that ends now raises the epoch again, and this claim writes to no table.
       await versions.refresh();
+      const owned = ownedDatabase(db, lock, options.longestStallMs);
       const processor = createProjectionProcessor({
-        db,
+        db: owned,
         claim,
         readSchema: options.readSchema,
         projection: kind === 'rebuild' ? projection : versions.stored(projection),
         state: kind === 'rebuild' ? 'building' : (versions.stateOf(name, version) ?? 'building'),
         freeze: options.freeze,
-        onCaughtUp: (progress) => caughtUp(slot, claim, progress),
+        onCaughtUp: (progress) => caughtUp(owned, slot, claim, progress),
       });
       logger.info(
         { projection: id, kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
@@ -152,10 +156,10 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
-  async function caughtUp({ kind, projection }: Slot, claim: ProcessorClaim, progress: BuildProgress) {
+  async function caughtUp(owned: Database, { kind, projection }: Slot, claim: ProcessorClaim, progress: BuildProgress) {
     const { id } = projection;
     if (kind === 'rebuild') {
-      await completeRebuild({ ...options, projection, claim, progress, actor: options.owner });
+      await completeRebuild({ ...options, db: owned, projection, claim, progress, actor: options.owner });
       logger.info({ projection: id }, `${id} is rebuilt`);
       void look();
       return 'over' as const;
@@ -172,11 +176,10 @@ export function createWorker(options: WorkerOptions): Worker {
     const slot = [...slots].find((candidate) => candidate.owned === owned);
     const subscription = owned.subscription;
     if (!slot || !subscription) return;
-    const onLost = () => {
-      void drop(slot, owned, new Error('the connection that held the ownership has ended'));
-    };
-    owned.lock.lost.addEventListener('abort', onLost, { once: true });
-    if (owned.lock.lost.aborted) onLost();
+    const { lost } = owned.lock;
+    const onLost = () => void drop(slot, owned, lost.reason);
+    lost.addEventListener('abort', onLost, { once: true });
+    if (lost.aborted) onLost();
     subscription.done
       .then(() => (owned.processor.failure ? keepStopped(owned, owned.processor.failure) : undefined))
       .catch((error: unknown) => (isTransient(error) ? drop(slot, owned, error) : keepStopped(owned, error)))

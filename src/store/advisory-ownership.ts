@@ -1,21 +1,8 @@
-import pg from 'pg';
-import type { ProcessorKind } from './checkpoints.ts';
-import { connectionConfig, noticeDeadClients } from './database.ts';
+import type pg from 'pg';
+import { RefoldError } from '../errors.ts';
+import { connectionConfig, noticeDeadClients, SessionClient } from './database.ts';
 import { processorLockKey } from './lock-keys.ts';
-
-/** The right to be the one live owner of a processor. */
-export interface OwnershipLock {
-  /** Aborts when the right is lost: somebody else may own the processor from then on. */
-  readonly lost: AbortSignal;
-  release(): Promise<void>;
-}
-
-/** Decides which process owns a processor. Fencing by epoch keeps a wrong decision harmless. */
-export interface Ownership {
-  /** The lock, or null where another process holds it. Never waits for it. */
-  tryAcquire(kind: ProcessorKind, name: string, version: number): Promise<OwnershipLock | null>;
-  close(): Promise<void>;
-}
+import type { Ownership } from './ownership.ts';
 
 /**
  * Ownership by session-level advisory locks on one connection of this process: free the moment that the process or its connection ends.
@@ -44,6 +31,7 @@ export function createAdvisoryOwnership(url: string): Ownership {
       if (!result.rows[0]?.held) return null;
       return {
         lost: opened.ended.signal,
+        verify: () => opened.ended.signal.throwIfAborted(),
         async release() {
           if (!opened.ended.signal.aborted) await opened.client.query('select pg_advisory_unlock($1)', [key]);
         },
@@ -63,11 +51,11 @@ interface Session {
 }
 
 async function openSession(url: string, onEnd: () => void): Promise<Session> {
-  const client = new pg.Client(connectionConfig({ url, applicationName: 'refold-owner' }));
+  const client = new SessionClient(connectionConfig({ url, applicationName: 'refold-owner' }));
   const ended = new AbortController();
   client.on('error', () => {});
   client.on('end', () => {
-    ended.abort();
+    ended.abort(new RefoldError('PROCESSOR_FENCED', 'The connection that held the ownership has ended.'));
     onEnd();
   });
   await client.connect();

@@ -15,6 +15,16 @@ export interface DatabaseOptions {
   readonly statementTimeoutMs?: number;
   /** How long to wait for a connection, in milliseconds. @default 10000 */
   readonly connectTimeoutMs?: number;
+  /** How long to wait for the answer to a statement, in milliseconds; its connection is given up then. @default no limit */
+  readonly answerTimeoutMs?: number;
+  /** Whether statements with a name are prepared. Some poolers can't keep what is prepared. @default true */
+  readonly prepare?: boolean;
+  /**
+   * Whether a connection is a session of its own. Behind a pooler in transaction mode it is not: what would be set for the session
+   * is then set in each transaction, or not at all.
+   * @default true
+   */
+  readonly sessions?: boolean;
 }
 
 export interface TransactionOptions {
@@ -22,6 +32,11 @@ export interface TransactionOptions {
   readonly isolation?: 'read committed' | 'repeatable read';
   /** @default false */
   readonly readOnly?: boolean;
+  /**
+   * The server rolls the transaction back when it hears nothing of it for so long, in milliseconds, so that a process that stalls in
+   * the middle does not keep its locks. @default no limit
+   */
+  readonly idleTimeoutMs?: number;
 }
 
 /** One transaction on one connection. */
@@ -42,11 +57,12 @@ export interface Database extends Queryable {
 
 /** Opens no connection yet: the first statement does. */
 export function createDatabase(options: DatabaseOptions): Database {
-  const { url } = options;
+  const { url, prepare = true, sessions = true, statementTimeoutMs } = options;
   const pool = new pg.Pool({
     ...connectionConfig(options),
+    Client: SessionClient,
     max: options.maxConnections ?? 10,
-    onConnect: noticeDeadClients,
+    ...(sessions ? { onConnect: noticeDeadClients } : {}),
   });
   // A connection that ends (restart of the server, pg_terminate_backend) fails the statement that it is running, leaves the
   // pool, and the next statement opens another. Without listeners it would end the process, idle or in use.
@@ -56,14 +72,19 @@ export function createDatabase(options: DatabaseOptions): Database {
   const orTranslated = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => Promise.reject(translateDatabaseError(error, url)));
   const connect = () => orTranslated(pool.connect());
+  const settings = sessions ? '' : setLocally('statement_timeout', statementTimeoutMs);
+  const transaction: Database['transaction'] = async (work, transactionOptions) =>
+    inTransaction(await connect(), { url, prepare, settings }, work, transactionOptions);
   let closed: Promise<void> | undefined;
 
   return {
     url,
     pool,
-    query: (statement) => orTranslated(rowsOf(pool, statement)),
+    // A setting needs a transaction to be local to.
+    query: (statement) =>
+      settings === '' ? orTranslated(rowsOf(pool, statement, prepare)) : transaction((tx) => tx.query(statement)),
     connect,
-    transaction: async (work, transactionOptions) => inTransaction(await connect(), url, work, transactionOptions),
+    transaction,
     close: () => {
       closed ??= pool.end();
       return closed;
@@ -71,25 +92,37 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** What every connection of Refold is opened with, in a pool or alone. */
+/** What every connection of Refold is opened with, in a pool or alone; for a {@link SessionClient}. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'>): pg.ClientConfig {
+  const { sessions = true, statementTimeoutMs, answerTimeoutMs } = options;
   return {
-    connectionString: withSessionSettings(options.url),
+    connectionString: options.url,
     application_name: options.applicationName ?? 'refold',
     connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
     keepAlive: true,
     types: columnParsers,
-    ...(options.statementTimeoutMs === undefined ? {} : { statement_timeout: options.statementTimeoutMs }),
+    // PgBouncer refuses a connection that asks for this as it opens.
+    ...(statementTimeoutMs === undefined || !sessions ? {} : { statement_timeout: statementTimeoutMs }),
+    ...(answerTimeoutMs === undefined ? {} : { query_timeout: answerTimeoutMs }),
   };
 }
 
-// The parsers read the texts of timestamps and dates in this form only. In the URL, since what a URL says wins over the rest.
-function withSessionSettings(url: string): string {
-  if (!URL.canParse(url)) return url;
-  const withSettings = new URL(url);
-  const given = withSettings.searchParams.get('options') ?? '';
-  withSettings.searchParams.set('options', `${given} -c TimeZone=UTC -c DateStyle=ISO`.trim());
-  return withSettings.href;
+interface Startup {
+  getStartupConf(): Readonly<Record<string, string>>;
+}
+
+/**
+ * A client whose session writes timestamps and dates in the one form that the parsers read. Asked for by name in the first message, not
+ * as `options`: PgBouncer refuses those, but keeps these two settings for each of its clients, in transaction mode too.
+ *
+ * Inherits, since the driver has no option for it, and its pool makes its clients from a class.
+ */
+export class SessionClient extends pg.Client implements Startup {
+  // Called by the driver when it opens the session. 'ISO, MDY' is how the server itself spells it: PgBouncer compares the texts.
+  getStartupConf(): Readonly<Record<string, string>> {
+    const driver = pg.Client.prototype as unknown as Startup; // its types leave the method out
+    return { ...driver.getStartupConf.call(this), TimeZone: 'UTC', DateStyle: 'ISO, MDY' };
+  }
 }
 
 /**
@@ -102,28 +135,38 @@ export async function noticeDeadClients(client: pg.ClientBase): Promise<void> {
   });
 }
 
-async function rowsOf<Row extends object>(target: pg.Pool | pg.PoolClient, statement: Statement): Promise<Row[]> {
+function setLocally(setting: string, milliseconds: number | undefined): string {
+  return milliseconds === undefined ? '' : `; set local ${setting} = ${Math.trunc(milliseconds)}`;
+}
+
+async function rowsOf<Row extends object>(
+  target: pg.Pool | pg.PoolClient,
+  statement: Statement,
+  prepare: boolean,
+): Promise<Row[]> {
   const { text, values, name } = statement;
   const result = await target.query<Row>({
     text,
     ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change what it is given
-    ...(name === undefined ? {} : { name }),
+    ...(name === undefined || !prepare ? {} : { name }),
   });
   return result.rows;
 }
 
 async function inTransaction<T>(
   client: pg.PoolClient,
-  url: string,
+  { url, prepare, settings }: { url: string; prepare: boolean; settings: string },
   work: (tx: Transaction) => Promise<T>,
-  { isolation = 'read committed', readOnly = false }: TransactionOptions = {},
+  { isolation = 'read committed', readOnly = false, idleTimeoutMs }: TransactionOptions = {},
 ): Promise<T> {
   const translate = (error: unknown) => translateDatabaseError(error, url);
   const query: Transaction['query'] = (statement) =>
-    rowsOf<never>(client, statement).catch((error: unknown) => Promise.reject(translate(error)));
+    rowsOf<never>(client, statement, prepare).catch((error: unknown) => Promise.reject(translate(error)));
+  const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
   let broken: Error | undefined;
   try {
-    await query({ text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}` });
+    // One message, however many settings.
+    await query({ text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}` });
     const result = await work({ client, query });
     const { command } = await client.query('commit');
     // PostgreSQL answers a commit of a failed transaction with ROLLBACK, and no error.

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectionConfig } from './database.ts';
+import { connectionConfig, SessionClient } from './database.ts';
 
 /**
  * Gets what PostgreSQL is notified of: the payload, or nothing at all when notifications may have been missed (once
@@ -69,7 +69,7 @@ export function createNotifications(options: NotificationsOptions): Notification
   }
 
   async function connect(): Promise<pg.Client> {
-    const connecting = new pg.Client({
+    const connecting = new SessionClient({
       ...connectionConfig({ url: options.url, applicationName }),
       keepAliveInitialDelayMillis: 10_000,
     });
@@ -151,3 +151,10 @@ export function createNotifications(options: NotificationsOptions): Notification
     },
   };
 }
+
+/** For where nothing can arrive: whoever listens polls. */
+export const noNotifications: Notifications = {
+  on: () => () => {},
+  connected: false,
+  close: async () => {},
+};

@@ -1,5 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
@@ -10,10 +8,11 @@ import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { createWorkerProcesses } from '../support/worker-processes.ts';
 
 let database: TestDatabase;
 const running = new Set<Runtime>();
-const children = new Set<ChildProcess>();
+const workers = createWorkerProcesses();
 const step = { actor: 'ann', reason: 'the amounts were wrong' };
 
 // The same table as balance@1 has, but debits are forgotten.
@@ -40,11 +39,7 @@ beforeEach(async () => {
   database = await createTestDatabase();
 });
 afterEach(async () => {
-  for (const child of children) {
-    const exited = once(child, 'exit');
-    if (child.exitCode === null && child.signalCode === null && child.kill('SIGKILL')) await exited;
-  }
-  children.clear();
+  await workers.killAll();
   for (const runtime of running) await runtime.stop();
   running.clear();
   await database.drop();
@@ -152,18 +147,17 @@ test('subscribers get the rows of the new table', async () => {
 test('a rebuild that was killed goes on from its checkpoint in another process', async () => {
   const seeding = await start([balanceV1, balanceV2, openingsV1], false);
   await traffic(seeding, 100, 150);
-  const first = await worker('first');
+  const first = await workers.start({ url: database.url, owner: 'first' });
   await until(async () => (await seeding.status()).every(({ lag, state }) => lag === 0n && state === 'active'));
   await requestRebuild(seeding.db, balanceV1, 'read_models', step);
   const halfWay = await until(async () => {
     const [rebuild] = await readRebuilds(seeding.db);
     return rebuild && rebuild.checkpoint > 0n && rebuild.checkpoint;
   });
-  first.kill('SIGKILL');
-  await once(first, 'exit');
+  await first.end('SIGKILL');
   // Nothing of what was written is done again: no later checkpoint is before this one.
   const [left] = await readRebuilds(seeding.db);
-  await worker('second');
+  await workers.start({ url: database.url, owner: 'second' });
   await until(async () => {
     const [rebuild] = await readRebuilds(seeding.db);
     if (rebuild) expect(rebuild.checkpoint).toBeGreaterThanOrEqual(halfWay);
@@ -174,15 +168,6 @@ test('a rebuild that was killed goes on from its checkpoint in another process',
   expect(left === undefined || now.tableName === 'balance_v1_g2').toBe(true);
   expect(await storedTable(seeding.db, now)).toEqual(await foldedTable(seeding.log, balanceV1));
 });
-
-async function worker(owner: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [`${import.meta.dirname}/worker-process.ts`, database.url, owner], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  children.add(child);
-  await once(child.stdout, 'data');
-  return child;
-}
 
 test('the first of several requests wins, and the others are told who was first', async () => {
   const runtime = await start([balanceV1], true);

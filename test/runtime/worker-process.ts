@@ -2,19 +2,21 @@ import { pino } from 'pino';
 import { defineConfig } from '../../src/index.ts';
 import { startRuntime } from '../../src/runtime/runtime.ts';
 import { balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
+import type { WorkerProcessOptions } from '../support/worker-processes.ts';
 
-// A worker in a process of its own, for tests that kill it: node worker-process.ts URL OWNER
-const [, , url = '', owner = ''] = process.argv;
+// A worker in a process of its own, for tests that kill it: node worker-process.ts OPTIONS
+const { url, owner, runtime: options, database }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
 const runtime = await startRuntime({
   config: defineConfig({
     projections: [balanceV1, balanceV2, openingsV1],
-    runtime: { pageSize: 100, polling: { min: 20, max: 100 } },
+    runtime: { pageSize: 100, polling: { min: 20, max: 100 }, ...options },
+    database: { ...database },
   }),
   url,
   owner,
   development: false,
   maintain: true,
-  logger: pino({ level: process.env.LOG ?? 'silent' }),
+  logger: pino({ level: process.env.LOG ?? 'warn' }),
 });
 process.once('SIGTERM', () => void runtime.stop().then(() => process.exit(0)));
 process.stdout.write('started\n');

@@ -1,0 +1,33 @@
+import type { Database } from '../store/database.ts';
+import type { OwnershipLock } from '../store/ownership.ts';
+import type { Queryable } from '../store/statement.ts';
+
+/**
+ * The database in the hands of a processor's owner: nothing is sent and nothing is committed once the ownership is lost, also where this
+ * process was stalled and has not run its timers yet. What it had begun before a stall does not keep its locks from the next
+ * owner for longer than `longestStallMs`: the server rolls it back.
+ */
+export function ownedDatabase(db: Database, lock: OwnershipLock, longestStallMs: number): Database {
+  return {
+    ...db,
+    query: whileOwned(db.query),
+    async transaction(work, options) {
+      lock.verify();
+      return db.transaction(
+        async (tx) => {
+          const result = await work({ ...tx, query: whileOwned(tx.query) });
+          lock.verify();
+          return result;
+        },
+        { ...options, idleTimeoutMs: longestStallMs },
+      );
+    },
+  };
+
+  function whileOwned(query: Queryable['query']): Queryable['query'] {
+    return async (statement) => {
+      lock.verify();
+      return query(statement);
+    };
+  }
+}

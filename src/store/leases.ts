@@ -1,0 +1,62 @@
+import type { ProcessorKind } from './checkpoints.ts';
+import type { Queryable } from './statement.ts';
+
+/** Names one lease from its grant to its end; whoever takes it over gets another. */
+export type LeaseHolder = string;
+
+/**
+ * Grants the lease of a processor where it is free or has expired, and gives its holder; undefined where another one holds it.
+ * Times are the database's. The look before the write keeps those who only wait for a lease from locking its row again and again;
+ * the one in the conflict decides, among those who found it free at the same time.
+ */
+export async function acquireLease(
+  db: Queryable,
+  kind: ProcessorKind,
+  name: string,
+  version: number,
+  seconds: number,
+): Promise<LeaseHolder | undefined> {
+  const rows = await db.query<{ holder: LeaseHolder }>({
+    name: 'acquire lease',
+    text: `
+      insert into refold.leases as lease (kind, name, version, holder, expires_at)
+      select $1, $2, $3, gen_random_uuid(), clock_timestamp() + make_interval(secs => $4)
+      where not exists (
+        select from refold.leases
+        where kind = $1 and name = $2 and version = $3 and partition = 0 and expires_at > clock_timestamp()
+      )
+      on conflict (kind, name, version, partition) do update
+      set holder = excluded.holder, expires_at = excluded.expires_at
+      where lease.expires_at <= clock_timestamp()
+      returning holder`,
+    values: [kind, name, version, seconds],
+  });
+  return rows[0]?.holder;
+}
+
+/** Renews leases, all in one statement; gives those that are still held. */
+export async function renewLeases(
+  db: Queryable,
+  holders: readonly LeaseHolder[],
+  seconds: number,
+): Promise<ReadonlySet<LeaseHolder>> {
+  const rows = await db.query<{ holder: LeaseHolder }>({
+    name: 'renew leases',
+    text: `
+      update refold.leases
+      set expires_at = clock_timestamp() + make_interval(secs => $2)
+      where holder = any ($1::uuid[])
+      returning holder`,
+    values: [holders, seconds],
+  });
+  return new Set(rows.map(({ holder }) => holder));
+}
+
+/** Frees leases at once. */
+export async function releaseLeases(db: Queryable, holders: readonly LeaseHolder[]): Promise<void> {
+  await db.query({
+    name: 'release leases',
+    text: 'delete from refold.leases where holder = any ($1::uuid[])',
+    values: [holders],
+  });
+}

@@ -1,0 +1,32 @@
+import type { EventLog } from '../../src/store/event-log.ts';
+import { account } from './sample-domain.ts';
+
+/** Appends to random accounts: every account is opened once, and some are closed, so that rows come, change and go. */
+export async function traffic(log: EventLog, events: number, random: () => number): Promise<void> {
+  const appends = Array.from({ length: events }, async () => {
+    const streamId = `account-${Math.floor(random() * 300)}`;
+    const amount = (random() * 100).toFixed(2);
+    const draw = random();
+    const event =
+      draw < 0.1
+        ? ({ type: 'Opened', payload: { owner: `owner-${Math.floor(random() * 20)}` } } as const)
+        : draw < 0.13
+          ? ({ type: 'Closed', payload: {} } as const)
+          : draw < 0.6
+            ? ({ type: 'Credited', payload: { amount } } as const)
+            : ({ type: 'Debited', payload: { amount } } as const);
+    await log.append({ family: account, streamId, events: [event] });
+  });
+  await Promise.all(appends);
+}
+
+/** mulberry32: a seed repeats a run's choices */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { DatabaseOptions, RuntimeOptions } from '../../src/define-config.ts';
+
+/** What a worker process is started with, beside the sample domain. */
+export interface WorkerProcessOptions {
+  readonly url: string;
+  /** Its name in the registry. */
+  readonly owner: string;
+  readonly runtime?: RuntimeOptions;
+  readonly database?: DatabaseOptions;
+}
+
+export interface WorkerProcess {
+  readonly owner: string;
+  /** What it has logged, warnings and worse. */
+  readonly said: readonly {
+    readonly msg: string;
+    readonly err?: { readonly message: string; readonly code?: string };
+  }[];
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Comes back when the process has ended. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+}
+
+export interface WorkerProcesses {
+  /** Comes back when the worker runs. */
+  start(options: WorkerProcessOptions): Promise<WorkerProcess>;
+  /** Kills those that are left. */
+  killAll(): Promise<void>;
+}
+
+/** Workers in processes of their own, for tests that kill or stop them. */
+export function createWorkerProcesses(): WorkerProcesses {
+  const running = new Set<WorkerProcess>();
+  return {
+    async start(options) {
+      const program = join(import.meta.dirname, '../runtime/worker-process.ts');
+      const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const said: WorkerProcess['said'][number][] = [];
+      const lines = createInterface(child.stdout);
+      const started = Promise.withResolvers<void>();
+      lines.on('line', (line) => (line === 'started' ? started.resolve() : said.push(JSON.parse(line))));
+      child.once('exit', (code) => started.reject(new Error(`The worker ended with ${code} before it ran.`)));
+      const worker: WorkerProcess = {
+        owner: options.owner,
+        said,
+        signal: (signal) => void child.kill(signal),
+        async end(signal) {
+          running.delete(worker);
+          await end(child, signal);
+        },
+      };
+      running.add(worker);
+      await started.promise;
+      return worker;
+    },
+    async killAll() {
+      await Promise.all([...running].map((worker) => worker.end('SIGKILL')));
+    },
+  };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+}
