@@ -100,13 +100,13 @@ export async function embeddedBinaries(): Promise<PostgresBinaries> {
   return { initdb, postgres };
 }
 
-interface Account {
+export interface Account {
   readonly uid?: number;
   readonly gid?: number;
 }
 
 /** PostgreSQL refuses to run as root, so root starts it as the system's user `postgres`, made here where missing. */
-function serverAccount(): Account {
+export function serverAccount(): Account {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8', stdio: 'pipe' }));
   try {
@@ -206,7 +206,7 @@ function watchOver(server: ChildProcess, directory: string): { release(): void }
   };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const listener = createServer();
   await new Promise<void>((resolve, reject) => {
     listener.once('error', reject).listen(0, '127.0.0.1', resolve);

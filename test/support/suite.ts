@@ -1,5 +1,10 @@
 import type { ViteUserConfig } from 'vitest/config';
 
+/** As Node resolves it: Vite would take `graphql/index.mjs` for our files, and Node `graphql/index.js` for the packages that they use. */
+export const resolve: NonNullable<ViteUserConfig['resolve']> = {
+  alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }],
+};
+
 /** What every Vitest run of this project has in common. In CI it also writes its numbers to `.refold/ci/NAME.json`. */
 export function suite(name: string): NonNullable<ViteUserConfig['test']> {
   return {
