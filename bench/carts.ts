@@ -65,3 +65,16 @@ export const productSales = defineProjection({
     }),
   },
 });
+
+/** One row for each of a hundred groups of carts. */
+export const groupTotals = defineProjection({
+  name: 'group_totals',
+  version: 1,
+  events: cart,
+  table: { group: t.text().primaryKey(), items: t.integer() },
+  key: (event) => `group-${event.streamId.slice(-2)}`,
+  evolve: {
+    Opened: (row) => row ?? { items: 0 },
+    ItemAdded: (row, { payload }) => ({ items: (row?.items ?? 0) + payload.quantity }),
+  },
+});

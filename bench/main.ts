@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { type CartLog, createCartLog } from './cart-log.ts';
 import { emmettIsInstalled } from './peers/emmett.ts';
 import { isInstalled } from './peers/installed.ts';
 import { markdownTable, reportLine, screenTable } from './report.ts';
@@ -37,11 +38,15 @@ async function measured(on: BenchServer): Promise<Result[]> {
   if (!emmettIsInstalled() || !isInstalled('postgraphile'))
     console.log('The peers are not installed, so their columns are empty; `npm run bench:install` installs them.');
   const results: Result[] = [];
+  let log: Promise<CartLog> | undefined;
+  const longLog = () => {
+    log ??= quick ? createCartLog(on, 'bench_log', 100_000, 5_000) : createCartLog(on, 'bench_log', 1_000_000, 50_000);
+    return log;
+  };
   for (const { name, run } of chosen) {
     const start = performance.now();
-    const say = (text: string) => console.log(`${name}: ${text}`);
-    results.push(...(await run({ server: on, quick, rounds: quick ? 3 : 5, say })));
-    say(`measured and right, ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    results.push(...(await run({ server: on, quick, rounds: quick ? 3 : 5, longLog })));
+    console.log(`${name}: measured and right, ${((performance.now() - start) / 1000).toFixed(1)} s`);
   }
   return results;
 }

@@ -12,7 +12,7 @@ export interface ReportLine {
   readonly limit: number | null;
   readonly ratioToPeer: number | null;
   readonly ratioToLimit: number | null;
-  /** Null where it can't be told, because the peer is not installed. */
+  /** Null where there is no target, or where it can't be told because the peer is not installed. */
   readonly met: boolean | null;
 }
 
@@ -41,6 +41,7 @@ function isMet(
   ratioToPeer: number | null,
   ratioToLimit: number | null,
 ): boolean | null {
+  if (Object.keys(target).length === 0) return null;
   const holds = (ratio: number | null, bound: number | undefined) => {
     if (bound === undefined) return true;
     if (ratio === null) return null;
@@ -99,7 +100,7 @@ function cells(result: Result): string[] {
     ratio(line.ratioToLimit),
     ratio(line.ratioToPeer),
     line.target,
-    line.met === null ? '?' : line.met ? 'yes' : 'no',
+    line.met === null ? '' : line.met ? 'yes' : 'no',
   ];
 }
 

@@ -1,3 +1,4 @@
+import type { CartLog } from './cart-log.ts';
 import type { BenchServer } from './server.ts';
 
 /** What the medians of one measure are held against. For what is better less, a ratio is an upper bound, else a lower one. */
@@ -27,8 +28,8 @@ export interface BenchContext {
   readonly server: BenchServer;
   readonly quick: boolean;
   readonly rounds: number;
-  /** Tells the screen how far it is. */
-  say(text: string): void;
+  /** The log that the builds read, made for the first that asks. Nobody appends to it. */
+  longLog(): Promise<CartLog>;
 }
 
 export interface Scenario {

@@ -9,7 +9,7 @@ export interface SetBasedBuild {
   readonly difference: string;
 }
 
-export const setBasedCartSummary: SetBasedBuild = {
+export const cartSummaryBySql: SetBasedBuild = {
   create: `
     create table limit_cart_summary (
       cart_id text collate "C" primary key,
@@ -35,7 +35,7 @@ export const setBasedCartSummary: SetBasedBuild = {
   difference: difference('limit_cart_summary', 'read_models.cart_summary'),
 };
 
-export const setBasedCartLines: SetBasedBuild = {
+export const cartLinesBySql: SetBasedBuild = {
   create: `
     create table limit_cart_lines (
       cart_id text collate "C" not null,

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { buildByRefold } from '../build.ts';
-import { createCartLog, forgetReadModels } from '../cart-log.ts';
+import { forgetReadModels } from '../cart-log.ts';
 import { cartSummary } from '../carts.ts';
 import { check } from '../check.ts';
-import { buildBySql, setBasedCartSummary } from '../limits/set-based-build.ts';
+import { buildBySql, cartSummaryBySql } from '../limits/set-based-build.ts';
 import { createEmmett, type Emmett, emmettIsInstalled, emmettName } from '../peers/emmett.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
@@ -11,9 +11,8 @@ import type { Scenario } from '../scenario.ts';
 /** A new version folds a long log into one row for each stream. */
 export const firstBuild: Scenario = {
   name: 'first-build',
-  async run({ server, quick, rounds }) {
-    const [events, streams] = quick ? [100_000, 5_000] : [1_000_000, 50_000];
-    const { url } = await createCartLog(server, 'bench_build', events, streams);
+  async run({ server, quick, rounds, longLog }) {
+    const { url, events } = await longLog();
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     const emmett = emmettIsInstalled()
@@ -32,7 +31,7 @@ export const firstBuild: Scenario = {
       },
       async limit() {
         await server.settle();
-        return events / (await buildBySql(client, setBasedCartSummary));
+        return events / (await buildBySql(client, cartSummaryBySql));
       },
       peer:
         emmett &&
@@ -46,7 +45,7 @@ export const firstBuild: Scenario = {
         }),
     });
 
-    const { rows } = await client.query<{ n: number }>(setBasedCartSummary.difference);
+    const { rows } = await client.query<{ n: number }>(cartSummaryBySql.difference);
     check(rows[0]?.n === 0, () => `${rows[0]?.n} rows differ from those of the SQL statement`);
     await client.end();
     await emmett?.close();

@@ -1,0 +1,32 @@
+import { subscribe } from './server-sent-events.ts';
+import type { SubscribersOptions } from './subscribers.ts';
+
+const { url, query, count } = JSON.parse(process.argv[2] ?? '') as SubscribersOptions;
+const seen = new Map<number, number>();
+process.once('disconnect', () => process.exit(0));
+
+for (let opened = 0; opened < count; opened += 100) {
+  // Not all at once: the queue of a listening socket is short.
+  await Promise.all(Array.from({ length: Math.min(100, count - opened) }, open));
+}
+
+function open(): Promise<unknown> {
+  let tail = '';
+  return new Promise((resolve) => {
+    const onText = (text: string) => {
+      tail += text;
+      for (const [, items] of tail.matchAll(/"items":(\d+),/g)) {
+        resolve(undefined);
+        note(Number(items));
+      }
+      tail = tail.slice(tail.lastIndexOf('\n') + 1);
+    };
+    void subscribe(url, query, onText);
+  });
+}
+
+function note(items: number): void {
+  const subscribers = (seen.get(items) ?? 0) + 1;
+  seen.set(items, subscribers);
+  if (subscribers === count) process.send?.({ items, at: process.hrtime.bigint().toString() });
+}

@@ -1,0 +1,33 @@
+import type { EventLog } from '../src/index.ts';
+import { cart } from './carts.ts';
+
+export interface SteadyAppends {
+  /** Ends them; milliseconds that each took from the moment at which it was due. */
+  stop(): Promise<readonly number[]>;
+}
+
+/** Appends at a fixed rate, whether or not the last append has ended, as clients do who know nothing of each other. */
+export function appendSteadily(log: EventLog, perSecond: number, streamOf: (number: number) => string): SteadyAppends {
+  const start = performance.now();
+  const took: number[] = [];
+  const running = new Set<Promise<void>>();
+  let sent = 0;
+  const timer = setInterval(() => {
+    for (; sent < ((performance.now() - start) / 1000) * perSecond; sent++) {
+      const due = start + (sent * 1000) / perSecond;
+      const item = { product: 'product-7', quantity: 1, price: '12.50' };
+      const append = log
+        .append({ family: cart, streamId: streamOf(sent), events: [{ type: 'ItemAdded', payload: item }] })
+        .then(() => void took.push(performance.now() - due));
+      running.add(append);
+      void append.finally(() => running.delete(append));
+    }
+  }, 1);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(running);
+      return took;
+    },
+  };
+}
