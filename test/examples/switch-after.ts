@@ -1,0 +1,23 @@
+import app from '../../examples/online-retail/app.ts';
+import { defineConfig, type Projection } from '../../src/index.ts';
+
+/** What the second version's countries end in. */
+export const mark = ' (v2)';
+
+/** The sample with both versions, the second one made to say so in every row: an answer of both would show. */
+export default defineConfig({
+  projections: app.projections.map((projection) =>
+    projection.id === 'invoice_summary@2' ? markedRows(projection) : projection,
+  ),
+  imports: app.imports,
+});
+
+function markedRows(projection: Projection): Projection {
+  return Object.freeze({
+    ...projection,
+    apply(...given: Parameters<Projection['apply']>) {
+      const row = projection.apply(...given);
+      return row && { ...row, country: `${row.country}${mark}` };
+    },
+  });
+}

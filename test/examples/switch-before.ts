@@ -1,0 +1,8 @@
+import app from '../../examples/online-retail/app.ts';
+import { defineConfig } from '../../src/index.ts';
+
+/** The sample as it was deployed before its invoices had a second version. */
+export default defineConfig({
+  projections: app.projections.filter(({ id }) => id !== 'invoice_summary@2'),
+  imports: app.imports,
+});
