@@ -26,7 +26,7 @@ export interface DatabaseOptions {
   readonly readSchema?: string;
   /**
    * Whether PostgreSQL wakes this process with LISTEN and NOTIFY. Set it to false behind a pooler in transaction mode (PgBouncer and its
-   * like), together with `runtime.ownership: 'lease'`: then all news are found by polling, nothing is kept in a session, and
+   * like); `runtime.ownership` must be `'lease'` then. Where it is false all news are found by polling, nothing is kept in a session, and
    * `gateway.statementTimeout` is set in each transaction.
    * @default true
    */
@@ -192,6 +192,10 @@ export function defineConfig(options: ConfigOptions): Config {
   const ownership = runtime.ownership ?? 'advisory';
   if (ownership !== 'advisory' && ownership !== 'lease')
     throw invalidConfig(`runtime.ownership is 'advisory' or 'lease', found '${String(ownership)}'.`);
+  if (database.notifications === false && ownership === 'advisory')
+    throw invalidConfig(
+      "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",
+    );
   if (runtime.leaseSeconds !== undefined && ownership !== 'lease')
     throw invalidConfig("runtime.leaseSeconds is only for runtime.ownership 'lease'. Set both, or none.");
   const jitter = polling.jitter ?? 0.2;

@@ -487,6 +487,28 @@ describe('an application is refused when', () => {
       () => defineConfig({ runtime: { pageSize: 0 } }),
       'runtime.pageSize is a whole number from 1 to 100000, found 0.',
     ],
+    [
+      'a kind of ownership is unknown',
+      // @ts-expect-error no such kind
+      () => defineConfig({ runtime: { ownership: 'leases' } }),
+      "runtime.ownership is 'advisory' or 'lease', found 'leases'.",
+    ],
+    [
+      'a lease has a length and there is no lease',
+      () => defineConfig({ runtime: { leaseSeconds: 10 } }),
+      "runtime.leaseSeconds is only for runtime.ownership 'lease'. Set both, or none.",
+    ],
+    [
+      'sessions are shared and ownership needs one',
+      () => defineConfig({ database: { notifications: false } }),
+      "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",
+    ],
+    [
+      'a switch is neither on nor off',
+      // @ts-expect-error no boolean
+      () => defineConfig({ database: { prepare: 'off' } }),
+      'database.prepare is true or false, found off.',
+    ],
   ];
   test.each(refused)('%s', (_, declare, message) => {
     expect(declare).toThrow(expect.objectContaining({ message }));
