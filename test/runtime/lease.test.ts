@@ -90,7 +90,7 @@ test('another process goes on when the lease of a killed owner ends', async () =
   await expectFolds();
   await owner.end('SIGTERM');
   expect(await db.query({ text: 'select name from refold.leases' })).toEqual([]);
-});
+}, 300_000);
 
 test('an owner that was stopped beyond its lease wakes up as no owner, and writes nothing', async () => {
   // Which process committed which batch, in the transaction of the batch.
@@ -144,4 +144,4 @@ test('an owner that was stopped beyond its lease wakes up as no owner, and write
   });
   await expectFolds();
   await owner.end('SIGTERM');
-});
+}, 300_000);

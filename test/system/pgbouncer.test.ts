@@ -181,4 +181,4 @@ test('when a worker is killed, another one behind the pooler goes on', async () 
   await appends;
   await expectFolds(gateway, balanceV1, balanceV2, openingsV1);
   await owner.end('SIGTERM');
-});
+}, 300_000);
