@@ -25,7 +25,7 @@ export const importCommand = defineCommand({
         'IMPORT_FAILED',
         names.length === 0
           ? `The application declares no imports; add them to defineConfig({ imports: [...] }).`
-          : `There is no import '${args.name}'.${closest(args.name, names)}`,
+          : `The application has no import '${args.name}'.${closest(args.name, names)}`,
       );
     }
     const started = performance.now();

@@ -30,7 +30,7 @@ export async function loadConfig(file: string | undefined): Promise<Config> {
       `${looked} Name the file that has 'export default defineConfig({ … })' with --config FILE.`,
     );
   }
-  const loaded: { default?: unknown } = await import(pathToFileURL(path).href);
+  const loaded = await load(path);
   if (!isConfig(loaded.default)) {
     throw new RefoldError(
       'INVALID_CONFIG',
@@ -38,6 +38,28 @@ export async function loadConfig(file: string | undefined): Promise<Config> {
     );
   }
   return underEnvironment(loaded.default, process.env);
+}
+
+async function load(path: string): Promise<{ readonly default?: unknown }> {
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (cause) {
+    if (cause instanceof RefoldError) throw cause;
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `'${path}' can't be loaded: ${problem}${placeOf(cause)}`,
+      { path },
+      { cause },
+    );
+  }
+}
+
+/** Where in the application's own files an error comes from, if it says so. */
+function placeOf(error: unknown): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const [, place] = /^(\/\S+:\d+)$/m.exec(stack) ?? /\(?file:\/\/(\/[^\s)]+:\d+):\d+\)?$/m.exec(stack) ?? [];
+  return place === undefined || place.includes('/node_modules/') ? '' : ` (at ${place})`;
 }
 
 function isConfig(value: unknown): value is Config {
@@ -48,6 +70,8 @@ export function underEnvironment(config: Config, env: Readonly<Record<string, st
   const port = env.PORT === undefined || env.PORT === '' ? config.gateway.port : Number(env.PORT);
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RefoldError('INVALID_CONFIG', `PORT is a number from 0 to 65535, found '${env.PORT}'.`);
+  if (env.DATABASE_URL && !/^postgres(ql)?:\/\//.test(env.DATABASE_URL))
+    throw new RefoldError('INVALID_CONFIG', "DATABASE_URL is no PostgreSQL address; it starts with 'postgres://'.");
   return Object.freeze({
     ...config,
     database: Object.freeze({ ...config.database, url: env.DATABASE_URL || config.database.url }),

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-import { defineCommand, runMain } from 'citty';
+import { defineCommand } from 'citty';
+import { runCommandLine } from './command-line.ts';
 import { exitWithError } from './exit-with-error.ts';
 
 const main = defineCommand({
@@ -16,9 +17,10 @@ const main = defineCommand({
     verify: () => import('./verify.ts').then(({ verify }) => verify),
     diff: () => import('./diff.ts').then(({ diff }) => diff),
     retire: () => import('./retire.ts').then(({ retire }) => retire),
+    schema: () => import('./schema.ts').then(({ schema }) => schema),
     import: () => import('./import.ts').then(({ importCommand }) => importCommand),
   },
 });
 
 process.on('unhandledRejection', exitWithError);
-void runMain(main);
+void runCommandLine(main, process.argv.slice(2)).catch(exitWithError);

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type ArgDef, type ArgsDef, type CommandDef, runCommand, showUsage } from 'citty';
+import { RefoldError } from '../errors.ts';
+import { closest } from '../events/closest.ts';
+
+/**
+ * Runs the command that the arguments name. What the command does not know is refused: an option that is misspelt would be one that is
+ * not given.
+ *
+ * @throws RefoldError `INVALID_CONFIG`, and what the command throws.
+ */
+export async function runCommandLine(main: CommandDef, given: readonly string[]): Promise<void> {
+  const named = await namedCommand({ command: main, parent: undefined, path: 'refold', rest: [...given] });
+  const { command, parent, path, rest } = named;
+  if (rest.some((argument) => argument === '--help' || argument === '-h')) return showUsage(command, parent);
+  if (command === main && (rest[0] === '--version' || rest[0] === '-v')) return console.log(version());
+  if (command.subCommands && rest.length === 0) {
+    await showUsage(command, parent);
+    process.exitCode = 1;
+    return;
+  }
+  checkArguments(path, ((await resolved(command.args)) ?? {}) as ArgsDef, rest); // citty's own name for what it holds
+  await runCommand(command, { rawArgs: rest });
+}
+
+interface Named {
+  readonly command: CommandDef;
+  readonly parent: CommandDef | undefined;
+  /** `refold import` */
+  readonly path: string;
+  /** The arguments behind the command's name. */
+  readonly rest: string[];
+}
+
+async function namedCommand(named: Named): Promise<Named> {
+  const { command, path, rest } = named;
+  const subCommands = await resolved(command.subCommands);
+  const [name, ...others] = rest;
+  if (!subCommands || name === undefined || name.startsWith('-')) return named;
+  const known = Object.keys(subCommands);
+  if (!known.includes(name)) throw refused(path, `has no command '${name}'.${closest(name, known)}`);
+  const next = (await resolved(subCommands[name])) as CommandDef; // known
+  return namedCommand({ command: next, parent: command, path: `${path} ${name}`, rest: others });
+}
+
+function checkArguments(path: string, declared: ArgsDef, given: string[]): void {
+  const positionals = Object.entries(declared).flatMap(([name, { type }]) => (type === 'positional' ? [name] : []));
+  const options = Object.fromEntries(
+    Object.entries(declared).flatMap(([name, definition]) =>
+      definition.type === 'positional' ? [] : [[name, optionOf(definition)]],
+    ),
+  );
+  const { tokens } = parseArgs({ args: given, options, strict: false, allowPositionals: true, tokens: true });
+  const found: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') found.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (!option) {
+      const names = Object.keys(options);
+      throw refused(
+        path,
+        `has no option '${rawName}'.${closest(
+          rawName,
+          [...names, 'help'].map((known) => `--${known}`),
+        )}`,
+      );
+    }
+    if (option.type === 'boolean' && value !== undefined) throw refused(path, `takes no value for '${rawName}'.`);
+    if (option.type === 'string' && (value === undefined || value === ''))
+      throw refused(path, `needs a value for '${rawName}'.`);
+    const choices = choicesOf(declared, name);
+    if (choices && !choices.includes(value ?? ''))
+      throw refused(path, `takes ${choices.map((one) => `'${one}'`).join(', ')} for '${rawName}', found '${value}'.`);
+  }
+  const usage = [path, ...positionals.map((name) => name.toUpperCase())].join(' ');
+  const missing = positionals[found.length];
+  if (missing !== undefined) throw refused(path, `lacks ${missing.toUpperCase()}: ${usage}.`);
+  const extra = found[positionals.length];
+  if (extra !== undefined) throw refused(path, `does not know what to do with '${extra}': ${usage}.`);
+}
+
+function optionOf(definition: ArgDef) {
+  return {
+    type: definition.type === 'boolean' ? ('boolean' as const) : ('string' as const),
+    ...('alias' in definition && typeof definition.alias === 'string' ? { short: definition.alias } : {}),
+  };
+}
+
+function choicesOf(declared: ArgsDef, name: string): readonly string[] | undefined {
+  const definition = declared[name];
+  return definition && 'options' in definition ? definition.options : undefined;
+}
+
+function refused(path: string, problem: string): RefoldError<'INVALID_CONFIG'> {
+  return new RefoldError('INVALID_CONFIG', `'${path}' ${problem} See '${path} --help'.`);
+}
+
+type Resolvable<T> = T | Promise<T> | (() => T) | (() => Promise<T>);
+
+function resolved<T>(value: Resolvable<T> | undefined): T | Promise<T> | undefined {
+  return typeof value === 'function' ? (value as () => T | Promise<T>)() : value; // commands and their parts are objects
+}
+
+/** `package.json` lies two folders above in the repository, as it does in the package. */
+function version(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+}

@@ -1,0 +1,35 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { defineCommand } from 'citty';
+import { printSchema } from 'graphql';
+import { RefoldError } from '../errors.ts';
+import { buildSchema } from '../schema/build-schema.ts';
+import { newestVersions } from '../schema/newest-versions.ts';
+import { telling } from './exit-with-error.ts';
+import { configArgument, loadConfig } from './load-config.ts';
+
+export const schema = defineCommand({
+  meta: {
+    name: 'schema',
+    description: 'Print the GraphQL schema of the newest declared versions, for code generators. Needs no database.',
+  },
+  args: {
+    out: { type: 'string', description: 'Write it to a file', valueHint: 'FILE' },
+    check: {
+      type: 'boolean',
+      description: 'Only say whether the file is as it would be written; ends with 1 where it is not',
+    },
+    ...configArgument,
+  },
+  run: telling(async ({ args }) => {
+    const { projections, commands, gateway } = await loadConfig(args.config);
+    const sdl = `${printSchema(buildSchema({ versions: newestVersions(projections), commands, maxPageSize: gateway.maxPageSize }))}\n`;
+    if (args.out === undefined) return void process.stdout.write(sdl);
+    if (!args.check) return writeFile(args.out, sdl);
+    const found = await readFile(args.out, 'utf8').catch(() => undefined);
+    if (found !== sdl)
+      throw new RefoldError(
+        'INVALID_CONFIG',
+        `'${args.out}' is not the schema of the declarations. Run the same command without --check.`,
+      );
+  }),
+});
