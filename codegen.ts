@@ -2,7 +2,7 @@ import type { CodegenConfig } from '@graphql-codegen/cli';
 
 /** Typed documents of the sample's client, from the sample's own schema. `npm run codegen` writes them, `npm run check` finds drift. */
 const config: CodegenConfig = {
-  schema: 'examples/shopping-cart/schema.graphql',
+  schema: 'examples/shopping-cart/schema.generated.graphql',
   documents: ['examples/shopping-cart/client.ts'],
   generates: {
     'examples/shopping-cart/gql/': {

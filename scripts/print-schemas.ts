@@ -11,7 +11,7 @@ for (const sample of samples) {
     '--config',
     `${folder}/app.ts`,
     '--out',
-    `${folder}/schema.graphql`,
+    `${folder}/schema.generated.graphql`,
     ...check,
   ];
   const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' });
