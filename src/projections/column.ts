@@ -147,7 +147,7 @@ export const t = Object.freeze({
   timestamptz: () => column<string, string>({ kind: 'timestamptz' }),
   json: <T = AnyJson>() => column<JsonOf<T>, JsonOf<T>>({ kind: 'json' }),
   /** Exact: `precision` digits in all, `scale` of them after the point. A value with more digits is refused, never rounded. */
-  decimal: (precision: number, scale: number) => {
+  decimal: (precision: number, scale: number): Column<Decimal, DecimalInput, false, false> => {
     if (
       !Number.isInteger(precision) ||
       !Number.isInteger(scale) ||
