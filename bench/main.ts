@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { type CartLog, createCartLog } from './cart-log.ts';
 import { emmettIsInstalled } from './peers/emmett.ts';
 import { isInstalled } from './peers/installed.ts';
+import { ratioPlot } from './ratio-plot.ts';
 import { markdownTable, reportLine, screenTable } from './report.ts';
 import type { Result } from './scenario.ts';
 import { scenarios } from './scenarios/all.ts';
@@ -65,5 +66,6 @@ async function write(on: BenchServer, results: readonly Result[]): Promise<void>
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'latest.md'), `${conditions}\n\n${markdownTable(results)}\n`);
   await writeFile(join(folder, 'latest.json'), `${lines}\n`);
+  await writeFile(join(folder, 'latest.svg'), ratioPlot(results));
   if (json !== undefined) await writeFile(json, `${lines}\n`);
 }
