@@ -186,9 +186,7 @@ export function defineConfig(options: ConfigOptions): Config {
       `database.readSchema '${readSchema}' can't hold read tables; use a name such as 'read_models'.`,
     );
   }
-  if (database.url !== undefined && !/^postgres(ql)?:\/\//.test(database.url)) {
-    throw invalidConfig("database.url is no PostgreSQL address; it starts with 'postgres://'.");
-  }
+  if (database.url !== undefined) checkDatabaseUrl('database.url', database.url);
   const ownership = runtime.ownership ?? 'advisory';
   if (ownership !== 'advisory' && ownership !== 'lease')
     throw invalidConfig(`runtime.ownership is 'advisory' or 'lease', found '${String(ownership)}'.`);
@@ -230,6 +228,16 @@ export function defineConfig(options: ConfigOptions): Config {
     }),
     development: options.development,
   } satisfies Config);
+}
+
+/** @throws RefoldError `INVALID_CONFIG`; the message does not hold the URL, which may hold a password. */
+export function checkDatabaseUrl(source: string, url: string): void {
+  if (!/^postgres(ql)?:\/\//.test(url))
+    throw invalidConfig(`${source} is no PostgreSQL address; it starts with 'postgres://'.`);
+  if (!URL.canParse(url))
+    throw invalidConfig(
+      `${source} can't be read. Write it as 'postgres://user:password@host:port/database', with percent signs for what is special in the password.`,
+    );
 }
 
 function refuseUnknown(subject: string, options: object, known: readonly string[]): void {

@@ -30,17 +30,19 @@ export const importCommand = defineCommand({
     }
     const started = performance.now();
     const interrupted = new AbortController();
-    process.once('SIGINT', () => interrupted.abort());
     const bar = args.json ? undefined : progressBar();
     try {
-      const progress = await withOperation(config, ({ log }) =>
-        importEvents({
-          log,
-          definition,
-          file: args.file,
-          signal: interrupted.signal,
-          onProgress: (now) => bar?.show(now, started),
-        }),
+      const progress = await withOperation(
+        config,
+        ({ log }) =>
+          importEvents({
+            log,
+            definition,
+            file: args.file,
+            signal: interrupted.signal,
+            onProgress: (now) => bar?.show(now, started),
+          }),
+        () => interrupted.abort(),
       );
       bar?.stop();
       const seconds = (performance.now() - started) / 1000;
@@ -56,6 +58,7 @@ export const importCommand = defineCommand({
         console.log(
           `${interrupted.signal.aborted ? 'Interrupted' : 'Done'}: ${integer(result.lines)} lines, ${integer(result.written)} events written, ${integer(result.skipped)} there already, in ${seconds.toFixed(1)} s (${integer(result.written / seconds)}/s).`,
         );
+      if (interrupted.signal.aborted) process.exitCode = 130;
     } finally {
       bar?.stop();
     }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Config } from '../define-config.ts';
+import { type Config, checkDatabaseUrl } from '../define-config.ts';
 import { RefoldError } from '../errors.ts';
 
 const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];
@@ -58,8 +58,9 @@ async function load(path: string): Promise<{ readonly default?: unknown }> {
 /** Where in the application's own files an error comes from, if it says so. */
 function placeOf(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  const [, place] = /^(\/\S+:\d+)$/m.exec(stack) ?? /\(?file:\/\/(\/[^\s)]+:\d+):\d+\)?$/m.exec(stack) ?? [];
-  return place === undefined || place.includes('/node_modules/') ? '' : ` (at ${place})`;
+  const places = stack.matchAll(/(?:^|\(|at )(?:file:\/\/)?(\/[^\s():]+:\d+)(?::\d+)?\)?$/gm);
+  const own = [...places].map(([, place]) => String(place)).find((place) => !place.includes('/node_modules/'));
+  return own === undefined ? '' : ` (at ${own})`;
 }
 
 function isConfig(value: unknown): value is Config {
@@ -70,8 +71,7 @@ export function underEnvironment(config: Config, env: Readonly<Record<string, st
   const port = env.PORT === undefined || env.PORT === '' ? config.gateway.port : Number(env.PORT);
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new RefoldError('INVALID_CONFIG', `PORT is a number from 0 to 65535, found '${env.PORT}'.`);
-  if (env.DATABASE_URL && !/^postgres(ql)?:\/\//.test(env.DATABASE_URL))
-    throw new RefoldError('INVALID_CONFIG', "DATABASE_URL is no PostgreSQL address; it starts with 'postgres://'.");
+  if (env.DATABASE_URL) checkDatabaseUrl('DATABASE_URL', env.DATABASE_URL);
   return Object.freeze({
     ...config,
     database: Object.freeze({ ...config.database, url: env.DATABASE_URL || config.database.url }),

@@ -51,8 +51,16 @@ export async function openServer(config: Config): Promise<EmbeddedPostgres> {
   return url === undefined ? openEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
 }
 
-/** Does one thing with the application's database and closes it, whatever happens. */
-export async function withOperation<T>(config: Config, work: (operation: Operation) => Promise<T>): Promise<T> {
+/**
+ * Does one thing with the application's database and closes it, whatever happens. A signal ends the process, and an embedded server with
+ * it, unless the work has a better way to stop.
+ */
+export async function withOperation<T>(
+  config: Config,
+  work: (operation: Operation) => Promise<T>,
+  onSignal: () => void = () => process.exit(130),
+): Promise<T> {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, onSignal);
   const operation = await openOperation(config);
   try {
     return await work(operation);

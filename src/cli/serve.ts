@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type Logger, pino } from 'pino';
 import type { Config } from '../define-config.ts';
 import { createRefold, type Refold, type RefoldOptions } from '../refold.ts';
@@ -13,28 +12,47 @@ export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
 // Longer than the gateway and a batch take; after that something hangs, and whoever sent the signal should not wait on.
 const patience = 15_000;
 
-/** Runs an application until SIGINT or SIGTERM, then stops it in order. A second signal ends it at once. */
+/** Runs an application until SIGINT or SIGTERM, then stops it in order. Another signal ends it at once. */
 export async function serve(config: Config, { announce, beside, ...options }: ServeOptions): Promise<void> {
   const logger = createLogger();
-  const refold = await createRefold(config, { ...options, logger });
   const ending = new AbortController();
-  process.stdout.write(`${announce(refold)}\n`);
-  const work = beside?.(refold, ending.signal, logger).catch((error: unknown) =>
-    logger.error({ err: error }, 'what runs beside the application has failed'),
-  );
-
-  const [signal] = await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-  process.stdout.write(`\nrefold: ${signal}, stopping. Once more ends it at once.\n`);
-  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => process.exit(130));
-  const overdue = setTimeout(() => {
-    logger.error(`refold: not stopped within ${patience / 1000} s`);
-    process.exit(1);
-  }, patience);
-  ending.abort();
-  await work;
+  // From the start on: without a listener a signal would end the process as it is, and leave an embedded server behind.
+  const told = signal().then(() => {
+    setTimeout(() => {
+      logger.error(`refold: not stopped within ${patience / 1000} s`);
+      process.exit(1);
+    }, patience).unref();
+    ending.abort();
+  });
+  const refold = await createRefold(config, { ...options, logger });
+  if (!ending.signal.aborted) {
+    process.stdout.write(`${announce(refold)}\n`);
+    const work = beside?.(refold, ending.signal, logger).catch((error: unknown) =>
+      logger.error({ err: error }, 'what runs beside the application has failed'),
+    );
+    await told;
+    await work;
+  }
   await refold.stop();
-  clearTimeout(overdue);
   process.exit(0);
+}
+
+// Ctrl-C in a terminal comes twice where npm runs the program: from the terminal, and passed on by npm a moment later.
+const sameSignal = 500;
+
+/** Resolves at the first signal to stop; a later one ends the process at once. */
+function signal(): Promise<void> {
+  return new Promise((resolve) => {
+    let first: number | undefined;
+    const onSignal = (name: NodeJS.Signals) => {
+      if (first !== undefined && performance.now() - first > sameSignal) process.exit(130);
+      if (first !== undefined) return;
+      first = performance.now();
+      process.stdout.write(`\nrefold: ${name}, stopping. Once more ends it at once.\n`);
+      resolve();
+    };
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);
+  });
 }
 
 function createLogger(): Logger {

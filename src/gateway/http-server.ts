@@ -10,7 +10,7 @@ export interface HttpServer {
   close(patience: number): Promise<void>;
 }
 
-/** @throws RefoldError `PORT_IN_USE` saying how to choose another. */
+/** @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` where it can't listen for another reason; both say how to choose another place. */
 export async function listen(listener: RequestListener, host: string, port: number): Promise<HttpServer> {
   const server = createServer(listener);
   const sockets = new Set<Socket>();
@@ -24,8 +24,7 @@ export async function listen(listener: RequestListener, host: string, port: numb
   try {
     await promise;
   } catch (cause) {
-    if (isTaken(cause)) throw portInUse(host, port, cause);
-    throw cause;
+    throw isTaken(cause) ? portInUse(host, port, cause) : noPlace(host, port, cause);
   }
   server.off('error', reject);
   const address = server.address() as AddressInfo; // listens on a port
@@ -56,6 +55,16 @@ function portInUse(host: string, port: number, cause: unknown): RefoldError {
   return new RefoldError(
     'PORT_IN_USE',
     `Port ${port} of ${host} is taken by another program. Stop that program, or choose another port: PORT=${next}, or gateway.port in the configuration (0 takes a free one).`,
+    { host, port },
+    { cause },
+  );
+}
+
+function noPlace(host: string, port: number, cause: unknown): RefoldError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new RefoldError(
+    'INVALID_CONFIG',
+    `The gateway can't listen on port ${port} of ${host}: ${reason}. Choose another place with HOST and PORT, or gateway.host and gateway.port in the configuration.`,
     { host, port },
     { cause },
   );

@@ -41,7 +41,8 @@ export async function importEvents(options: {
     progress = { ...progress, ...change };
     options.onProgress?.(progress);
   };
-  const failed = (line: number, cause: unknown) => importFailed(definition, file, line, cause);
+  const failed = (line: number, cause: unknown, place = `at or before line ${line}`) =>
+    importFailed({ definition, file, line, place, cause });
 
   async function send(batch: readonly Sent[]): Promise<void> {
     const verdicts = await log
@@ -83,7 +84,8 @@ export async function importEvents(options: {
     if (batch.length > 0 && !signal?.aborted) await send(batch);
   } catch (cause) {
     await underWay.catch(() => {});
-    throw cause instanceof RefoldError && cause.code === 'IMPORT_FAILED' ? cause : failed(progress.lines, cause);
+    if (cause instanceof RefoldError && cause.code === 'IMPORT_FAILED') throw cause;
+    throw failed(progress.lines, cause, progress.lines === 0 ? 'before its first line' : `at line ${progress.lines}`);
   }
   return progress;
 }
@@ -127,11 +129,20 @@ async function* linesOf(file: string, onBytes: (bytes: number) => void): AsyncIt
   }
 }
 
-function importFailed(definition: Import, file: string, line: number, cause: unknown): RefoldError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+interface Failure {
+  readonly definition: Import;
+  readonly file: string;
+  readonly line: number;
+  /** Where it is, in words. */
+  readonly place: string;
+  readonly cause: unknown;
+}
+
+function importFailed({ definition, file, line, place, cause }: Failure): RefoldError {
+  const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/[.!?]?$/, (end) => end || '.');
   return new RefoldError(
     'IMPORT_FAILED',
-    `Import '${definition.name}' of '${file}' failed at or before line ${line}: ${reason} What was written stays; run the import again when the cause is mended.`,
+    `Import '${definition.name}' of '${file}' failed ${place}: ${reason} What was written stays; run the import again when the cause is mended.`,
     { file, line },
     { cause },
   );

@@ -1,0 +1,257 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createRefold } from '../../src/index.ts';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { type CliOptions, type CliResult, runCli } from '../support/cli.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { applicationFile, userFolder } from './application-file.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop(); // and no command has left a connection open
+});
+
+const balances = 'export default defineConfig({ projections: [balanceV1] });';
+
+/** Runs a command on the test's database with an application of this text. */
+async function refold(cliArguments: readonly string[], text = balances, options: CliOptions = {}): Promise<CliResult> {
+  return runCli([...cliArguments, '--config', await applicationFile(text)], {
+    ...options,
+    env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'silent', ...options.env },
+  });
+}
+
+/** One line that says what to do; no stack, nothing else, and what is wrong is known from the exit code. */
+function expectRefusal({ code, stdout, stderr }: CliResult, message: string | RegExp): void {
+  expect({ code, stdout, lines: stderr.split('\n').length }, stderr).toEqual({ code: 1, stdout: '', lines: 2 });
+  if (typeof message === 'string') expect(stderr).toBe(`refold: ${message}\n`);
+  else expect(stderr).toMatch(message);
+}
+
+describe('a declaration that can not work is named, with the way out', () => {
+  test('an event type that no family defines', async () => {
+    const text = `export default defineConfig({ projections: [defineProjection({
+      name: 'openings', version: 1, events: account, table: { id: t.text().primaryKey() }, key: (event) => event.streamId,
+      evolve: { Opend: () => ({}) },
+    })] });`;
+    expectRefusal(
+      await refold(['start'], text),
+      "openings@1: evolve handles 'Opend', which account does not define. Did you mean 'Opened'?",
+    );
+  });
+
+  test('two projections of one name and version', async () => {
+    const text = 'export default defineConfig({ projections: [balanceV1, { ...balanceV1 }] });';
+    expectRefusal(await refold(['start'], text), 'balance@1: is declared twice. Give one of them the next version.');
+  });
+
+  test('an option that nobody knows', async () => {
+    const text = 'export default defineConfig({ projection: [balanceV1] });';
+    expectRefusal(await refold(['dev'], text), "unknown option 'projection' of config. Did you mean 'projections'?");
+  });
+});
+
+describe('an application file that is none', () => {
+  test('is missing', async () => {
+    expectRefusal(
+      await runCli(['status', '--config', 'nowhere.ts']),
+      "There is no file 'nowhere.ts'. Name the file that has 'export default defineConfig({ … })' with --config FILE.",
+    );
+    expectRefusal(
+      await runCli(['status'], { cwd: await userFolder() }),
+      "There is no refold.config.ts, refold.config.js, refold.config.mjs in this folder. Name the file that has 'export default defineConfig({ … })' with --config FILE.",
+    );
+  });
+
+  test('exports nothing by default, or something else', async () => {
+    for (const text of ['export const app = 1;', 'export default { projections: [balanceV1] };']) {
+      expectRefusal(
+        await refold(['status'], text),
+        /^refold: '.*\/app\.ts' does not export what defineConfig made\. Write 'export default defineConfig\(\{ … \}\)'\.$/m,
+      );
+    }
+  });
+
+  test.each([
+    ['is no TypeScript', 'export default {', /can't be loaded: .* \(at \/.*app\.ts:4\)$/m],
+    ['imports what is not there', "import './nothing.ts';", /can't be loaded: Cannot find module '.*nothing\.ts'/],
+    ['throws', "\n\nthrow new Error('no luck');", /can't be loaded: no luck \(at \/.*app\.ts:6\)$/m],
+  ])('%s', async (_, text, message) => {
+    expectRefusal(await refold(['status'], text), message);
+  });
+});
+
+describe('a command line that says something else than was meant', () => {
+  test.each([
+    [['statu'], "'refold' has no command 'statu'. Did you mean 'status'? See 'refold --help'."],
+    [['--jsn'], "'refold' has no option '--jsn'. It knows '--help'. See 'refold --help'."],
+    [['status', '--jsn'], "'refold status' has no option '--jsn'. Did you mean '--json'? See 'refold status --help'."],
+    [['status', '--json=yes'], "'refold status' takes no value for '--json'. See 'refold status --help'."],
+    [['status', '--config'], "'refold status' needs a value for '--config'. See 'refold status --help'."],
+    [
+      ['start', '--role', 'gatway'],
+      "'refold start' takes 'all', 'gateway', 'worker' for '--role', found 'gatway'. See 'refold start --help'.",
+    ],
+    [['import', 'retail'], "'refold import' lacks FILE: refold import NAME FILE. See 'refold import --help'."],
+    [
+      ['activate', 'balance@2', 'now'],
+      "'refold activate' does not know what to do with 'now': refold activate VERSION. See 'refold activate --help'.",
+    ],
+  ])('%j', async (cliArguments, message) => {
+    expectRefusal(await runCli(cliArguments), message);
+  });
+
+  test.each([
+    [['activate', 'balance'], "'balance' names no projection version; write it like cart_summary@2."],
+    [['activate', 'balance@7'], "balance@7 is not in the registry; 'refold status' lists the versions."],
+    [['rebuild', 'balanse@1'], "The application declares no balanse@1. Did you mean 'balance@1'?"],
+    [
+      ['rollback', 'balance'],
+      "Can't roll back: no version of 'balance' is active, so nothing could answer in its place.",
+    ],
+    [['retire', 'balance@1', '--grace', 'soon'], "--grace is a number of hours, found 'soon'."],
+  ])('%j', async (cliArguments, message) => {
+    expectRefusal(await refold(cliArguments), message);
+  });
+
+  test('help and version are no mistakes', async () => {
+    expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+    const help = await runCli(['import', '--help']);
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    expect(help.stdout).toContain('refold import');
+  });
+});
+
+describe('surroundings that do not fit', () => {
+  test.each([
+    ['PORT', 'abc', "PORT is a number from 0 to 65535, found 'abc'."],
+    ['PORT', '70000', "PORT is a number from 0 to 65535, found '70000'."],
+    ['DATABASE_URL', 'mysql://localhost/shop', "DATABASE_URL is no PostgreSQL address; it starts with 'postgres://'."],
+    [
+      'DATABASE_URL',
+      'postgres://localhost:secret/shop',
+      "DATABASE_URL can't be read. Write it as 'postgres://user:password@host:port/database', with percent signs for what is special in the password.",
+    ],
+    [
+      'DATABASE_URL',
+      'postgres://user:secret@127.0.0.1:1/shop',
+      'PostgreSQL at 127.0.0.1:1/shop: nothing listens there. Start the server, or correct host and port in DATABASE_URL.',
+    ],
+    [
+      'HOST',
+      '192.0.2.1',
+      "The gateway can't listen on port 0 of 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1. Choose another place with HOST and PORT, or gateway.host and gateway.port in the configuration.",
+    ],
+  ])('%s=%s', async (name, value, message) => {
+    const text = 'export default defineConfig({});';
+    expectRefusal(await refold(['start'], text, { env: { [name]: value } }), message);
+  });
+
+  test('a database that does not exist', async () => {
+    const url = new URL(database.url);
+    url.pathname = '/nowhere';
+    expectRefusal(
+      await refold(['start'], balances, { env: { DATABASE_URL: url.href } }),
+      /^refold: PostgreSQL at \S+\/nowhere: the database does not exist\. Create it, or correct its name in DATABASE_URL\.$/m,
+    );
+  });
+
+  test('a port that another program has', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as AddressInfo; // listens on a port
+    const refusal = await refold(['start'], 'export default defineConfig({});', { env: { PORT: String(port) } });
+    const start = `Port ${port} of 127.0.0.1 is taken by another program. Stop that program, or choose another port: PORT=`;
+    expect(refusal.stderr).toContain(start);
+    expectRefusal(refusal, /or gateway\.port in the configuration \(0 takes a free one\)\.$/m);
+  });
+});
+
+describe('a database that is not migrated', () => {
+  let bare: Database;
+
+  beforeAll(async () => {
+    const name = `refold_bare_${process.pid}`;
+    await db.query({ text: `create database ${name}` });
+    const url = new URL(database.url);
+    url.pathname = `/${name}`;
+    bare = createDatabase({ url: url.href });
+  });
+  afterAll(async () => {
+    const name = new URL(bare.url).pathname.slice(1);
+    await bare.close();
+    await db.query({ text: `drop database ${name}` });
+  });
+
+  const env = () => ({ DATABASE_URL: bare.url, NODE_ENV: 'production' });
+
+  test('is refused in production with the command to run, and nothing is written', async () => {
+    const lacks =
+      /^refold: The database lacks \d+ of Refold's migrations \(0001_event_log, .*\)\. Run `refold migrate`\.$/m;
+    expectRefusal(await refold(['start'], balances, { env: env() }), lacks);
+    expectRefusal(await refold(['status'], balances, { env: env() }), lacks);
+    expect(await bare.query({ text: `select nspname from pg_namespace where nspname like 're%'` })).toEqual([]);
+  });
+
+  test('is migrated once, however often the command is run', async () => {
+    const runs = await Promise.all([1, 2].map(() => refold(['migrate'], balances, { env: env() })));
+    expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+    ]);
+    expect(runs.map(({ stdout }) => stdout).sort()).toEqual([
+      expect.stringMatching(/^Applied 0001_event_log, .*\.\n$/),
+      'The database is up to date.\n',
+    ]);
+    expect(await refold(['migrate'], balances, { env: env() })).toMatchObject({
+      code: 0,
+      stdout: 'The database is up to date.\n',
+    });
+    expect(await refold(['status'], balances, { env: env() })).toMatchObject({
+      code: 0,
+      stdout: 'No projection version is registered yet.\n',
+    });
+  });
+});
+
+describe('versions that no longer are what was built', () => {
+  test('a changed table, and a version that is gone while it answers, are refused with nothing changed', async () => {
+    const { default: first } = await import(pathToFileURL(await applicationFile(balances)).href);
+    const refoldBefore = await createRefold({ ...first, database: { ...first.database, url: database.url } });
+    await refoldBefore.stop();
+    const before = await everything();
+
+    const otherTable = `export default defineConfig({ projections: [openingsV1, defineProjection({
+      name: 'balance', version: 1, events: account, table: { accountId: t.text().primaryKey(), amount: t.decimal(20, 4) },
+      key: (event) => event.streamId, evolve: { Opened: () => ({ amount: '0' }) },
+    })] });`;
+    expectRefusal(
+      await refold(['start'], otherTable),
+      'balance@1: its table is declared differently from the one in the database. Undo the change and declare it as balance@2 beside this version.',
+    );
+    expectRefusal(
+      await refold(['start'], 'export default defineConfig({ projections: [openingsV1] });'),
+      "balance@1 is active, but this program declares no active version of 'balance': its readers would lose it. Declare balance@1 again, or take it out of service with 'refold retire balance@1'.",
+    );
+    expect(await everything()).toEqual(before);
+  });
+});
+
+/** All tables, and what the registry holds. */
+async function everything(): Promise<unknown> {
+  return [
+    await db.query({ text: `select schemaname, tablename from pg_tables where schemaname like 're%' order by 1, 2` }),
+    await db.query({ text: 'select * from refold.projections order by name, version' }),
+    await db.query({ text: 'select * from refold.transitions order by id' }),
+  ];
+}
