@@ -90,5 +90,7 @@ export function storedIn<P extends Projection>(projection: P, tableName: string)
 
 /** The text that stands for a key in maps and change lists; equal keys have equal texts. */
 export function keyText(key: RowKey): string {
+  // Nearly all keys are one text, and this is asked for every event.
+  if (key.length === 1 && typeof key[0] === 'string') return `[${JSON.stringify(key[0])}]`;
   return JSON.stringify(key, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
 }

@@ -66,8 +66,20 @@ export function createRowCodec(columns: Columns, keyColumns: readonly string[]):
       return result;
     },
     normaliseKey: (key) => keyColumns.map((name, index) => codec(name).normalise(key[index], name)),
-    encode: (row) => Object.fromEntries(names.map((name) => [name, codec(name).encode(row[name])])),
-    decode: (raw) => Object.fromEntries(Object.keys(raw).map((name) => [name, codec(name).decode(raw[name])])),
+    // Loops, since every row that is written or read comes through here: entries made for each value cost as much as the codecs.
+    encode(row) {
+      const result: Record<string, unknown> = {};
+      for (let index = 0; index < names.length; index++) {
+        const name = names[index] as string; // index < length
+        result[name] = (codecs[index] as ValueCodec).encode(row[name]); // same length
+      }
+      return result;
+    },
+    decode(raw) {
+      const result: Record<string, unknown> = {};
+      for (const name of Object.keys(raw)) result[name] = codec(name).decode(raw[name]);
+      return result;
+    },
     encodeValue: (column, value) => codec(column).encode(value),
     decodeValue: (column, raw) => codec(column).decode(raw),
   };

@@ -41,27 +41,27 @@ export function createReadModels(options: ReadModelsOptions): ReadModelSource {
   return {
     open({ snapshot }) {
       if (snapshot) return openOperation(options);
-      const ending = new AbortController();
+      const waits = createWaits(options.positions);
       return {
         findByKeys: (projection, keys, columns) => lookups.find(projection, keys, columns),
         findPage: (projection, query) => findPage(db, readSchema, projection, query),
         count: (projection, where) => countRows(db, readSchema, projection, where),
-        waitFor: (projection, position) => options.positions.waitFor(projection, position, { signal: ending.signal }),
+        waitFor: waits.waitFor,
         progress: (projection) => options.positions.progress(projection),
-        close: async () => ending.abort(ended()),
+        close: async () => waits.end(),
       };
     },
   };
 }
 
 function openOperation({ db, readSchema, statementTimeout, positions }: ReadModelsOptions): OperationReadModels {
-  const ending = new AbortController();
+  const waits = createWaits(positions);
   const open = new Set<Promise<void>>();
   let snapshot: ReadSnapshot | undefined;
 
   const reads: Queryable = {
     async query(statement) {
-      ending.signal.throwIfAborted();
+      if (waits.ended) throw ended();
       snapshot ??= openReadSnapshot(db, { statementTimeout });
       return snapshot.query(statement);
     },
@@ -81,15 +81,35 @@ function openOperation({ db, readSchema, statementTimeout, positions }: ReadMode
     findPage: (projection, query) => findPage(reads, readSchema, projection, query),
     count: (projection, where) => countRows(reads, readSchema, projection, where),
     async waitFor(projection, position) {
-      await positions.waitFor(projection, position, { signal: ending.signal });
+      await waits.waitFor(projection, position);
       // A snapshot from before the wait would answer without what was waited for.
       if (snapshot && !(await includes(snapshot, projection, position))) closeSnapshot();
     },
     progress: (projection) => positions.progress(projection),
     async close() {
-      ending.abort(ended());
+      waits.end();
       closeSnapshot();
       await Promise.all(open);
+    },
+  };
+}
+
+/** The waits of one operation, which end with it. Few operations wait for anything: only those that do pay for a controller. */
+function createWaits(positions: Positions) {
+  let ending: AbortController | undefined;
+  let isOver = false;
+  return {
+    get ended() {
+      return isOver;
+    },
+    waitFor(projection: Projection, position: GlobalPosition) {
+      if (isOver) return Promise.reject(ended());
+      ending ??= new AbortController();
+      return positions.waitFor(projection, position, { signal: ending.signal });
+    },
+    end() {
+      isOver = true;
+      ending?.abort(ended());
     },
   };
 }

@@ -61,8 +61,7 @@ export async function countRows(
   where: RowFilter | null,
 ): Promise<number> {
   const query = builder
-    .withSchema(readSchema)
-    .selectFrom(projection.tableName)
+    .selectFrom(`${readSchema}.${projection.tableName}`)
     .select(sql<bigint>`count(*)`.as('count'))
     .where(filterSql(projection, where))
     .compile();
@@ -123,9 +122,9 @@ export function pageQuery(readSchema: string, projection: Projection, query: Pag
 function rowsFrom(readSchema: string, projection: Projection, columns: readonly string[]) {
   const names = [...new Set(columns)];
   for (const name of names) columnOf(projection, name);
+  // Not `withSchema`: it walks through the whole statement a second time.
   return builder
-    .withSchema(readSchema)
-    .selectFrom(projection.tableName)
+    .selectFrom(`${readSchema}.${projection.tableName}`)
     .select(names.map((name) => sql`${columnRef(projection, name)}`.as(name)));
 }
 
