@@ -58,12 +58,18 @@ export const importCommand = defineCommand({
         console.log(
           `${interrupted.signal.aborted ? 'Interrupted' : 'Done'}: ${integer(result.lines)} lines, ${integer(result.written)} events written, ${integer(result.skipped)} there already, in ${seconds.toFixed(1)} s (${integer(result.written / seconds)}/s).`,
         );
-      if (interrupted.signal.aborted) process.exitCode = 130;
+      if (interrupted.signal.aborted) endBySignal();
     } finally {
       bar?.stop();
     }
   }),
 });
+
+/** As a shell expects of what Ctrl-C ended. Node's own exit would wait for a read of a pipe to return. */
+function endBySignal(): void {
+  process.removeAllListeners('SIGINT');
+  process.kill(process.pid, 'SIGINT');
+}
 
 function progressBar() {
   const bar = new SingleBar(

@@ -58,7 +58,7 @@ export async function importEvents(options: {
     }
   }
 
-  const lines = linesOf(file, (bytesRead) => report({ bytesRead }));
+  const lines = linesOf(file, signal, (bytesRead) => report({ bytesRead }));
   const counted = (async function* () {
     for await (const line of lines) {
       progress = { ...progress, lines: line.number };
@@ -104,7 +104,11 @@ async function sizeOf(file: string): Promise<number> {
   }
 }
 
-async function* linesOf(file: string, onBytes: (bytes: number) => void): AsyncIterable<ImportLine> {
+async function* linesOf(
+  file: string,
+  signal: AbortSignal | undefined,
+  onBytes: (bytes: number) => void,
+): AsyncIterable<ImportLine> {
   let bytes = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -117,14 +121,19 @@ async function* linesOf(file: string, onBytes: (bytes: number) => void): AsyncIt
   raw.on('error', (error) => counted.destroy(error));
   const plain = file.endsWith('.gz') ? raw.pipe(counted).pipe(createGunzip()) : raw.pipe(counted);
   counted.on('error', (error) => plain.destroy(error));
+  const reader = createInterface({ input: plain, crlfDelay: Number.POSITIVE_INFINITY });
+  // The next line of a pipe may be long in coming.
+  const leave = () => reader.close();
+  signal?.addEventListener('abort', leave);
   let number = 0;
   try {
-    for await (const text of createInterface({ input: plain, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const text of reader) {
       number++;
       if (text.trim() !== '') yield { text, number };
     }
     if (plain.errored) throw plain.errored;
   } finally {
+    signal?.removeEventListener('abort', leave);
     raw.destroy();
   }
 }

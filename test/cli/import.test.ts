@@ -1,0 +1,124 @@
+import { execFileSync } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { runCli, startCli } from '../support/cli.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { applicationFile, userFolder } from './application-file.ts';
+
+let database: TestDatabase;
+let db: Database;
+let config: string;
+let folder: string;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+  folder = await userFolder();
+  config = await applicationFile(`
+    const openings = defineImport({
+      name: 'openings',
+      async *toAppends(lines) {
+        for await (const { text } of lines) {
+          const { id, owner } = JSON.parse(text);
+          yield { family: account, streamId: id, events: [{ type: 'Opened', payload: { owner } }], idempotencyKey: id };
+        }
+      },
+    });
+    export default defineConfig({ events: [account], imports: [openings] });`);
+});
+afterEach(async () => {
+  await db.close();
+  await database.drop();
+});
+
+async function fileOf(lines: readonly string[], name = 'openings.jsonl'): Promise<string> {
+  const file = join(folder, name);
+  const text = lines.join('\n');
+  await writeFile(file, name.endsWith('.gz') ? gzipSync(text) : text);
+  return file;
+}
+
+const importing = (file: string, name = 'openings') => ['import', name, file, '--config', config];
+const environment = () => ({ env: { DATABASE_URL: database.url } });
+const line = (id: string, owner: unknown = 'Ada') => JSON.stringify({ id, owner });
+
+async function streams(): Promise<string[]> {
+  const rows = await db.query<{ id: string }>({ text: 'select stream_id as id from refold.events order by position' });
+  return rows.map(({ id }) => id);
+}
+
+test('an import that the application does not have, and a file that is not there, are refused', async () => {
+  const refusals = [
+    [importing('x.jsonl', 'opening'), "The application has no import 'opening'. Did you mean 'openings'?"],
+    [importing('nowhere.jsonl'), "There is no file 'nowhere.jsonl' to import."],
+  ] as const;
+  for (const [cliArguments, message] of refusals) {
+    expect(await runCli(cliArguments, environment())).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `refold: ${message}\n`,
+    });
+  }
+});
+
+test.each([
+  ['is no JSON', '{ "id": "c"', "Expected ',' or '}' after property value in JSON at position 11 (line 1 column 12)."],
+  ['says what no event may', line('c', 7), /payload of account's 'Opened' is not valid: owner: .*\./],
+])('a line that %s is named; mended, the next import writes each line once', async (_, wrong, reason) => {
+  const file = await fileOf([line('a'), line('b'), wrong, line('d')]);
+  const failed = await runCli(importing(file), environment());
+  expect(failed).toMatchObject({ code: 1, stdout: '' });
+  const message = failed.stderr.trim().split('\n').at(-1) ?? ''; // behind the progress bar
+  expect(message).toContain(`refold: Import 'openings' of '${file}' failed at`);
+  expect(message).toContain('line 3: ');
+  expect(message).toMatch(reason);
+  expect(message).toMatch(/What was written stays; run the import again when the cause is mended\.$/);
+  expect(failed.stderr).not.toContain('    at ');
+  expect(['a', 'b', 'd']).toEqual(expect.arrayContaining(await streams()));
+
+  await fileOf([line('a'), line('b'), line('c'), line('d')]);
+  expect(await runCli(importing(file), environment())).toMatchObject({ code: 0, stderr: '' });
+  expect((await streams()).sort()).toEqual(['a', 'b', 'c', 'd']);
+});
+
+test('a file that is cut off, or no file of its kind, is said to be that', async () => {
+  const whole = await fileOf([line('a'), line('b')], 'openings.jsonl.gz');
+  await writeFile(whole, 'no gzip');
+  const failed = await runCli(importing(whole), environment());
+  expect(failed).toMatchObject({ code: 1 });
+  expect(failed.stderr).toMatch(/failed before its first line: incorrect header check\. /);
+  expect(await streams()).toEqual([]);
+});
+
+test('the second import of a file doubles nothing, and says so', async () => {
+  const file = await fileOf(
+    ['a', 'b', 'c'].map((id) => line(id)),
+    'openings.jsonl.gz',
+  );
+  const first = await runCli([...importing(file), '--json'], environment());
+  expect(JSON.parse(first.stdout)).toMatchObject({ lines: 3, written: 3, skipped: 0, interrupted: false });
+  const second = await runCli(importing(file), environment());
+  expect(second.code).toBe(0);
+  expect(second.stdout).toMatch(/^Done: 3 lines, 0 events written, 3 there already, in \d+\.\d s \(0\/s\)\.\n$/);
+  expect(await streams()).toEqual(['a', 'b', 'c']);
+});
+
+test('Ctrl-C ends an import between two batches, also while it waits for a line, and stops the script that it is in', async () => {
+  const pipe = join(folder, 'endless.jsonl');
+  execFileSync('mkfifo', [pipe]);
+  const command = startCli([...importing(pipe), '--json'], environment());
+  const writer = createWriteStream(pipe);
+  writer.on('error', () => {}); // its reader ends first
+  const written = Array.from({ length: 3_000 }, (_, index) => line(`a${index}`));
+  writer.write(`${written.join('\n')}\n`);
+  await until(async () => (await streams()).length > 0);
+  const { signal, stdout } = await command.end('SIGINT');
+  writer.destroy();
+  expect({ signal, ...JSON.parse(stdout) }).toMatchObject({ signal: 'SIGINT', interrupted: true });
+  expect(await streams()).toEqual(written.slice(0, JSON.parse(stdout).written).map((text) => JSON.parse(text).id));
+});
