@@ -66,6 +66,7 @@ interface Slot {
 // How soon a process notices that another one's processor is free: the bound of a fail-over, beside what PostgreSQL needs to see a connection end.
 const lookForWorkMilliseconds = 500;
 const retryAtMost = 30_000;
+const retryFenced = 100;
 
 export function createWorker(options: WorkerOptions): Worker {
   const { db, versions, ownership, logger } = options;
@@ -210,6 +211,12 @@ export function createWorker(options: WorkerOptions): Worker {
 
   function postpone(slot: Slot, error: unknown): void {
     if (stopped) return;
+    // A rebuild or a retry of dead letters has changed the rows beside the processor; it goes on from them.
+    if (error instanceof RefoldError && error.code === 'PROCESSOR_FENCED') {
+      slot.retryAt = Date.now() + retryFenced;
+      logger.info({ projection: slot.projection.id }, messageOf(error));
+      return;
+    }
     slot.failures++;
     const delay = Math.min(retryAtMost, 100 * 2 ** slot.failures) * (0.5 + Math.random() / 2);
     slot.retryAt = Date.now() + delay;

@@ -42,7 +42,7 @@ test('workers killed at random points of catch-up and live traffic leave every r
     while (killing) {
       await traffic(log, 20, random);
       const head = await log.head();
-      await until(async () => !killing || (await checkpoints()).every((checkpoint) => head - checkpoint < 2_000n));
+      await until(async () => !killing || (await checkpoints()).every((checkpoint) => head - checkpoint < 500n));
     }
   })();
   const names = new Map<string, WorkerProcess>();
@@ -73,4 +73,4 @@ test('workers killed at random points of catch-up and live traffic leave every r
     );
   }
   for (const worker of names.values()) await worker.end('SIGTERM');
-}, 300_000);
+}, 900_000); // a machine that is busy with other things takes its time; what counts is the result
