@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -7,6 +7,8 @@ import { onTestFinished } from 'vitest';
 export async function userFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'refold-user-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  // Where root runs the tests, an embedded server runs as another user, who has to get in.
+  await chmod(folder, 0o755);
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);

@@ -1,0 +1,75 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { embeddedDataDir } from '../../src/refold.ts';
+import { startCli } from '../support/cli.ts';
+import { until } from '../support/until.ts';
+import { userFolder } from './application-file.ts';
+
+const application = `
+import { defineConfig } from '${resolve('src/index.ts')}';
+import { balanceV1, credit, openAccount } from '${resolve('test/support/sample-domain.ts')}';
+export default defineConfig({ projections: [balanceV1], commands: [openAccount, credit] });`;
+
+const environment = { PORT: '0', LOG_LEVEL: 'warn' };
+
+async function ask(url: string, query: string): Promise<unknown> {
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query }),
+  });
+  return response.json();
+}
+
+test('without a database URL an application has a server of its own: it stays between runs, and commands work beside it', async () => {
+  const cwd = await userFolder({ 'refold.config.ts': application });
+  const isRunning = () => existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'));
+  const refold = (...cliArguments: string[]) => startCli(cliArguments, { cwd, env: environment });
+
+  const first = refold('dev');
+  const url = await first.url();
+  const opened = 'mutation { openAccount(input: { accountId: "a", owner: "Ada" }) { balance { owner } } }';
+  expect(await ask(url, opened)).toEqual({ data: { openAccount: { balance: { owner: 'Ada' } } } });
+  // The password of the server is not for everybody who looks over a shoulder.
+  const password = readFileSync(join(cwd, embeddedDataDir, 'refold.password'), 'utf8');
+  expect(first.printed.stdout).not.toContain(password);
+
+  const beside = await refold('status', '--json').ended;
+  expect(beside).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(beside.stdout).versions).toMatchObject([
+    { name: 'balance', state: 'active', processor: 'running' },
+  ]);
+  const second = await refold('dev').ended;
+  expect(second).toMatchObject({ code: 1, stdout: '' });
+  expect(second.stderr).toMatch(
+    new RegExp(`^refold: The data directory \\S+ is in use by process ${first.child.pid}\\. End that process, .*\\n$`),
+  );
+  expect(await ask(url, '{ balance(accountId: "a") { owner } }')).toEqual({ data: { balance: { owner: 'Ada' } } });
+
+  expect(await first.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
+  expect(isRunning()).toBe(false);
+
+  // A command alone starts the server, and stops it, whether it comes to its end or is interrupted.
+  const alone = await refold('status', '--json').ended;
+  expect(JSON.parse(alone.stdout).versions).toMatchObject([{ name: 'balance', position: '1', processor: 'idle' }]);
+  expect(isRunning()).toBe(false);
+  const watching = refold('status', '--watch', '--json');
+  await watching.prints(/"versions"/);
+  expect(await watching.end('SIGINT')).toMatchObject({ code: 130, stderr: '' });
+  await until(() => !isRunning());
+
+  const again = refold('dev');
+  const { data } = (await ask(await again.url(), '{ balance(accountId: "a") { owner } }')) as { data: unknown };
+  expect(data).toEqual({ balance: { owner: 'Ada' } });
+  expect(await again.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+  expect(isRunning()).toBe(false);
+}, 120_000);
+
+test('a failed start stops the server that it has started', async () => {
+  const cwd = await userFolder({ 'refold.config.ts': application });
+  const failed = await startCli(['dev'], { cwd, env: { ...environment, HOST: '192.0.2.1' } }).ended;
+  expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining("can't listen on port 0") });
+  expect(existsSync(join(cwd, embeddedDataDir, 'PG_VERSION'))).toBe(true);
+  expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
+}, 120_000);

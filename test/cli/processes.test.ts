@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { registryLockKey } from '../../src/store/lock-keys.ts';
+import { runCli, startCli } from '../support/cli.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { applicationFile } from './application-file.ts';
+
+let database: TestDatabase;
+let db: Database;
+let config: string;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+  config = await applicationFile(
+    'export default defineConfig({ projections: [balanceV1, balanceV2, openingsV1], commands: [openAccount, credit] });',
+  );
+});
+afterEach(async () => {
+  await db.close();
+  await database.drop(); // fails where a process has left a connection open
+});
+
+const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'warn' } });
+const start = (...cliArguments: string[]) => startCli([...cliArguments, '--config', config], environment());
+const run = (...cliArguments: string[]) => runCli([...cliArguments, '--config', config], environment());
+
+async function ask(url: string, query: string): Promise<unknown> {
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query }),
+  });
+  return response.json();
+}
+
+/** Sessions of Refold's in the test's database, but for the test's own. */
+async function sessions(): Promise<number> {
+  const [row] = await db.query<{ count: bigint }>({
+    text: `select count(*) from pg_stat_activity
+      where datname = current_database() and application_name like 'refold%' and pid <> pg_backend_pid()`,
+  });
+  return Number(row?.count);
+}
+
+test('a gateway and a worker in two processes work together', async () => {
+  const worker = start('start', '--role', 'worker');
+  expect((await worker.prints(/Refold maintains the read models\.\n {2}database .*\n/))[0]).toBeDefined();
+  const gateway = start('start', '--role', 'gateway');
+  const url = await gateway.url();
+  expect(await (await fetch(`${url}/health/ready`)).json()).toMatchObject({ ready: true });
+  const opened = 'openAccount(input: { accountId: "a", owner: "Ada" }) { balance { owner amount } }';
+  expect(await ask(url, `mutation { ${opened} }`)).toEqual({
+    data: { openAccount: { balance: { owner: 'Ada', amount: '0.00' } } },
+  });
+
+  // Without the worker a query that demands what nobody folds any more says how far the read model is; with it, it is answered.
+  expect(await worker.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+  const credited = (await ask(url, 'mutation { credit(input: { accountId: "a", amount: "5" }) { position } }')) as {
+    data: { credit: { position: string } };
+  };
+  const { position } = credited.data.credit;
+  const demanding = ask(url, `query @after(position: "${position}") { balance(accountId: "a") { amount } }`);
+  const next = start('start', '--role', 'worker');
+  expect(await demanding).toEqual({ data: { balance: { amount: '5.00' } } });
+  expect(await next.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
+  expect(await gateway.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
+});
+
+describe.each([
+  ['dev', /GraphQL +http/, ['dev']],
+  ['start', /GraphQL +http/, ['start']],
+  ['start --role worker', /maintains the read models/, ['start', '--role', 'worker']],
+  ['start --role gateway', /GraphQL +http/, ['start', '--role', 'gateway']],
+] as const)('%s', (_, started, cliArguments) => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('ends in order on %s, and leaves nothing', async (signal) => {
+    const process = start(...cliArguments);
+    await process.prints(started);
+    const { code, stdout, stderr } = await process.end(signal);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(new RegExp(`\\nrefold: ${signal}, stopping\\. Once more ends it at once\\.\\n$`));
+    await until(async () => (await sessions()) === 0);
+  });
+});
+
+test('a signal that comes twice at once, as from a terminal and from npm, is one', async () => {
+  const process = start('start');
+  await process.url();
+  process.child.kill('SIGINT');
+  expect(await process.end('SIGINT')).toMatchObject({ code: 0 });
+});
+
+test('a signal before everything runs is heard, and what has started by then is stopped', async () => {
+  const holder = await db.connect();
+  await holder.query('select pg_advisory_lock($1)', [registryLockKey]);
+  const process = start('start');
+  const waiting = `select from pg_locks where locktype = 'advisory' and not granted`;
+  await until(async () => (await db.query({ text: waiting })).length > 0);
+  process.child.kill('SIGINT');
+  await process.prints(/SIGINT, stopping/);
+  await holder.query('select pg_advisory_unlock($1)', [registryLockKey]);
+  holder.release();
+  const { code, stdout } = await process.ended;
+  expect(code).toBe(0);
+  expect(stdout).not.toContain('Refold is running');
+});
+
+describe('status', () => {
+  test('shows every version while a worker runs, and after it has ended', async () => {
+    const worker = start('start', '--role', 'worker');
+    await worker.prints(/maintains/);
+    const idle = async () => (await run('status', '--json')).stdout.includes('"running"');
+    await until(idle);
+    const { stdout } = await run('status');
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines[0]?.split(/ {2,}/)).toEqual([
+      'version',
+      'state',
+      'processor',
+      'position',
+      'lag',
+      'rate',
+      'ETA',
+      'owner',
+    ]);
+    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 7))).toEqual(
+      ['balance@1', 'balance@2', 'openings@1'].map((id) => [id, 'active', 'running', '0', '0', '0/s', '-']),
+    );
+    expect(lines[1]).toMatch(new RegExp(`:${worker.child.pid}$`));
+
+    await worker.end('SIGTERM');
+    const after = await run('status', '--json');
+    expect(after).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(after.stdout)).toMatchObject({
+      versions: ['balance@1', 'balance@2', 'openings@1'].map((id) => ({
+        name: id.split('@')[0],
+        version: Number(id.split('@')[1]),
+        state: 'active',
+        processor: 'idle',
+        owner: null,
+        position: '0',
+        head: '0',
+        lag: '0',
+        heldReason: null,
+        error: null,
+        rebuild: null,
+        rate: 0,
+        eta: null,
+      })),
+      stalls: [],
+    });
+  });
+
+  test('watches until Ctrl-C', async () => {
+    const watching = start('status', '--watch', '--json');
+    await until(() => watching.printed.stdout.match(/"versions"/g)?.length === 2);
+    const { code, stderr } = await watching.end('SIGINT');
+    expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
+    await until(async () => (await sessions()) === 0);
+  });
+});
