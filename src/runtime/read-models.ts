@@ -1,6 +1,7 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ReadModels } from '../schema/operation-context.ts';
+import { aggregateRows } from '../store/aggregate-rows.ts';
 import type { Database } from '../store/database.ts';
 import { openReadSnapshot, type ReadSnapshot } from '../store/read-snapshot.ts';
 import { countRows, findPage } from '../store/row-queries.ts';
@@ -46,6 +47,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModelSource {
         findByKeys: (projection, keys, columns) => lookups.find(projection, keys, columns),
         findPage: (projection, query) => findPage(db, readSchema, projection, query),
         count: (projection, where) => countRows(db, readSchema, projection, where),
+        aggregate: (projection, query) => aggregateRows(db, readSchema, projection, query),
         waitFor: waits.waitFor,
         progress: (projection) => options.positions.progress(projection),
         close: async () => waits.end(),
@@ -80,6 +82,7 @@ function openOperation({ db, readSchema, statementTimeout, positions }: ReadMode
     findByKeys: (projection, keys, columns) => lookups.find(projection, keys, columns),
     findPage: (projection, query) => findPage(reads, readSchema, projection, query),
     count: (projection, where) => countRows(reads, readSchema, projection, where),
+    aggregate: (projection, query) => aggregateRows(reads, readSchema, projection, query),
     async waitFor(projection, position) {
       await waits.waitFor(projection, position);
       // A snapshot from before the wait would answer without what was waited for.

@@ -4,6 +4,7 @@ import { type GlobalPosition, laterPosition } from '../events/global-position.ts
 import type { ServedVersion, VersionMap } from '../projections/version-map.ts';
 import type { OperationContext, ReadModels } from './operation-context.ts';
 import { readFields } from './operation-reads.ts';
+import { queryNames } from './query-names.ts';
 
 /**
  * What comes before a read of a version: it must be active, and have reached the position that the client demands.
@@ -65,8 +66,8 @@ const readBy = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
 function readVersions({ operation, fragments }: GraphQLResolveInfo, versions: VersionMap): readonly ServedVersion[] {
   const names = readBy.get(operation) ?? new Set(readFields(operation, fragments).map(({ name }) => name.value));
   readBy.set(operation, names);
-  return [...versions.served.values()].filter(
-    ({ projection: { graphql } }) => names.has(graphql.single) || names.has(graphql.list),
+  return [...versions.served.values()].filter(({ projection }) =>
+    Object.values(queryNames(projection)).some((name) => names.has(name)),
   );
 }
 

@@ -13,14 +13,16 @@ import type {
   LiveRow,
   OperationContext,
 } from '../../src/schema/operation-context.ts';
+import { naiveAggregates } from '../store/naive-aggregates.ts';
 import { matches, naivePage, sorted } from '../store/naive-rows.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 
 /** One read, as a resolver asked for it. */
 export interface RecordedRead {
-  readonly kind: 'findByKeys' | 'findPage' | 'count' | 'waitFor' | 'progress';
+  readonly kind: 'findByKeys' | 'findPage' | 'count' | 'aggregate' | 'waitFor' | 'progress';
   readonly version: string;
   readonly columns?: readonly string[];
+  readonly measures?: readonly string[];
   readonly position?: GlobalPosition;
 }
 
@@ -145,6 +147,11 @@ export class InMemoryServices implements GatewayServices {
       count: async (projection, where) => {
         this.reads.push({ kind: 'count', version: projection.id });
         return rowsOf(projection).filter((row) => matches(where, row)).length;
+      },
+      aggregate: async (projection, query) => {
+        const measures = query.measures.map((measure) => Object.values(measure).join(' '));
+        this.reads.push({ kind: 'aggregate', version: projection.id, measures });
+        return naiveAggregates(projection, rowsOf(projection), query);
       },
       waitFor: async (projection, position) => {
         this.reads.push({ kind: 'waitFor', version: projection.id, position });
