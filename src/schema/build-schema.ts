@@ -8,6 +8,7 @@ import { addMeta } from './meta.ts';
 import { addMutationField } from './mutation-fields.ts';
 import { createProjectionTypes } from './projection-types.ts';
 import { addQueryFields } from './query-fields.ts';
+import { addRelationFields } from './relation-fields.ts';
 import { addSubscriptionFields } from './subscription-fields.ts';
 import { createTypeNames } from './type-names.ts';
 
@@ -34,6 +35,7 @@ export function buildSchema({ versions, commands, maxPageSize }: SchemaOptions):
   for (const types of projections) {
     addQueryFields(builder, names, types, maxPageSize);
     addAggregateFields(builder, names, types, maxPageSize);
+    addRelationFields(builder, types, projections, maxPageSize);
   }
   if (commands.length > 0) builder.mutationType({});
   for (const command of commands) addMutationField(builder, names, command, projections, query);

@@ -36,6 +36,10 @@ export interface ReadModels {
   ): Promise<readonly (Row | null)[]>;
   findPage(projection: Projection, query: PageQuery): Promise<RowPage>;
   count(projection: Projection, where: RowFilter | null): Promise<number>;
+  /** The page of the rows whose column has the value. Concurrent calls that differ in the value only share a statement. */
+  findRelated(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
+  /** As {@link findRelated}: how many they are, in all pages. */
+  countRelated(projection: Projection, column: string, value: unknown, where: RowFilter | null): Promise<number>;
   /** One row where there are no groupings. */
   aggregate(projection: Projection, query: AggregateQuery): Promise<readonly AggregateRow[]>;
   /**
