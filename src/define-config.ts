@@ -3,6 +3,7 @@ import { invalidDeclaration, RefoldError } from './errors.ts';
 import { closest } from './events/closest.ts';
 import type { Import } from './events/define-import.ts';
 import type { EventFamily } from './events/event-family.ts';
+import { checkRelations } from './projections/check-relations.ts';
 import type { Projection } from './projections/projection.ts';
 
 /** How long consumers wait between looks at the log where no notification comes: from `min`, growing by `step` up to `max`, each ± `jitter`. */
@@ -167,6 +168,7 @@ export function defineConfig(options: ConfigOptions): Config {
     ...commands.map((command) => command.family),
   ]);
   checkProjections(projections);
+  checkRelations(projections);
   checkNames(projections, commands);
   const { database = {}, runtime = {}, gateway = {} } = options;
   const { polling = {} } = runtime;

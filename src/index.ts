@@ -27,6 +27,8 @@ export { decimal } from './projections/decimal.ts';
 export type { ProjectionOptions } from './projections/define-projection.ts';
 export { defineProjection } from './projections/define-projection.ts';
 export type { ActivationRule, ErrorPolicy, FoldFailure, GraphqlNames, Projection } from './projections/projection.ts';
+export type { ManyRelation, OneRelation } from './projections/relations.ts';
+export { many, one } from './projections/relations.ts';
 export type { Refold, RefoldOptions } from './refold.ts';
 export { createRefold } from './refold.ts';
 export type { ExecuteOptions, ExecuteResult } from './runtime/command-handler.ts';

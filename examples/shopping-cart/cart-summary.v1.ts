@@ -1,4 +1,4 @@
-import { decimal, defineProjection, t } from '../../src/index.ts';
+import { decimal, defineProjection, one, t } from '../../src/index.ts';
 import { type ProductItem, shoppingCart } from './events.ts';
 
 export const cartSummaryV1 = defineProjection({
@@ -11,6 +11,7 @@ export const cartSummaryV1 = defineProjection({
     productItemsCount: t.integer(),
     totalAmount: t.decimal(14, 2),
   },
+  relations: { customer: one('customer_profile', { from: 'customerId' }) },
   key: (event) => event.streamId,
   evolve: {
     ShoppingCartOpened: (_, { payload }) => ({

@@ -1,4 +1,4 @@
-import { decimal, defineProjection, t } from '../../src/index.ts';
+import { decimal, defineProjection, one, t } from '../../src/index.ts';
 import { type ProductItem, shoppingCart } from './events.ts';
 
 export const cartSummaryV2 = defineProjection({
@@ -15,6 +15,7 @@ export const cartSummaryV2 = defineProjection({
       t.object({ productId: t.text(), name: t.text(), quantity: t.integer(), unitPrice: t.decimal(8, 2) }),
     ),
   },
+  relations: { customer: one('customer_profile', { from: 'customerId' }) },
   key: (event) => event.streamId,
   evolve: {
     ShoppingCartOpened: (_, { payload }) => ({

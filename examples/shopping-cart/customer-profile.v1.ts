@@ -1,4 +1,4 @@
-import { defineProjection, t } from '../../src/index.ts';
+import { defineProjection, many, t } from '../../src/index.ts';
 import { customer, shoppingCart } from './events.ts';
 
 /** Reads two families: who the customer is from its own stream, how often it shops from the carts. */
@@ -15,6 +15,7 @@ export const customerProfileV1 = defineProjection({
     cartsOpened: t.integer().default(0),
     lastCartOpenedAt: t.timestamptz().nullable(),
   },
+  relations: { carts: many('cart_summary', { to: 'customerId', description: 'All carts that it ever opened.' }) },
   key: (event) => (event.type === 'ShoppingCartOpened' ? event.payload.customerId : event.streamId),
   evolve: {
     CustomerRegistered: (_, { payload }) => ({ ...payload.profile, registeredAt: payload.registeredAt }),

@@ -2,7 +2,7 @@
 export const firstQuery = `# The open carts, the dearest first. Run it again: shoppers are busy.
 query OpenCarts {
   cartSummaries(where: { status: { eq: Opened } }, orderBy: [{ totalAmount: DESC }], first: 5) {
-    nodes { cartId customerId totalAmount productItems { name quantity unitPrice } }
+    nodes { cartId customer { name } totalAmount productItems { name quantity unitPrice } }
   }
 }
 `;

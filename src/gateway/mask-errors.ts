@@ -14,6 +14,7 @@ const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Rec
   PROJECTION_NOT_READY: ({ fields }) => fields,
   POSITION_TIMEOUT: ({ fields }) => fields,
   PROJECTION_SWITCHED: ({ fields }) => fields,
+  QUERY_TOO_COMPLEX: () => ({}),
 };
 
 /** Turns errors into what may leave the process: expected ones with their code, the rest masked, and logged under an id. */

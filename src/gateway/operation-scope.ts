@@ -1,7 +1,14 @@
-import { type ExecutionResult, GraphQLError, getOperationAST, type OperationDefinitionNode } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  GraphQLError,
+  getOperationAST,
+  type OperationDefinitionNode,
+} from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import type { EventMetadata } from '../events/event.ts';
+import type { VersionMap } from '../projections/version-map.ts';
 import { demandedAfter } from '../schema/after-directive.ts';
 import type { OperationContext } from '../schema/operation-context.ts';
 import { needsSnapshot } from '../schema/operation-reads.ts';
@@ -22,7 +29,7 @@ export interface TransportContext {
 export function useOperationScope(services: GatewayServices, logger: Logger): Plugin {
   type Context = TransportContext & ServedSchemaContext;
   interface Args {
-    readonly document: Parameters<typeof getOperationAST>[0];
+    readonly document: DocumentNode;
     readonly operationName?: string | null | undefined;
     readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
   }
@@ -35,7 +42,7 @@ export function useOperationScope(services: GatewayServices, logger: Logger): Pl
     return {
       versions: context.served.versions,
       readModels: services.openReadModels({
-        snapshot: operation !== undefined && wantsSnapshot(operation, args.document),
+        snapshot: operation !== undefined && wantsSnapshot(operation, args.document, context.served.versions),
       }),
       commands: {
         execute(command, input, commandOptions) {
@@ -85,8 +92,8 @@ function failed(error: unknown): ExecutionResult {
   return { errors: [new GraphQLError(cause.message, { originalError: cause })] };
 }
 
-function wantsSnapshot(operation: OperationDefinitionNode, document: Parameters<typeof needsSnapshot>[1]): boolean {
-  return operation.operation !== 'subscription' && needsSnapshot(operation, document);
+function wantsSnapshot(operation: OperationDefinitionNode, document: DocumentNode, versions: VersionMap): boolean {
+  return operation.operation !== 'subscription' && needsSnapshot(operation, document, versions);
 }
 
 function headerOf({ request, socketHeaders }: TransportContext, name: string): string | undefined {

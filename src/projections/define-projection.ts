@@ -7,6 +7,7 @@ import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-
 import { checkTable, sqlNames } from './check-table.ts';
 import type { Columns, KeyOf, RowInputOf, RowOf } from './column.ts';
 import type { ActivationRule, ErrorPolicy, GraphqlNames, Projection, RowKey } from './projection.ts';
+import { ownRelations, type RelationOption } from './relations.ts';
 import { createRowCodec, type Row } from './row-codec.ts';
 
 type OneOrMany<F extends EventFamily> = F | readonly F[];
@@ -66,6 +67,11 @@ export interface ProjectionOptions<Name extends string, F extends EventFamily, C
   readonly onError?: ErrorPolicy['policy'] | ErrorPolicy;
   /** GraphQL names, where the derived ones (`CartSummary`, `cartSummary`, `cartSummaries`) do not read well. */
   readonly graphql?: Partial<GraphqlNames>;
+  /**
+   * Fields of the GraphQL type that lead to rows of other projections, made with {@link one} and {@link many}. They follow whichever
+   * version of the other is served, so every version of it has the columns that they name. Changing them builds nothing anew.
+   */
+  readonly relations?: Readonly<Record<string, RelationOption<keyof C & string>>>;
   /** The GraphQL type's description. */
   readonly description?: string;
 }
@@ -124,6 +130,7 @@ export function defineProjection<
     activation: activationRule(subject, options.activation),
     onError: errorPolicy(subject, options.onError),
     graphql: graphqlNames(subject, options.name, options.graphql),
+    relations: ownRelations(subject, options.table, keyColumns, options.relations),
     codec,
     tableFingerprint: fingerprint(describeColumns(options.table)),
     codeFingerprint: fingerprint([
@@ -168,6 +175,7 @@ const known = [
   'activation',
   'onError',
   'graphql',
+  'relations',
   'description',
 ];
 

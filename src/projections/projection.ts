@@ -2,6 +2,7 @@ import type { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import type { Columns } from './column.ts';
+import type { Relation } from './relations.ts';
 import type { Row, RowCodec } from './row-codec.ts';
 
 /** The event types of one family that a reader of the log wants. */
@@ -72,6 +73,8 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   readonly activation: ActivationRule;
   readonly onError: ErrorPolicy;
   readonly graphql: GraphqlNames;
+  /** To other projections, by name; fields of the GraphQL type. */
+  readonly relations: Readonly<Record<string, Relation>>;
   readonly codec: RowCodec;
   /** Changes with the table's columns. */
   readonly tableFingerprint: string;

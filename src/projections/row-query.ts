@@ -45,3 +45,51 @@ export interface RowPage {
   readonly hasNextPage: boolean;
   readonly hasPreviousPage: boolean;
 }
+
+/** What is told of many rows at once. `sum` and `avg` are of numbers, `min` and `max` of what has an order; nulls are left out. */
+export type Measure =
+  | { readonly kind: 'count' }
+  | { readonly kind: 'sum' | 'avg' | 'min' | 'max'; readonly column: string };
+
+/** What rows of a group have in common: a column's value, or the part of time that it lies in, by UTC. */
+export interface Grouping {
+  readonly column: string;
+  readonly bucket: TimeBucket | null;
+}
+
+export type TimeBucket = 'hour' | 'day' | 'month';
+
+/** A condition over a group's measure. A null is not equal to anything, and neither less nor greater. */
+export interface GroupCondition {
+  readonly measure: Measure;
+  readonly operator: ComparisonOperator;
+  readonly value: unknown;
+}
+
+export interface GroupOrder {
+  /** A measure, or one of the query's groupings. */
+  readonly by: Measure | Grouping;
+  readonly direction: 'asc' | 'desc';
+  readonly nulls: 'first' | 'last';
+}
+
+/** Measures of the rows that match, as a whole or in groups. */
+export interface AggregateQuery {
+  readonly where: RowFilter | null;
+  /** Empty: all rows are one group, which there is even where there are no rows. */
+  readonly groupBy: readonly Grouping[];
+  readonly measures: readonly Measure[];
+  /** All must hold. */
+  readonly having: readonly GroupCondition[];
+  /** The groupings are appended ascending, so that the order is total. */
+  readonly orderBy: readonly GroupOrder[];
+  readonly limit: number | null;
+}
+
+/** One group, its values in the order of the query. */
+export interface AggregateRow {
+  /** Of a column: in its canonical form. Of an hour: its first instant. Of a day or a month: its first day. */
+  readonly key: readonly unknown[];
+  /** A count is a number, a sum of whole numbers a bigint, other sums and averages are decimals; null where there is no value. */
+  readonly measures: readonly unknown[];
+}

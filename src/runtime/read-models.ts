@@ -1,6 +1,7 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ReadModels } from '../schema/operation-context.ts';
+import { aggregateRows } from '../store/aggregate-rows.ts';
 import type { Database } from '../store/database.ts';
 import { openReadSnapshot, type ReadSnapshot } from '../store/read-snapshot.ts';
 import { countRows, findPage } from '../store/row-queries.ts';
@@ -8,6 +9,7 @@ import type { Queryable } from '../store/statement.ts';
 import { readVersionStatus } from '../store/version-positions.ts';
 import { createKeyLookups } from './key-lookups.ts';
 import type { Positions } from './positions.ts';
+import { createRelatedReads } from './related-reads.ts';
 
 export interface ReadModelsOptions {
   /** The database that holds the read tables; made with a statement timeout, for reads outside of a snapshot. */
@@ -42,10 +44,14 @@ export function createReadModels(options: ReadModelsOptions): ReadModelSource {
     open({ snapshot }) {
       if (snapshot) return openOperation(options);
       const waits = createWaits(options.positions);
+      const related = createRelatedReads(db, readSchema);
       return {
         findByKeys: (projection, keys, columns) => lookups.find(projection, keys, columns),
         findPage: (projection, query) => findPage(db, readSchema, projection, query),
         count: (projection, where) => countRows(db, readSchema, projection, where),
+        findRelated: related.page,
+        countRelated: related.count,
+        aggregate: (projection, query) => aggregateRows(db, readSchema, projection, query),
         waitFor: waits.waitFor,
         progress: (projection) => options.positions.progress(projection),
         close: async () => waits.end(),
@@ -67,6 +73,7 @@ function openOperation({ db, readSchema, statementTimeout, positions }: ReadMode
     },
   };
   const lookups = createKeyLookups({ db: reads, readSchema, send: 'operation' });
+  const related = createRelatedReads(reads, readSchema);
 
   function closeSnapshot(): void {
     const closing = snapshot?.close();
@@ -80,6 +87,9 @@ function openOperation({ db, readSchema, statementTimeout, positions }: ReadMode
     findByKeys: (projection, keys, columns) => lookups.find(projection, keys, columns),
     findPage: (projection, query) => findPage(reads, readSchema, projection, query),
     count: (projection, where) => countRows(reads, readSchema, projection, where),
+    findRelated: related.page,
+    countRelated: related.count,
+    aggregate: (projection, query) => aggregateRows(reads, readSchema, projection, query),
     async waitFor(projection, position) {
       await waits.waitFor(projection, position);
       // A snapshot from before the wait would answer without what was waited for.

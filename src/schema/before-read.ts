@@ -3,7 +3,8 @@ import { RefoldError } from '../errors.ts';
 import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
 import type { ServedVersion, VersionMap } from '../projections/version-map.ts';
 import type { OperationContext, ReadModels } from './operation-context.ts';
-import { readFields } from './operation-reads.ts';
+import { readFields, selectedNames } from './operation-reads.ts';
+import { queryNames } from './query-names.ts';
 
 /**
  * What comes before a read of a version: it must be active, and have reached the position that the client demands.
@@ -19,8 +20,20 @@ export function beforeRead(
 ): Promise<void> | undefined {
   if (!served.active) return refuse(served, context);
   const demanded = demandedPosition(context, position);
+  if (demanded !== null) latestDemand.set(context.readModels, demanded);
   return demanded === null ? undefined : waitForAll(served, context, demanded, info);
 }
+
+/** As {@link beforeRead}, for what a row leads to: it is as new as what the row was read with. */
+export function beforeRelatedRead(served: ServedVersion, context: OperationContext): Promise<void> | undefined {
+  if (!served.active) return refuse(served, context);
+  const demanded = latestDemand.get(context.readModels);
+  // The row's own read waited for all that the operation reads.
+  return demanded === undefined ? undefined : waitOnce(context.readModels, served, demanded);
+}
+
+/** Of one operation; mutations run one after the other, so that the latest demand is the one of the payload that is being answered. */
+const latestDemand = new WeakMap<ReadModels, GlobalPosition>();
 
 /** Throws what a subscription to a version that is not active is answered with. */
 export async function refuseUnlessActive(served: ServedVersion, context: OperationContext): Promise<void> {
@@ -65,8 +78,16 @@ const readBy = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
 function readVersions({ operation, fragments }: GraphQLResolveInfo, versions: VersionMap): readonly ServedVersion[] {
   const names = readBy.get(operation) ?? new Set(readFields(operation, fragments).map(({ name }) => name.value));
   readBy.set(operation, names);
+  const nested = selectedNames(operation, fragments);
+  const related = new Set(
+    [...versions.served.values()]
+      .flatMap(({ projection }) => Object.entries(projection.relations))
+      .filter(([name]) => nested.has(name))
+      .map(([, { target }]) => target),
+  );
   return [...versions.served.values()].filter(
-    ({ projection: { graphql } }) => names.has(graphql.single) || names.has(graphql.list),
+    ({ projection }) =>
+      related.has(projection.name) || Object.values(queryNames(projection)).some((name) => names.has(name)),
   );
 }
 

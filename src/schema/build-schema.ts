@@ -2,11 +2,13 @@ import { GraphQLSchema, isScalarType } from 'graphql';
 import type { Command } from '../commands/define-command.ts';
 import type { VersionMap } from '../projections/version-map.ts';
 import { withAfterDirective } from './after-directive.ts';
+import { addAggregateFields } from './aggregate-fields.ts';
 import { createBuilder } from './builder.ts';
 import { addMeta } from './meta.ts';
 import { addMutationField } from './mutation-fields.ts';
 import { createProjectionTypes } from './projection-types.ts';
 import { addQueryFields } from './query-fields.ts';
+import { addRelationFields } from './relation-fields.ts';
 import { addSubscriptionFields } from './subscription-fields.ts';
 import { createTypeNames } from './type-names.ts';
 
@@ -30,7 +32,11 @@ export function buildSchema({ versions, commands, maxPageSize }: SchemaOptions):
   const projections = createProjectionTypes(builder, names, served);
   const query = builder.queryType({});
   addMeta(builder, served);
-  for (const types of projections) addQueryFields(builder, names, types, maxPageSize);
+  for (const types of projections) {
+    addQueryFields(builder, names, types, maxPageSize);
+    addAggregateFields(builder, names, types, maxPageSize);
+    addRelationFields(builder, types, projections, maxPageSize);
+  }
   if (commands.length > 0) builder.mutationType({});
   for (const command of commands) addMutationField(builder, names, command, projections, query);
   if (projections.length > 0) builder.subscriptionType({});

@@ -24,6 +24,17 @@ export function canonicalInput(column: Column, name: string, value: unknown): un
   }
 }
 
+/** Whether a column could hold a value that another column holds: what it could not, no row has. */
+export function columnHolds(column: Column, value: unknown): boolean {
+  try {
+    codecOf(column).normaliseKey([value]);
+    return true;
+  } catch (error) {
+    if (error instanceof RefoldError && error.code === 'INVALID_ROW') return false;
+    throw error;
+  }
+}
+
 /** The key that the arguments of a field name. @throws RefoldError `BAD_USER_INPUT` */
 export function canonicalKey(projection: Projection, values: Readonly<Record<string, unknown>>): RowKey {
   return projection.keyColumns.map((name) => canonicalInput(projection.columns[name] as Column, name, values[name])); // a column each

@@ -3,7 +3,14 @@ import type { ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
-import type { PageQuery, RowFilter, RowOrder, RowPage } from '../projections/row-query.ts';
+import type {
+  AggregateQuery,
+  AggregateRow,
+  PageQuery,
+  RowFilter,
+  RowOrder,
+  RowPage,
+} from '../projections/row-query.ts';
 import type { VersionMap, VersionProgress } from '../projections/version-map.ts';
 
 /**
@@ -29,6 +36,12 @@ export interface ReadModels {
   ): Promise<readonly (Row | null)[]>;
   findPage(projection: Projection, query: PageQuery): Promise<RowPage>;
   count(projection: Projection, where: RowFilter | null): Promise<number>;
+  /** The page of the rows whose column has the value. Concurrent calls that differ in the value only share a statement. */
+  findRelated(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
+  /** As {@link findRelated}: how many they are, in all pages. */
+  countRelated(projection: Projection, column: string, value: unknown, where: RowFilter | null): Promise<number>;
+  /** One row where there are no groupings. */
+  aggregate(projection: Projection, query: AggregateQuery): Promise<readonly AggregateRow[]>;
   /**
    * Waits, bounded, until the version has reached the position.
    *

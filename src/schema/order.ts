@@ -16,6 +16,8 @@ export interface OrderTypes {
    * room for where nulls go without an enum value for every combination. `@oneOf` makes a second key an error instead of an unclear order.
    */
   orderOf(projection: Projection, owner: string): InputRef<OrderInput>;
+  /** `ASC` or `DESC`. */
+  direction(): AnyInput;
 }
 
 export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes {
@@ -35,6 +37,7 @@ export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes
   };
 
   return {
+    direction,
     orderOf(projection, owner) {
       const columns = indexedColumns(projection).map(
         ([name, column]) => [name, column.flags.nullable ? nullableDirection() : direction()] as const,

@@ -2,6 +2,8 @@ import type { InputRef, ObjectRef } from '@pothos/core';
 import type { Projection } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { ServedVersion } from '../projections/version-map.ts';
+import { type AggregateInputs, createAggregateInputs } from './aggregate-inputs.ts';
+import { type AggregateTypes, createAggregateTypes } from './aggregate-types.ts';
 import type { AnyInput, Builder, Types } from './builder.ts';
 import { type ColumnField, createColumnTypes, implement } from './column-types.ts';
 import { type ConnectionTypes, connectionOf } from './connection.ts';
@@ -18,6 +20,7 @@ export interface ProjectionTypes {
   readonly where: InputRef<WhereInput>;
   readonly orderBy: InputRef<OrderInput>;
   readonly connection: ConnectionTypes['connection'];
+  readonly aggregates: AggregateTypes & AggregateInputs;
   /** The arguments that name one row, by key column. */
   readonly keyArguments: readonly (readonly [name: string, type: AnyInput])[];
 }
@@ -25,6 +28,7 @@ export interface ProjectionTypes {
 export function createProjectionTypes(builder: Builder, names: TypeNames, served: readonly ServedVersion[]) {
   const filters = createFilterTypes(builder, names);
   const orders = createOrderTypes(builder, names);
+  const aggregateInputs = createAggregateInputs(builder, names, orders);
   return served.map((version): ProjectionTypes => {
     const { projection } = version;
     const owner = projection.id;
@@ -40,6 +44,10 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
       where: filters.filterOf(projection, columnTypes, owner),
       orderBy: orders.orderOf(projection, owner),
       connection: connectionOf(builder, names, row, projection),
+      aggregates: {
+        ...createAggregateTypes(builder, names, projection, fields),
+        ...aggregateInputs(projection, fields),
+      },
       keyArguments: fields
         .filter((field) => projection.keyColumns.includes(field.name))
         .map((field) => [field.name, field.type as AnyInput]), // keys are scalars and enums, which go both ways

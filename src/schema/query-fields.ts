@@ -3,14 +3,11 @@ import { beforeRead } from './before-read.ts';
 import type { Builder, Root } from './builder.ts';
 import { canonicalKey } from './canonical-input.ts';
 import type { Connection } from './connection.ts';
-import { cursorCodec } from './cursor.ts';
+import { listArguments, listQuery } from './list-arguments.ts';
 import type { OperationContext } from './operation-context.ts';
-import { rowOrder } from './order.ts';
-import { defaultPageSize, pageOf } from './page-arguments.ts';
 import type { ProjectionTypes } from './projection-types.ts';
 import { columnSelection } from './selected-columns.ts';
 import type { TypeNames } from './type-names.ts';
-import { rowFilter } from './where.ts';
 
 /** `cartSummary(cartId)` and `cartSummaries(where, orderBy, first, …)` of one projection. */
 export function addQueryFields(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number): void {
@@ -38,36 +35,18 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
 }
 
 function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number) {
-  const { served, projection, where, orderBy, connection } = types;
+  const { served, projection, connection } = types;
   const columnsOf = columnSelection(projection, [['edges', 'node'], ['nodes']]);
   builder.queryField(names.claimField('Query', projection.graphql.list, projection.id), (t) =>
     t.field({
       type: connection,
       ...describe(projection.description),
-      args: {
-        where: t.arg({ type: where, required: false }),
-        orderBy: t.arg({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
-        first: t.arg.int({
-          required: false,
-          description: `Rows from the start, or from \`after\`: ${Math.min(defaultPageSize, maxPageSize)} where nothing is given, ${maxPageSize} at most.`,
-        }),
-        after: t.arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
-        last: t.arg.int({ required: false, description: 'Rows from the end, or from `before`.' }),
-        before: t.arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
-      },
+      args: listArguments(builder, types, maxPageSize),
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
-        const order = rowOrder(args.orderBy);
-        const cursors = cursorCodec(projection, order);
-        const filter = rowFilter(projection, args.where);
-        const query = {
-          where: filter,
-          orderBy: order,
-          columns: columnsOf(info),
-          ...pageOf(args, cursors, maxPageSize),
-        };
-        return connect(types, context, query, cursors.encode);
+        const { query, cursorOf } = listQuery(projection, args, columnsOf(info), maxPageSize);
+        return connect(types, context, query, cursorOf);
       },
     }),
   );

@@ -9,6 +9,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import type { Projection } from '../projections/projection.ts';
+import { fromColumns } from '../projections/relations.ts';
 
 /** A way from a field down to rows, such as `['edges', 'node']`. */
 export type SelectionPath = readonly string[];
@@ -18,7 +19,7 @@ export function selectedFields(info: GraphQLResolveInfo, paths: readonly Selecti
   return collect(info, paths).names;
 }
 
-/** What reads a projection's selected columns from a field's resolve info. */
+/** What reads a projection's selected columns, and those that selected relations come from, from a field's resolve info. */
 export function columnSelection(
   projection: Projection,
   paths: readonly SelectionPath[],
@@ -30,7 +31,9 @@ export function columnSelection(
     const before = node && others.length === 0 ? known.get(node) : undefined;
     if (before) return before;
     const { names, conditional } = collect(info, paths);
-    const columns = Object.keys(projection.columns).filter((name) => names.has(name));
+    const followed = Object.entries(projection.relations).filter(([name]) => names.has(name));
+    const needed = new Set(followed.flatMap(([, relation]) => fromColumns(relation)));
+    const columns = Object.keys(projection.columns).filter((name) => names.has(name) || needed.has(name));
     if (node && others.length === 0 && !conditional) known.set(node, columns);
     return columns;
   };

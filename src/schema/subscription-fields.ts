@@ -9,6 +9,7 @@ import type { LiveListUpdate } from './operation-context.ts';
 import { rowOrder } from './order.ts';
 import { defaultPageSize, firstOf } from './page-arguments.ts';
 import type { ProjectionTypes } from './projection-types.ts';
+import { refuseRelations } from './relation-fields.ts';
 import { columnSelection } from './selected-columns.ts';
 import type { TypeNames } from './type-names.ts';
 import { rowFilter } from './where.ts';
@@ -25,7 +26,8 @@ export function addSubscriptionFields(
 }
 
 function addRow(builder: Builder, names: TypeNames, { served, projection, row, keyArguments }: ProjectionTypes) {
-  const columnsOf = columnSelection(projection, [[]]);
+  const paths = [[]];
+  const columnsOf = columnSelection(projection, paths);
   builder.subscriptionField(names.claimField('Subscription', projection.graphql.single, projection.id), (t) =>
     t.field({
       type: row,
@@ -34,6 +36,7 @@ function addRow(builder: Builder, names: TypeNames, { served, projection, row, k
       args: Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
       async subscribe(_, args, context, info) {
         const key = canonicalKey(projection, args);
+        refuseRelations(projection, info, paths);
         await refuseUnlessActive(served, context);
         return context.live.row(projection, key, columnsOf(info), { after: context.after });
       },
@@ -44,7 +47,8 @@ function addRow(builder: Builder, names: TypeNames, { served, projection, row, k
 
 function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number) {
   const { served, projection, where, orderBy } = types;
-  const columnsOf = columnSelection(projection, [['snapshot'], ['entered'], ['changed']]);
+  const paths = [['snapshot'], ['entered'], ['changed']];
+  const columnsOf = columnSelection(projection, paths);
   builder.subscriptionField(names.claimField('Subscription', projection.graphql.list, projection.id), (t) =>
     t.field({
       type: updateOf(builder, names, types),
@@ -64,6 +68,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
           first: firstOf(args.first, maxPageSize),
           columns: columnsOf(info),
         };
+        refuseRelations(projection, info, paths);
         await refuseUnlessActive(served, context);
         return context.live.list(projection, query, { after: context.after });
       },

@@ -16,6 +16,7 @@ const ownNames = [
   ...['String', 'ID', 'Int', 'Boolean', 'BigInt', 'Date', 'DateTime', 'Decimal', 'UUID'].flatMap((scalar) => [
     `${scalar}Filter`,
     `Nullable${scalar}Filter`,
+    `${scalar}Comparison`,
   ]),
   // Taken by federation.
   ...['_Any', '_Entity', '_Service', 'FieldSet'],

@@ -42,8 +42,12 @@ export async function findPage(
   projection: Projection,
   query: PageQuery,
 ): Promise<RowPage> {
+  return pageOf(await read(db, projection, pageQuery(readSchema, projection, query)), query);
+}
+
+/** The page that the rows found make: they are in the direction of the query, and one more than its limit where there are more. */
+export function pageOf(found: readonly Row[], query: PageQuery): RowPage {
   const forward = query.direction === 'forward';
-  const found = await read(db, projection, pageQuery(readSchema, projection, query));
   const more = found.length > query.limit;
   const rows = found.slice(0, query.limit);
   return {
@@ -100,6 +104,11 @@ export function hasKey(projection: Projection, keys: readonly RowKey[]): RawBuil
 }
 
 export function pageQuery(readSchema: string, projection: Projection, query: PageQuery): CompiledQuery<Row> {
+  return pageStatement(readSchema, projection, query).statement.compile();
+}
+
+/** A page, and the order that it is in. */
+export function pageStatement(readSchema: string, projection: Projection, query: PageQuery) {
   const terms = orderTerms(projection, query.orderBy);
   const columns = [...query.columns, ...terms.map((term) => term.column)];
   const conditions = [
@@ -112,11 +121,12 @@ export function pageQuery(readSchema: string, projection: Projection, query: Pag
       // Without nulls their place would only keep the index, which is ascending with nulls last, from serving the order.
       sql`${comparableRef(projection, column)} ${sql.raw(direction)}${nulls === 'none' ? sql`` : sql.raw(` nulls ${nulls}`)}`,
   );
-  return rowsFrom(readSchema, projection, columns)
+  const order = sql.join(sorted);
+  const statement = rowsFrom(readSchema, projection, columns)
     .where(allOf(conditions))
-    .orderBy(sql.join(sorted))
-    .limit(sql.lit(query.limit + 1))
-    .compile();
+    .orderBy(order)
+    .limit(sql.lit(query.limit + 1));
+  return { statement, order };
 }
 
 function rowsFrom(readSchema: string, projection: Projection, columns: readonly string[]) {

@@ -13,14 +13,24 @@ import type {
   LiveRow,
   OperationContext,
 } from '../../src/schema/operation-context.ts';
+import { naiveAggregates } from '../store/naive-aggregates.ts';
 import { matches, naivePage, sorted } from '../store/naive-rows.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 
 /** One read, as a resolver asked for it. */
 export interface RecordedRead {
-  readonly kind: 'findByKeys' | 'findPage' | 'count' | 'waitFor' | 'progress';
+  readonly kind:
+    | 'findByKeys'
+    | 'findPage'
+    | 'count'
+    | 'findRelated'
+    | 'countRelated'
+    | 'aggregate'
+    | 'waitFor'
+    | 'progress';
   readonly version: string;
   readonly columns?: readonly string[];
+  readonly measures?: readonly string[];
   readonly position?: GlobalPosition;
 }
 
@@ -145,6 +155,21 @@ export class InMemoryServices implements GatewayServices {
       count: async (projection, where) => {
         this.reads.push({ kind: 'count', version: projection.id });
         return rowsOf(projection).filter((row) => matches(where, row)).length;
+      },
+      findRelated: async (projection, column, value, query) => {
+        this.reads.push({ kind: 'findRelated', version: projection.id, columns: query.columns });
+        const rows = rowsOf(projection).filter((row) => keyText([row[column]]) === keyText([value]));
+        return naivePage(projection, rows, query);
+      },
+      countRelated: async (projection, column, value, where) => {
+        this.reads.push({ kind: 'countRelated', version: projection.id });
+        const rows = rowsOf(projection).filter((row) => keyText([row[column]]) === keyText([value]));
+        return rows.filter((row) => matches(where, row)).length;
+      },
+      aggregate: async (projection, query) => {
+        const measures = query.measures.map((measure) => Object.values(measure).join(' '));
+        this.reads.push({ kind: 'aggregate', version: projection.id, measures });
+        return naiveAggregates(projection, rowsOf(projection), query);
       },
       waitFor: async (projection, position) => {
         this.reads.push({ kind: 'waitFor', version: projection.id, position });

@@ -1,6 +1,7 @@
 import { getOperationAST, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import { needsSnapshot } from '../../src/schema/operation-reads.ts';
+import { versionMap } from './in-memory-services.ts';
 
 test.each([
   ['{ parcel(parcelId: "a") { weight } }', false],
@@ -21,5 +22,5 @@ test.each([
 ])('%s needs a snapshot: %s', (source, expected) => {
   const document = parse(source);
   const operation = getOperationAST(document);
-  expect(operation && needsSnapshot(operation, document)).toBe(expected);
+  expect(operation && needsSnapshot(operation, document, versionMap([]))).toBe(expected);
 });

@@ -24,7 +24,7 @@ export function matches(filter: RowFilter | null, row: Row): boolean {
   }
 }
 
-function compares(operator: string, value: unknown, bound: unknown): boolean {
+export function compares(operator: string, value: unknown, bound: unknown): boolean {
   const order = compareValues(value, bound);
   if (operator === 'eq') return order === 0;
   if (operator === 'ne') return order !== 0;

@@ -1,0 +1,27 @@
+import type { Column } from './column.ts';
+import type { TimeBucket } from './row-query.ts';
+
+/** Columns that have a sum and an average. */
+export function isNumeric({ type: { kind } }: Column): boolean {
+  return kind === 'integer' || kind === 'bigint' || kind === 'decimal';
+}
+
+/** Columns that have a least and a greatest value. */
+export function isOrdered(column: Column): boolean {
+  const { kind } = column.type;
+  return isNumeric(column) || kind === 'text' || kind === 'date' || kind === 'timestamptz';
+}
+
+/** The parts of time that a column's rows can be grouped by. */
+export function timeBuckets({ type: { kind } }: Column): readonly TimeBucket[] {
+  if (kind === 'timestamptz') return ['hour', 'day', 'month'];
+  return kind === 'date' ? ['month'] : []; // its days are its values
+}
+
+// An average of amounts of money to a hundredth of a cent.
+const moreDigits = 4;
+
+/** Digits after the point of a column's average, the last one rounded half away from zero. */
+export function averageScale({ type }: Column): number {
+  return (type.kind === 'decimal' ? type.scale : 0) + moreDigits;
+}

@@ -1,0 +1,179 @@
+import type { EnumRef, InputRef } from '@pothos/core';
+import { isNumeric, isOrdered } from '../projections/aggregate-columns.ts';
+import type { Column } from '../projections/column.ts';
+import { decimal } from '../projections/decimal.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { ComparisonOperator, GroupCondition, GroupOrder, Measure } from '../projections/row-query.ts';
+import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
+import { badInput, canonicalInput } from './canonical-input.ts';
+import type { ColumnField } from './column-types.ts';
+import { groupingsOf } from './groupings.ts';
+import type { OrderTypes } from './order.ts';
+import type { TypeNames } from './type-names.ts';
+
+type Kind = Measure['kind'];
+type Input = Readonly<Record<string, unknown>>;
+
+export interface AggregateInputs {
+  /** `CartSummaryGroupBy`: the names of the groupings. */
+  readonly groupBy: EnumRef<Types, string>;
+  /** `CartSummaryGroupHaving`: `{ count: { gte: 2 }, sum: { totalAmount: { gt: "100" } } }` */
+  readonly having: InputRef<Input>;
+  /** `CartSummaryGroupOrder`: `{ sum: { totalAmount: DESC } }` */
+  readonly orderBy: InputRef<Input>;
+}
+
+/** Makes the inputs of one projection after the other; comparisons of scalars are shared. */
+export function createAggregateInputs(builder: Builder, names: TypeNames, orders: OrderTypes) {
+  const shared = new Map<ScalarName, AnyInput>();
+
+  function comparison(scalar: ScalarName): AnyInput {
+    const known = shared.get(scalar);
+    if (known !== undefined) return known;
+    const type = objectInput(
+      `${scalar}Comparison`,
+      comparisons.map((operator) => [operator, scalar]),
+      { description: 'All that is set must hold.' },
+    );
+    shared.set(scalar, type);
+    return type;
+  }
+
+  function objectInput(
+    name: string,
+    fields: readonly (readonly [name: string, type: AnyInput])[],
+    options: { readonly description?: string; readonly isOneOf?: true } = {},
+  ): InputRef<Input> {
+    const ref = builder.inputType(name, {
+      ...options,
+      fields: (t) => Object.fromEntries(fields.map(([field, type]) => [field, t.field({ type, required: false })])),
+    });
+    return ref as InputRef<Input>; // an object of these fields
+  }
+
+  return (projection: Projection, fields: readonly ColumnField[]): AggregateInputs => {
+    const { graphql, id } = projection;
+    const claim = (part: string) => names.claim(`${graphql.type}Group${part}`, id);
+    const columnOf = ({ name }: ColumnField) => projection.columns[name] as Column; // a field for each column
+    const numeric = fields.filter((field) => isNumeric(columnOf(field)));
+    const ordered = fields.filter((field) => isOrdered(columnOf(field)));
+    const parts = (
+      kinds: readonly Kind[],
+      name: string,
+      of: readonly ColumnField[],
+      typeOf: TypeOf,
+      isOneOf?: true,
+    ) => {
+      if (of.length === 0) return [];
+      const entries = of.map((field) => [field.name, typeOf(field)] as const);
+      const type = objectInput(claim(name), entries, isOneOf ? { isOneOf } : {});
+      return kinds.map((kind) => [kind, type] as const);
+    };
+    const groupings = [...groupingsOf(projection).keys()];
+    const direction = orders.direction();
+    const toDirection = () => direction;
+
+    return {
+      groupBy: builder.enumType(claim('By'), {
+        description: 'Indexed columns, and the hour, day or month of those that hold times; by UTC.',
+        values: groupings,
+      }) as EnumRef<Types, string>, // these names
+      having: objectInput(
+        claim('Having'),
+        [
+          ['count', comparison('Int')],
+          ...parts(['sum'], 'HavingSum', numeric, (field) =>
+            comparison(columnOf(field).type.kind === 'decimal' ? 'Decimal' : 'BigInt'),
+          ),
+          ...parts(['avg'], 'HavingAvg', numeric, () => comparison('Decimal')),
+          ...parts(['min', 'max'], 'HavingExtreme', ordered, (field) => comparison(field.type as ScalarName)), // what has an order is a scalar
+        ],
+        { description: 'Groups for which all that is set holds.' },
+      ),
+      orderBy: objectInput(
+        claim('Order'),
+        [
+          [
+            'key',
+            objectInput(
+              claim('KeyOrder'),
+              groupings.map((name) => [name, direction]),
+              { isOneOf: true },
+            ),
+          ],
+          ['count', direction],
+          ...parts(['sum', 'avg'], 'NumberOrder', numeric, toDirection, true),
+          ...parts(['min', 'max'], 'ExtremeOrder', ordered, toDirection, true),
+        ],
+        { isOneOf: true },
+      ),
+    };
+  };
+}
+
+type TypeOf = (field: ColumnField) => AnyInput;
+
+const comparisons: readonly ComparisonOperator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte'];
+
+/** A `having` as data. @throws RefoldError `BAD_USER_INPUT` for a null, as in `where`. */
+export function groupConditions(projection: Projection, having: Input | null | undefined): readonly GroupCondition[] {
+  return present(having ?? {}, 'having').flatMap(([kind, part]) => {
+    if (kind === 'count') return conditionsOf({ kind }, part, 'having.count', (value) => decimal(value as number)); // an Int
+    return present(part, `having.${kind}`).flatMap(([column, operators]) =>
+      conditionsOf(
+        { kind: kind as 'sum', column }, // the input's type has a field for each of the kinds only
+        operators,
+        `having.${kind}.${column}`,
+        kind === 'sum' || kind === 'avg'
+          ? (value) => decimal(value as string) // Decimal and BigInt are decimal strings
+          : (value) => canonicalInput(projection.columns[column] as Column, column, value),
+      ),
+    );
+  });
+}
+
+function conditionsOf(
+  measure: Measure,
+  operators: unknown,
+  path: string,
+  canonical: (value: unknown) => unknown,
+): readonly GroupCondition[] {
+  return present(operators, path).map(([operator, value]) => ({
+    measure,
+    operator: operator as ComparisonOperator, // says its type
+    value: canonical(value),
+  }));
+}
+
+function present(input: unknown, path: string): readonly (readonly [string, unknown])[] {
+  const entries = Object.entries(input as Input).filter(([, value]) => value !== undefined); // GraphQL has checked its shape
+  const empty = entries.find(([, value]) => value === null);
+  if (empty) throw badInput(`'${path}.${empty[0]}' is null; leave it out instead.`);
+  return entries;
+}
+
+/** An `orderBy` of groups as data. @throws RefoldError `BAD_USER_INPUT` for the key of what is not grouped by. */
+export function groupOrder(
+  projection: Projection,
+  by: readonly string[],
+  orderBy: readonly Input[] | null | undefined,
+): readonly GroupOrder[] {
+  return (orderBy ?? []).flatMap((entry) =>
+    Object.entries(entry).flatMap(([kind, part]): GroupOrder[] => {
+      if (kind === 'count') return [{ by: { kind }, direction: directionOf(part), nulls: 'last' }];
+      return Object.entries(part as Input).map(([name, word]) => {
+        const direction = directionOf(word);
+        // Groups without a value are not what is looked for at the top.
+        if (kind !== 'key') return { by: { kind: kind as 'sum', column: name }, direction, nulls: 'last' }; // as above
+        const grouping = groupingsOf(projection).get(name);
+        if (!grouping || !by.includes(name))
+          throw badInput(`'orderBy' names the key '${name}', but 'by' does not. Add it to 'by'.`);
+        return { by: grouping, direction, nulls: direction === 'asc' ? 'last' : 'first' };
+      });
+    }),
+  );
+}
+
+function directionOf(word: unknown): 'asc' | 'desc' {
+  return word === 'DESC' ? 'desc' : 'asc';
+}

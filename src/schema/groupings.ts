@@ -1,0 +1,23 @@
+import { timeBuckets } from '../projections/aggregate-columns.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { Grouping } from '../projections/row-query.ts';
+import { indexedColumns } from './filter-types.ts';
+import { pascalCase } from './type-names.ts';
+
+/** What rows can be grouped by, under its name in GraphQL: the indexed columns, and parts of time such as `openedAtDay`. */
+export function groupingsOf(projection: Projection): ReadonlyMap<string, Grouping> {
+  const columns = indexedColumns(projection).filter(([name]) => !noEnumValues.includes(name));
+  const taken = new Set(columns.map(([name]) => name));
+  return new Map<string, Grouping>(
+    columns.flatMap(([column, declared]): (readonly [string, Grouping])[] => [
+      [column, { column, bucket: null }],
+      ...timeBuckets(declared)
+        .map((bucket) => [`${column}${pascalCase(bucket)}`, { column, bucket }] as const)
+        // A column keeps its name.
+        .filter(([name]) => !taken.has(name)),
+    ]),
+  );
+}
+
+/** Names of columns that GraphQL takes as fields, and not as values of an enum. */
+const noEnumValues = ['true', 'false', 'null'];

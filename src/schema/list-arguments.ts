@@ -1,0 +1,47 @@
+import type { Projection } from '../projections/projection.ts';
+import type { PageQuery } from '../projections/row-query.ts';
+import type { Builder } from './builder.ts';
+import type { Connection } from './connection.ts';
+import { cursorCodec } from './cursor.ts';
+import type { WhereInput } from './filter-types.ts';
+import { type OrderInput, rowOrder } from './order.ts';
+import { defaultPageSize, type PageArguments, pageOf } from './page-arguments.ts';
+import type { ProjectionTypes } from './projection-types.ts';
+import { rowFilter } from './where.ts';
+
+/** The arguments of a field that gives a connection of a projection's rows. */
+export function listArguments(
+  builder: Builder,
+  { where, orderBy }: Pick<ProjectionTypes, 'where' | 'orderBy'>,
+  maxPageSize: number,
+) {
+  return builder.args((arg) => ({
+    where: arg.field({ type: where, required: false }),
+    orderBy: arg.field({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
+    first: arg.int({
+      required: false,
+      description: `Rows from the start, or from \`after\`: ${Math.min(defaultPageSize, maxPageSize)} where nothing is given, ${maxPageSize} at most.`,
+    }),
+    after: arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
+    last: arg.int({ required: false, description: 'Rows from the end, or from `before`.' }),
+    before: arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
+  }));
+}
+
+export interface ListArguments extends PageArguments {
+  readonly where?: WhereInput | null | undefined;
+  readonly orderBy?: readonly OrderInput[] | null | undefined;
+}
+
+/** The page that the arguments name, and its cursors. @throws RefoldError `BAD_USER_INPUT` */
+export function listQuery(
+  projection: Projection,
+  args: ListArguments,
+  columns: readonly string[],
+  maxPageSize: number,
+): { readonly query: PageQuery; readonly cursorOf: Connection['cursorOf'] } {
+  const orderBy = rowOrder(args.orderBy);
+  const cursors = cursorCodec(projection, orderBy);
+  const where = rowFilter(projection, args.where);
+  return { query: { where, orderBy, columns, ...pageOf(args, cursors, maxPageSize) }, cursorOf: cursors.encode };
+}

@@ -1,0 +1,124 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import type { Column } from '../projections/column.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { ManyRelation, OneRelation } from '../projections/relations.ts';
+import type { RowPage } from '../projections/row-query.ts';
+import { beforeRelatedRead } from './before-read.ts';
+import type { Builder } from './builder.ts';
+import { badInput, columnHolds } from './canonical-input.ts';
+import type { Connection } from './connection.ts';
+import { listArguments, listQuery } from './list-arguments.ts';
+import type { ProjectionTypes } from './projection-types.ts';
+import { columnSelection, type SelectionPath, selectedFields } from './selected-columns.ts';
+
+/** The fields of a row's type that lead to rows of other projections. All that rows of one level lead to is read together. */
+export function addRelationFields(
+  builder: Builder,
+  types: ProjectionTypes,
+  projections: readonly ProjectionTypes[],
+  maxPageSize: number,
+): void {
+  for (const [name, relation] of Object.entries(types.projection.relations)) {
+    const target = projections.find(({ projection }) => projection.name === relation.target);
+    if (!target) continue; // retired in all its versions
+    if (relation.kind === 'one') addOne(builder, name, relation, types, target);
+    else addMany(builder, name, relation, types, target, maxPageSize);
+  }
+}
+
+function addOne(
+  builder: Builder,
+  name: string,
+  { from, description }: OneRelation,
+  { row }: ProjectionTypes,
+  { served, projection, row: type }: ProjectionTypes,
+) {
+  const columnsOf = columnSelection(projection, [[]]);
+  builder.objectField(row, name, (t) =>
+    t.field({
+      type,
+      nullable: true,
+      ...describe(description),
+      async resolve(parent, _, context, info) {
+        const waiting = beforeRelatedRead(served, context);
+        if (waiting) await waiting;
+        const key = from.map((column) => parent[column]);
+        if (!key.every((value, index) => holds(projection, projection.keyColumns[index] as string, value))) return null; // as many
+        const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
+        return found;
+      },
+    }),
+  );
+}
+
+function addMany(
+  builder: Builder,
+  name: string,
+  { from, to, description }: ManyRelation & { readonly from: string },
+  { row }: ProjectionTypes,
+  target: ProjectionTypes,
+  maxPageSize: number,
+) {
+  const { served, projection, connection } = target;
+  const columnsOf = columnSelection(projection, [['edges', 'node'], ['nodes']]);
+  builder.objectField(row, name, (t) =>
+    t.field({
+      type: connection,
+      ...describe(description),
+      args: listArguments(builder, target, maxPageSize),
+      async resolve(parent, args, context, info): Promise<Connection> {
+        const waiting = beforeRelatedRead(served, context);
+        if (waiting) await waiting;
+        const { query, cursorOf } = listQuery(projection, args, columnsOf(info), maxPageSize);
+        const value = parent[from];
+        if (!holds(projection, to, value)) return nothing;
+        let page: Promise<RowPage> | undefined;
+        return {
+          page() {
+            page ??= context.readModels.findRelated(projection, to, value, query);
+            return page;
+          },
+          count: () => context.readModels.countRelated(projection, to, value, query.where),
+          cursorOf,
+        };
+      },
+    }),
+  );
+}
+
+/**
+ * Refuses relations where a subscription selects them: it is told when its own rows change, and would go on showing what other rows
+ * were when it last was.
+ *
+ * @throws RefoldError `BAD_USER_INPUT`
+ */
+export function refuseRelations(
+  projection: Projection,
+  info: GraphQLResolveInfo,
+  paths: readonly SelectionPath[],
+): void {
+  const relations = Object.keys(projection.relations);
+  if (relations.length === 0) return;
+  const selected = selectedFields(info, paths);
+  const relation = relations.find((name) => selected.has(name));
+  if (relation === undefined) return;
+  const other = projection.relations[relation]?.target;
+  throw badInput(
+    `A subscription can't select '${relation}' of ${projection.graphql.type}: it would not be told when ${other} changes. Query it, or subscribe to ${other} as well.`,
+  );
+}
+
+const nothing: Connection = {
+  page: async () => ({ rows: [], hasNextPage: false, hasPreviousPage: false }),
+  count: async () => 0,
+  cursorOf: () => '',
+};
+
+/** Whether a row of the target may have the value: no null, and nothing that its column could not hold. */
+function holds(projection: Projection, column: string, value: unknown): boolean {
+  return value !== null && columnHolds(projection.columns[column] as Column, value); // checked at start-up
+}
+
+function describe(description: string | undefined): { description?: string } {
+  return description === undefined ? {} : { description };
+}

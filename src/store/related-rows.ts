@@ -1,0 +1,87 @@
+import { type CompiledQuery, sql } from 'kysely';
+import { keyText, type Projection } from '../projections/projection.ts';
+import type { PageQuery, RowFilter, RowPage } from '../projections/row-query.ts';
+import { runPrepared } from './prepared.ts';
+import { allOf, filterSql } from './row-filter.ts';
+import { pageOf, pageStatement } from './row-queries.ts';
+import { boundArray, columnRef, comparableRef } from './row-values.ts';
+import { builder, type Queryable } from './statement.ts';
+
+/**
+ * A page for each of the values: of the rows whose column has it. One statement, however many values; each page is a walk of its own,
+ * which ends where the page does.
+ *
+ * @throws RefoldError `BAD_USER_INPUT` as a page alone
+ */
+export async function findRelatedPages(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  column: string,
+  values: readonly unknown[],
+  query: PageQuery,
+): Promise<readonly RowPage[]> {
+  const { texts, distinct } = distinctOf(values);
+  const found = await runPrepared(db, relatedQuery(readSchema, projection, column, distinct, query));
+  const pages = distinct.map((): Record<string, unknown>[] => []);
+  for (const { [parentName]: parent, [placeName]: _, ...row } of found) pages[Number(parent) - 1]?.push(row);
+  const byText = new Map(
+    distinct.map((value, index) => [
+      keyText([value]),
+      pageOf((pages[index] ?? []).map(projection.codec.decode), query), // same length
+    ]),
+  );
+  return texts.map((text) => byText.get(text) ?? pageOf([], query));
+}
+
+/** For each of the values, how many rows match of those whose column has it. */
+export async function countRelatedRows(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  column: string,
+  values: readonly unknown[],
+  where: RowFilter | null,
+): Promise<readonly number[]> {
+  const { texts, distinct } = distinctOf(values);
+  const ref = columnRef(projection, column);
+  const query = builder
+    .withSchema(readSchema)
+    .selectFrom(projection.tableName)
+    .select([ref.as('value'), sql<bigint>`count(*)`.as('count')])
+    .where(allOf([sql`${ref} = any(${boundArray(projection, column, distinct)})`, filterSql(projection, where)]))
+    .groupBy(sql.join([ref]))
+    .compile();
+  const rows = await runPrepared<{ value: unknown; count: bigint }>(db, query as CompiledQuery<never>); // as selected
+  const counts = new Map(
+    rows.map((row) => [keyText([projection.codec.decodeValue(column, row.value)]), Number(row.count)]),
+  );
+  return texts.map((text) => counts.get(text) ?? 0);
+}
+
+export function relatedQuery(
+  readSchema: string,
+  projection: Projection,
+  column: string,
+  values: readonly unknown[],
+  query: PageQuery,
+): CompiledQuery<Record<string, unknown>> {
+  const { statement, order } = pageStatement(readSchema, projection, query);
+  const page = statement
+    .select(sql`row_number() over (order by ${order})`.as(placeName))
+    .where(sql<boolean>`${comparableRef(projection, column)} = parents.value`);
+  return sql<Record<string, unknown>>`
+    select related.*, parents.place as ${sql.ref(parentName)}
+    from unnest(${boundArray(projection, column, values)}) with ordinality as parents (value, place)
+    cross join lateral (${page}) as related
+    order by parents.place, related.${sql.ref(placeName)}`.compile(builder);
+}
+
+// Names that no column has.
+const parentName = 'place of parent';
+const placeName = 'place in page';
+
+function distinctOf(values: readonly unknown[]) {
+  const texts = values.map((value) => keyText([value]));
+  return { texts, distinct: [...new Map(values.map((value, index) => [texts[index], value])).values()] };
+}
