@@ -26,17 +26,17 @@ test('a client with generated types writes, reads its own write, and sees the ch
   const shop = createShopClient(`${refold.url}/graphql`);
   const changes = shop.cartChanges('c1');
   const productItem = { productId: 'mug', name: 'Mug', quantity: 2, unitPrice: '12.50' };
-  const first = await changes.next();
   const { addProductItem } = await shop.addProductItem({ cartId: 'c1', productItem });
   expect(addProductItem.cartSummary).toEqual({ cartId: 'c1', totalAmount: '25.00', productItemsCount: 2 });
   const { cartSummaries } = await shop.openCarts(10, addProductItem.position);
   expect(cartSummaries.nodes).toEqual([
     { cartId: 'c1', totalAmount: '25.00', productItems: [{ name: 'Mug', quantity: 2 }] },
   ]);
-  expect(first.value?.data?.cartSummary?.cartId).toBe('c1');
-  if (first.value?.data?.cartSummary?.totalAmount !== '25.00') {
-    expect((await changes.next()).value?.data?.cartSummary).toMatchObject({ totalAmount: '25.00', status: 'Opened' });
+  // The states before the change come first, as far as they are not overtaken.
+  for await (const { data } of changes) {
+    if (data?.cartSummary?.totalAmount !== '25.00') continue;
+    expect(data.cartSummary).toEqual({ cartId: 'c1', totalAmount: '25.00', status: 'Opened' });
+    break;
   }
-  await changes.return?.();
   await shop.close();
 });
