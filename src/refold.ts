@@ -96,7 +96,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
       databaseUrl: server.url,
       log: runtime.log,
       lifecycle: runtime.lifecycle,
-      graphql: (source, variables) => (gateway ?? neverInWorkers()).execute(source, variables),
+      graphql: async (source, variables) => (gateway ?? neverInWorkers()).execute(source, variables),
       execute: runtime.execute,
       status: runtime.status,
       stop,
