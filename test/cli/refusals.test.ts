@@ -227,7 +227,8 @@ describe('a database that is not migrated', () => {
 describe('versions that no longer are what was built', () => {
   test('a changed table, and a version that is gone while it answers, are refused with nothing changed', async () => {
     const { default: first } = await import(pathToFileURL(await applicationFile(balances)).href);
-    const refoldBefore = await createRefold({ ...first, database: { ...first.database, url: database.url } });
+    const gateway = { ...first.gateway, port: 0 };
+    const refoldBefore = await createRefold({ ...first, gateway, database: { ...first.database, url: database.url } });
     await refoldBefore.stop();
     const before = await everything();
 
