@@ -1,5 +1,7 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
+import { refused } from '../runtime/lifecycle.ts';
+import { readStatus } from '../runtime/status.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
@@ -10,6 +12,7 @@ export const retire = defineCommand({
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@1', required: true },
     grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
+    force: { type: 'boolean', description: 'Also where it is the version that answers' },
     ...reasonArgument,
     ...configArgument,
   },
@@ -17,9 +20,21 @@ export const retire = defineCommand({
     const { name, version } = parseVersionId(args.version);
     const hours = Number(args.grace);
     if (!(hours >= 0)) throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);
-    await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) =>
-      lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600),
-    );
+    await withOperation(await loadConfig(args.config), async ({ db, log, lifecycle, actor }) => {
+      const active = (await readStatus(db, log)).filter((one) => one.name === name && one.state === 'active');
+      if (active.at(-1)?.version === version && !args.force) {
+        const next = active.at(-2);
+        const then = next
+          ? `${name}@${next.version} would answer in its place`
+          : `nothing would answer for '${name}' any more`;
+        throw refused(
+          name,
+          version,
+          `is the version that answers; ${then}, and a retired version can't come back. Say --force if that is meant.`,
+        );
+      }
+      await lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600);
+    });
     console.log(`${name}@${version} is retired; its table is dropped in ${hours} h. Remove its declaration.`);
   }),
 });

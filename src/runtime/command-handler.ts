@@ -1,5 +1,5 @@
 import type { Command, DecideContext } from '../commands/define-command.ts';
-import { ConcurrencyConflict } from '../errors.ts';
+import { ConcurrencyConflict, InvalidInput } from '../errors.ts';
 import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import { beginning, type GlobalPosition } from '../events/global-position.ts';
 import type { AppendResult, EventLog } from '../store/event-log.ts';
@@ -35,7 +35,7 @@ export async function executeCommand(
   const streamId = command.streamOf(parsed);
   const key = idempotencyKey === undefined ? undefined : `${command.name}:${idempotencyKey}`;
   const before = key === undefined ? undefined : await log.findAppend(key);
-  if (before) return resultOf(before, streamId);
+  if (before) return resultOf(before, command, streamId);
   for (let attempt = 1; ; attempt++) {
     const { state, version, last } = await currentState(log, command, streamId);
     refuseOtherVersion(command, streamId, expectedVersion, version);
@@ -51,7 +51,7 @@ export async function executeCommand(
         metadata,
         ...(key === undefined ? {} : { idempotencyKey: key }),
       });
-      return resultOf(result, streamId);
+      return resultOf(result, command, streamId);
     } catch (error) {
       if (!(error instanceof ConcurrencyConflict) || attempt === tries) throw error;
     }
@@ -85,12 +85,15 @@ function refuseOtherVersion(
   if (!fits) throw new ConcurrencyConflict({ family: command.family.name, streamId, expected, actual });
 }
 
-function resultOf(result: AppendResult, streamId: string): ExecuteResult {
+function resultOf(result: AppendResult, command: Command, streamId: string): ExecuteResult {
   const { position, events, streams } = result;
-  return {
-    position,
-    streamId,
-    streamVersion: streams.find((stream) => stream.streamId === streamId)?.version ?? 0,
-    events,
-  };
+  const stream = streams.find((one) => one.streamId === streamId && one.family === command.family.name);
+  if (!stream) {
+    const used = streams.map((one) => `'${one.streamId}'`).join(', ');
+    const message = `this key was used for ${used} before; a key belongs to one execution. Send another.`;
+    throw new InvalidInput('BAD_USER_INPUT', `The idempotency key of '${command.name}'`, [
+      { path: ['idempotencyKey'], message },
+    ]);
+  }
+  return { position, streamId, streamVersion: stream.version, events };
 }

@@ -166,9 +166,9 @@ async function giveTo({ uid, gid }: SystemAccount, path: string): Promise<void> 
 
 function notStarted(dataDir: string, cause: unknown, log = ''): RefoldError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  const denied = process.getuid?.() === 0 && reason.includes('ermission denied');
+  const denied = process.getuid?.() === 0 && /ermission denied|EACCES/.test(reason);
   const wayOut = denied
-    ? "Root can’t run PostgreSQL, so its user is 'postgres', who must be able to reach this directory and node_modules. "
+    ? "Root can’t run PostgreSQL, so its user is 'postgres', who must be able to reach this directory and node_modules: open the folders above them (chmod 755), or set DATABASE_URL. "
     : '';
   return new RefoldError(
     'INVALID_CONFIG',

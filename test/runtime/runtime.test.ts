@@ -77,3 +77,22 @@ test('a version declared later catches up beside the active one, takes over, and
   expect(await rows(runtime, 'balance_v2')).toEqual([]);
   await runtime.lifecycle.activate('balance', 2, { actor: 'test', reason: 'it was right' });
 });
+
+test('an idempotency key that was used for another stream is refused, and one for the same gives the first result', async () => {
+  const runtime = await start([balanceV1, balanceV2, openingsV1]);
+  const first = await runtime.execute(openAccount, { accountId: 'k1', owner: 'Ada' }, { idempotencyKey: 'once' });
+  expect(await runtime.execute(openAccount, { accountId: 'k1', owner: 'Ada' }, { idempotencyKey: 'once' })).toEqual(
+    first,
+  );
+  await expect(
+    runtime.execute(openAccount, { accountId: 'k2', owner: 'Ada' }, { idempotencyKey: 'once' }),
+  ).rejects.toMatchObject({
+    code: 'BAD_USER_INPUT',
+    issues: [
+      {
+        path: ['idempotencyKey'],
+        message: "this key was used for 'k1' before; a key belongs to one execution. Send another.",
+      },
+    ],
+  });
+});
