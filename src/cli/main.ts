@@ -23,4 +23,8 @@ const main = defineCommand({
 });
 
 process.on('unhandledRejection', exitWithError);
+// Whoever read what this prints has seen enough, as `head` does: no error, and the exit code of a program that SIGPIPE ends.
+process.stdout.on('error', (error) =>
+  'code' in error && error.code === 'EPIPE' ? process.exit(141) : exitWithError(error),
+);
 void runCommandLine(main, process.argv.slice(2)).catch(exitWithError);

@@ -1,5 +1,8 @@
 import { defineCommand } from 'citty';
+import { refused } from '../runtime/lifecycle.ts';
+import { readStatus } from '../runtime/status.ts';
 import { telling } from './exit-with-error.ts';
+import { integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
 import { reasonArgument } from './version-argument.ts';
@@ -15,12 +18,32 @@ export const rollback = defineCommand({
     ...configArgument,
   },
   run: telling(async ({ args }) => {
-    const name = args.projection.replace(/@\d+$/, '');
-    const { from, to } = await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) =>
-      lifecycle.rollback(name, { actor, reason: args.reason ?? 'rolled back by hand' }),
-    );
-    console.log(
-      `${name}@${to} answers again. ${name}@${from} stays current and ready: 'refold activate ${name}@${from}' puts it back.`,
-    );
+    const [name = '', version] = args.projection.split('@');
+    const config = await loadConfig(args.config);
+    await withOperation(config, async ({ db, log, lifecycle, actor }) => {
+      const versions = (await readStatus(db, log)).filter((one) => one.name === name && one.state === 'active');
+      const [next, highest] = versions.slice(-2);
+      if (highest && version !== undefined && Number(version) !== highest.version)
+        throw refused(
+          name,
+          highest.version,
+          `is the highest active version, and the one to roll back, not @${version}.`,
+        );
+      const declared = config.projections.some((one) => one.name === name && one.version === next?.version);
+      if (highest && next && !declared)
+        throw refused(
+          name,
+          next.version,
+          'would answer, but this application does not declare it. Declare it again, deploy that, and let it catch up.',
+        );
+      const { from, to } = await lifecycle.rollback(name, { actor, reason: args.reason ?? 'rolled back by hand' });
+      console.log(
+        `${name}@${to} answers again. ${name}@${from} stays current and ready: 'refold activate ${name}@${from}' puts it back.`,
+      );
+      if (next && next.processor !== 'running')
+        console.log(
+          `Beware: no process keeps ${name}@${to} current; it is at position ${integer(next.position)} of ${integer(next.head)}.${next.error ? ` ${next.error.message}` : ''}`,
+        );
+    });
   }),
 });

@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino';
 import type { Config } from '../define-config.ts';
+import { RefoldError } from '../errors.ts';
 import { createRefold, type Refold, type RefoldOptions } from '../refold.ts';
 
 export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
@@ -55,8 +56,12 @@ function signal(): Promise<void> {
   });
 }
 
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
 function createLogger(): Logger {
-  const level = process.env.LOG_LEVEL ?? 'info';
+  const level = process.env.LOG_LEVEL || 'info';
+  if (!levels.includes(level))
+    throw new RefoldError('INVALID_CONFIG', `LOG_LEVEL is one of ${levels.join(', ')}; found '${level}'.`);
   if (!process.stdout.isTTY) return pino({ level });
   return pino({
     level,

@@ -19,7 +19,8 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   }
   if (cause instanceof pg.DatabaseError) {
     const { code, constraint, table, detail } = cause;
-    const message = detail === undefined ? cause.message : `${cause.message} (${detail})`;
+    const wayOut = code === '42501' ? '. Grant that to the user that Refold connects as, or connect as another.' : '';
+    const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut}`;
     return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table }, { cause });
   }
   return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createRefold } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import { type CliOptions, type CliResult, runCli } from '../support/cli.ts';
+import { type CliOptions, type CliResult, runCli, startCli } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { applicationFile, userFolder } from './application-file.ts';
 
@@ -134,6 +134,7 @@ describe('a command line that says something else than was meant', () => {
 describe('surroundings that do not fit', () => {
   test.each([
     ['PORT', 'abc', "PORT is a number from 0 to 65535, found 'abc'."],
+    ['LOG_LEVEL', 'loud', "LOG_LEVEL is one of trace, debug, info, warn, error, fatal, silent; found 'loud'."],
     ['PORT', '70000', "PORT is a number from 0 to 65535, found '70000'."],
     ['DATABASE_URL', 'mysql://localhost/shop', "DATABASE_URL is no PostgreSQL address; it starts with 'postgres://'."],
     [
@@ -175,6 +176,29 @@ describe('surroundings that do not fit', () => {
     expect(refusal.stderr).toContain(start);
     expectRefusal(refusal, /or gateway\.port in the configuration \(0 takes a free one\)\.$/m);
   });
+});
+
+test('who has read enough of what is printed is no error', async () => {
+  const command = startCli(['status', '--watch', '--json', '--config', await applicationFile(balances)], {
+    env: { DATABASE_URL: database.url },
+  });
+  await command.prints(/"versions"/);
+  command.child.stdout?.destroy();
+  expect(await command.ended).toMatchObject({ code: 141, stderr: '' });
+});
+
+test('a user who may not do what it takes is told of the right that is missing', async () => {
+  const name = `refold_weak_${process.pid}`;
+  await db.query({ text: `create role ${name} login` });
+  onTestFinished(async () => {
+    await db.query({ text: `drop role ${name}` });
+  });
+  const url = new URL(database.url);
+  url.username = name;
+  expectRefusal(
+    await refold(['start'], balances, { env: { DATABASE_URL: url.href } }),
+    'permission denied for schema refold. Grant that to the user that Refold connects as, or connect as another.',
+  );
 });
 
 describe('a database that is not migrated', () => {
