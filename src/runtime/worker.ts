@@ -214,7 +214,8 @@ export function createWorker(options: WorkerOptions): Worker {
     // A rebuild or a retry of dead letters has changed the rows beside the processor; it goes on from them.
     if (error instanceof RefoldError && error.code === 'PROCESSOR_FENCED') {
       slot.retryAt = Date.now() + retryFenced;
-      logger.info({ projection: slot.projection.id }, messageOf(error));
+      const message = `${slot.projection.id}: trying again in ${retryFenced} ms. ${messageOf(error)}`;
+      logger.warn({ projection: slot.projection.id, err: error }, message);
       return;
     }
     slot.failures++;
