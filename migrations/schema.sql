@@ -8,18 +8,50 @@ create table refold.append_keys (
 
 alter table refold.append_keys add constraint append_keys_pkey PRIMARY KEY (key);
 
+CREATE INDEX append_keys_of_clients ON refold.append_keys USING btree (recorded_at) WHERE (result ? 'input'::text);
+
+create table refold.canaries (
+  name text collate "C" not null,
+  version integer not null,
+  percent double precision not null,
+  header text,
+  header_value text,
+  started_at timestamp with time zone not null default now(),
+  operations bigint not null default 0,
+  errors bigint not null default 0,
+  other_operations bigint not null default 0,
+  other_errors bigint not null default 0
+);
+
+alter table refold.canaries add constraint canaries_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.canaries add constraint canaries_percent_check CHECK (((percent >= (0)::double precision) AND (percent <= (100)::double precision)));
+
+alter table refold.canaries add constraint canaries_pkey PRIMARY KEY (name);
+
+create table refold.change_floors (
+  name text collate "C" not null,
+  version integer not null,
+  position bigint not null
+);
+
+alter table refold.change_floors add constraint change_floors_pkey PRIMARY KEY (name, version);
+
 create table refold.changes (
   name text collate "C" not null,
   version integer not null,
   checkpoint bigint not null,
   upserted jsonb not null,
   deleted jsonb not null,
-  at timestamp with time zone not null default now()
+  at timestamp with time zone not null default now(),
+  partition integer not null default 0
 );
 
-alter table refold.changes add constraint changes_pkey PRIMARY KEY (name, version, checkpoint);
+alter table refold.changes add constraint changes_pkey PRIMARY KEY (name, version, partition, checkpoint);
 
 CREATE INDEX changes_by_age ON refold.changes USING btree (at);
+
+CREATE TRIGGER raise_floor AFTER DELETE ON refold.changes REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION refold.raise_floor_of_changes();
 
 create table refold.dead_letters (
   id bigint not null generated always as identity,
@@ -41,6 +73,23 @@ alter table refold.dead_letters add constraint dead_letters_pkey PRIMARY KEY (id
 
 CREATE INDEX dead_letters_of_table ON refold.dead_letters USING btree (table_name, key, "position");
 
+create table refold.discards (
+  name text collate "C" not null,
+  version integer not null,
+  position bigint not null,
+  key jsonb not null,
+  event_type text not null,
+  stream_id text not null,
+  actor text not null,
+  reason text not null,
+  at timestamp with time zone not null default now(),
+  recalled_at timestamp with time zone
+);
+
+alter table refold.discards add constraint discards_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.discards add constraint discards_pkey PRIMARY KEY (name, version, "position", key);
+
 create table refold.events (
   position bigint not null generated always as identity,
   stream_position bigint not null,
@@ -61,6 +110,35 @@ alter table refold.events add constraint events_pkey PRIMARY KEY ("position");
 CREATE TRIGGER events_are_immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.refuse_change();
 
 CREATE TRIGGER tag_writer BEFORE INSERT ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.tag_writer();
+
+create table refold.field_usage (
+  path text collate "C" not null,
+  day date not null,
+  client text collate "C" not null,
+  client_version text collate "C" not null,
+  pins text collate "C" not null,
+  operations bigint not null,
+  last_at timestamp with time zone not null
+) with (fillfactor=70);
+
+alter table refold.field_usage add constraint field_usage_pkey PRIMARY KEY (path, day, client, client_version, pins);
+
+CREATE INDEX field_usage_day_idx ON refold.field_usage USING btree (day);
+
+create table refold.inline_versions (
+  name text collate "C" not null,
+  version integer not null,
+  status text not null default 'building'::text,
+  families text[] not null,
+  lock_key bigint not null,
+  passed_at timestamp with time zone
+);
+
+alter table refold.inline_versions add constraint inline_versions_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.inline_versions add constraint inline_versions_pkey PRIMARY KEY (name, version);
+
+alter table refold.inline_versions add constraint inline_versions_status_check CHECK ((status = ANY (ARRAY['building'::text, 'live'::text])));
 
 create table refold.leases (
   kind text not null,
@@ -95,6 +173,18 @@ create table refold.old_tables (
 
 alter table refold.old_tables add constraint old_tables_pkey PRIMARY KEY (table_schema, table_name);
 
+create table refold.processes (
+  id uuid not null,
+  name text not null,
+  declares text[] not null,
+  owns text[] not null,
+  keeps text[] not null,
+  started_at timestamp with time zone not null default clock_timestamp(),
+  heartbeat_at timestamp with time zone not null default clock_timestamp()
+) with (fillfactor=50);
+
+alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
+
 create table refold.processors (
   name text collate "C" not null,
   version integer not null,
@@ -107,7 +197,9 @@ create table refold.processors (
   events_folded bigint not null default 0,
   rows_written bigint not null default 0,
   started_at timestamp with time zone,
-  updated_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now(),
+  partitions integer not null default 1,
+  floors jsonb
 ) with (fillfactor=50);
 
 alter table refold.processors add constraint processors_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
@@ -128,12 +220,74 @@ create table refold.projections (
   held_reason text,
   generation integer not null default 1,
   declared_at timestamp with time zone not null default now(),
-  state_changed_at timestamp with time zone not null default now()
+  state_changed_at timestamp with time zone not null default now(),
+  held_by text
 );
+
+alter table refold.projections add constraint projections_held_by_check CHECK ((held_by = ANY (ARRAY['operator'::text, 'breaking'::text, 'verification'::text])));
 
 alter table refold.projections add constraint projections_pkey PRIMARY KEY (name, version);
 
 alter table refold.projections add constraint projections_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text, 'active'::text, 'retired'::text, 'failed'::text])));
+
+CREATE TRIGGER begin_changes AFTER UPDATE ON refold.projections FOR EACH ROW WHEN (((old.generation <> new.generation) OR ((old.state = 'building'::text) AND (new.state <> 'building'::text)))) EXECUTE FUNCTION refold.begin_changes();
+
+create table refold.reactor_letters (
+  reactor text collate "C" not null,
+  position bigint not null,
+  key text not null,
+  event_type text not null,
+  stream_id text not null,
+  error jsonb,
+  attempts integer not null,
+  requested text,
+  at timestamp with time zone not null default now()
+);
+
+alter table refold.reactor_letters add constraint reactor_letters_pkey PRIMARY KEY (reactor, "position");
+
+alter table refold.reactor_letters add constraint reactor_letters_reactor_fkey FOREIGN KEY (reactor) REFERENCES refold.reactors(name) ON DELETE CASCADE;
+
+alter table refold.reactor_letters add constraint reactor_letters_requested_check CHECK ((requested = ANY (ARRAY['retry'::text, 'discard'::text])));
+
+CREATE INDEX reactor_letters_of_key ON refold.reactor_letters USING btree (reactor, key, "position");
+
+CREATE INDEX requested_reactor_letters ON refold.reactor_letters USING btree (reactor, key) WHERE (requested IS NOT NULL);
+
+create table refold.reactor_steps (
+  id bigint not null generated always as identity,
+  reactor text collate "C" not null,
+  step text not null,
+  from_position bigint,
+  to_position bigint not null,
+  actor text not null,
+  reason text not null,
+  at timestamp with time zone not null default now()
+);
+
+alter table refold.reactor_steps add constraint reactor_steps_pkey PRIMARY KEY (id);
+
+CREATE INDEX steps_of_reactor ON refold.reactor_steps USING btree (reactor, id);
+
+create table refold.reactors (
+  name text collate "C" not null,
+  checkpoint bigint not null,
+  epoch bigint not null default 0,
+  owner text,
+  status text not null default 'idle'::text,
+  error jsonb,
+  paused boolean not null default false,
+  generation integer not null default 1,
+  events_handled bigint not null default 0,
+  events_skipped bigint not null default 0,
+  declared_at timestamp with time zone not null default now(),
+  started_at timestamp with time zone,
+  updated_at timestamp with time zone not null default now()
+) with (fillfactor=50);
+
+alter table refold.reactors add constraint reactors_pkey PRIMARY KEY (name);
+
+alter table refold.reactors add constraint reactors_status_check CHECK ((status = ANY (ARRAY['idle'::text, 'running'::text, 'stopped'::text])));
 
 create table refold.rebuilds (
   name text collate "C" not null,
@@ -150,14 +304,108 @@ create table refold.rebuilds (
   reason text not null,
   requested_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
-  updated_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now(),
+  form text not null default 'beside'::text,
+  started_at_position bigint not null default 0,
+  snapshot_id bigint,
+  state_before text
 ) with (fillfactor=50);
+
+alter table refold.rebuilds add constraint rebuilds_form_check CHECK ((form = ANY (ARRAY['beside'::text, 'in place'::text])));
 
 alter table refold.rebuilds add constraint rebuilds_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
 
 alter table refold.rebuilds add constraint rebuilds_pkey PRIMARY KEY (name, version);
 
 alter table refold.rebuilds add constraint rebuilds_status_check CHECK ((status = ANY (ARRAY['idle'::text, 'running'::text, 'stopped'::text])));
+
+create table refold.runs (
+  name text collate "C" not null,
+  version integer not null,
+  partition integer not null,
+  kind text not null,
+  started_at timestamp with time zone not null,
+  ended_at timestamp with time zone not null,
+  from_position bigint not null,
+  to_position bigint not null,
+  batches integer not null default 1,
+  events bigint not null,
+  rows bigint not null,
+  busy_ms bigint not null
+) with (fillfactor=50);
+
+alter table refold.runs add constraint runs_pkey PRIMARY KEY (name, version, partition, kind, started_at);
+
+create table refold.shadow_counts (
+  name text collate "C" not null,
+  version integer not null,
+  generation integer not null,
+  minute timestamp with time zone not null,
+  same bigint not null default 0,
+  different bigint not null default 0,
+  failed bigint not null default 0
+);
+
+alter table refold.shadow_counts add constraint shadow_counts_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.shadows(name, version) ON DELETE CASCADE;
+
+alter table refold.shadow_counts add constraint shadow_counts_pkey PRIMARY KEY (name, version, generation, minute);
+
+create table refold.shadow_examples (
+  name text collate "C" not null,
+  version integer not null,
+  operation text collate "C" not null,
+  path text collate "C" not null,
+  times bigint not null default 1,
+  older text not null,
+  newer text not null,
+  position bigint,
+  seen_at timestamp with time zone not null default now()
+);
+
+alter table refold.shadow_examples add constraint shadow_examples_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.shadows(name, version) ON DELETE CASCADE;
+
+alter table refold.shadow_examples add constraint shadow_examples_pkey PRIMARY KEY (name, version, operation, path);
+
+create table refold.shadows (
+  name text collate "C" not null,
+  version integer not null,
+  one_of integer not null,
+  started_at timestamp with time zone not null default now(),
+  stopped_at timestamp with time zone,
+  same bigint not null default 0,
+  different bigint not null default 0,
+  failed bigint not null default 0,
+  skipped bigint not null default 0,
+  needed_queries integer,
+  most_different double precision,
+  within_seconds integer
+);
+
+alter table refold.shadows add constraint shadows_gate_is_whole CHECK ((num_nonnulls(needed_queries, most_different, within_seconds) = ANY (ARRAY[0, 3])));
+
+alter table refold.shadows add constraint shadows_most_different_check CHECK (((most_different >= (0)::double precision) AND (most_different <= (1)::double precision)));
+
+alter table refold.shadows add constraint shadows_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.shadows add constraint shadows_needed_queries_check CHECK ((needed_queries >= 1));
+
+alter table refold.shadows add constraint shadows_one_of_check CHECK ((one_of >= 1));
+
+alter table refold.shadows add constraint shadows_pkey PRIMARY KEY (name, version);
+
+alter table refold.shadows add constraint shadows_within_seconds_check CHECK ((within_seconds >= 1));
+
+create table refold.stream_snapshots (
+  stream_position bigint not null,
+  position bigint not null,
+  taken_at timestamp with time zone not null default now(),
+  family text collate "C" not null,
+  stream_id text collate "C" not null,
+  fingerprint text collate "C" not null,
+  state json not null
+);
+
+alter table refold.stream_snapshots add constraint stream_snapshots_pkey PRIMARY KEY (family, stream_id, fingerprint, stream_position);
 
 create table refold.streams (
   version bigint not null,
@@ -166,6 +414,31 @@ create table refold.streams (
 ) with (fillfactor=80);
 
 alter table refold.streams add constraint streams_pkey PRIMARY KEY (family, stream_id);
+
+create table refold.table_snapshots (
+  id bigint not null generated always as identity,
+  name text collate "C" not null,
+  version integer not null,
+  table_schema text not null,
+  table_name text not null,
+  checkpoint bigint not null,
+  row_count bigint not null,
+  bytes bigint not null,
+  events_folded bigint not null,
+  table_fingerprint text not null,
+  code_fingerprint text not null,
+  automatic boolean not null,
+  actor text not null,
+  reason text not null,
+  taken_at timestamp with time zone not null default now(),
+  lacks jsonb not null default '[]'::jsonb
+);
+
+alter table refold.table_snapshots add constraint table_snapshots_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.table_snapshots add constraint table_snapshots_pkey PRIMARY KEY (id);
+
+CREATE INDEX table_snapshots_of_version ON refold.table_snapshots USING btree (name, version, checkpoint, id);
 
 create table refold.transitions (
   id bigint not null generated always as identity,
@@ -181,6 +454,70 @@ create table refold.transitions (
 alter table refold.transitions add constraint transitions_pkey PRIMARY KEY (id);
 
 CREATE INDEX transitions_of_version ON refold.transitions USING btree (name, version, id);
+
+create table refold.usage_clients (
+  day date not null,
+  client text collate "C" not null,
+  client_version text collate "C" not null
+);
+
+alter table refold.usage_clients add constraint usage_clients_pkey PRIMARY KEY (day, client, client_version);
+
+create table refold.usage_recording (
+  only_row boolean not null default true,
+  since timestamp with time zone not null default now()
+);
+
+alter table refold.usage_recording add constraint usage_recording_only_row_check CHECK (only_row);
+
+alter table refold.usage_recording add constraint usage_recording_pkey PRIMARY KEY (only_row);
+
+create table refold.verifications (
+  name text collate "C" not null,
+  version integer not null,
+  kind text not null,
+  round bigint not null default 0,
+  owner text,
+  busy_until timestamp with time zone,
+  next_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  position bigint,
+  rows_compared bigint,
+  differences bigint,
+  total_rows_compared bigint not null default 0,
+  total_differences bigint not null default 0,
+  samples jsonb,
+  found_at timestamp with time zone
+) with (fillfactor=50);
+
+alter table refold.verifications add constraint verifications_kind_check CHECK ((kind = ANY (ARRAY['activation'::text, 'audit'::text])));
+
+alter table refold.verifications add constraint verifications_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+alter table refold.verifications add constraint verifications_pkey PRIMARY KEY (name, version, kind);
+
+create view refold.lag as
+ SELECT projections.name,
+    projections.version,
+    processors.partition,
+    projections.state,
+    processors.checkpoint,
+    log.head,
+    GREATEST((log.head - processors.checkpoint), (0)::bigint) AS positions,
+    unread.events,
+    unread.exact,
+    (COALESCE(GREATEST(EXTRACT(epoch FROM (clock_timestamp() - unread.oldest)), (0)::numeric), (0)::numeric))::double precision AS seconds
+   FROM (((refold.projections
+     JOIN ( SELECT processors_1.name,
+            processors_1.version,
+            processors_1.partition,
+            refold.reached(processors_1.name, processors_1.version, processors_1.checkpoint) AS checkpoint
+           FROM refold.processors processors_1) processors USING (name, version))
+     CROSS JOIN LATERAL ( SELECT COALESCE(pg_sequence_last_value('refold.events_position_seq'::regclass), (0)::bigint) AS head) log)
+     CROSS JOIN LATERAL refold.unread(processors.checkpoint, ARRAY( SELECT (((filter.value ->> 'family'::text) || '.'::text) || type.value)
+           FROM (jsonb_array_elements((projections.definition -> 'filter'::text)) filter(value)
+             CROSS JOIN LATERAL jsonb_array_elements_text((filter.value -> 'types'::text)) type(value))), 10000) unread(events, exact, oldest))
+  WHERE (projections.state <> ALL (ARRAY['retired'::text, 'failed'::text]));
 
 create view refold.stalls as
  SELECT tags.tag,
@@ -204,7 +541,35 @@ create view refold.tags as
            FROM pg_database
           WHERE (pg_database.datname = current_database()))));
 
-CREATE OR REPLACE FUNCTION refold.append(families text[], stream_ids text[], stream_sizes integer[], keys text[], part_appends integer[], part_streams integer[], part_expected bigint[], part_sizes integer[], part_offsets integer[], new_events json, OUT starts bigint[], OUT positions bigint[], OUT recorded timestamp with time zone, OUT verdicts integer[], OUT actuals bigint[], OUT earlier jsonb)
+create view refold.throughput as
+ SELECT name,
+    version,
+    partition,
+    kind,
+    (sum(events))::bigint AS events,
+    (sum(rows))::bigint AS rows,
+    ((sum(events))::double precision / seconds) AS events_per_second,
+    ((sum(rows))::double precision / seconds) AS rows_per_second,
+    ((sum((to_position - from_position)))::double precision / seconds) AS positions_per_second,
+    (((sum(busy_ms))::double precision / (1000)::double precision) / seconds) AS busy_share
+   FROM ( SELECT runs.name,
+            runs.version,
+            runs.partition,
+            runs.kind,
+            runs.started_at,
+            runs.ended_at,
+            runs.from_position,
+            runs.to_position,
+            runs.batches,
+            runs.events,
+            runs.rows,
+            runs.busy_ms,
+            (GREATEST((10)::numeric, EXTRACT(epoch FROM (now() - min(runs.started_at) OVER (PARTITION BY runs.name, runs.version, runs.partition, runs.kind)))))::double precision AS seconds
+           FROM refold.runs
+          WHERE (runs.started_at >= (now() - '00:01:00'::interval))) recent
+  GROUP BY name, version, partition, kind, seconds;
+
+CREATE OR REPLACE FUNCTION refold.append(families text[], stream_ids text[], stream_sizes integer[], keys text[], part_appends integer[], part_streams integer[], part_expected bigint[], part_sizes integer[], part_offsets integer[], new_events json, inputs text[] DEFAULT NULL::text[], lock_timeout_ms integer DEFAULT NULL::integer, OUT starts bigint[], OUT positions bigint[], OUT recorded timestamp with time zone, OUT verdicts integer[], OUT actuals bigint[], OUT earlier jsonb)
  RETURNS record
  LANGUAGE plpgsql
 AS $function$
@@ -212,7 +577,20 @@ declare
   versions  bigint[]; -- of the streams, as if all appends were written
   all_fit   boolean;
   used_keys boolean := false;
+  done      text;
 begin
+  if lock_timeout_ms is not null then
+    done := set_config('lock_timeout', lock_timeout_ms::text, true); -- of this transaction, which is this statement
+  end if;
+  -- Who can fold has entered with the families of this batch just before; everybody else passes.
+  if coalesce(current_setting('refold.entered', true), '') = '' then
+    done := refold.pass_inline(families);
+  else
+    if not families <@ current_setting('refold.entered')::text[] then
+      done := refold.pass_inline(families);
+    end if;
+    done := set_config('refold.entered', '', true);
+  end if;
   if keys is not null then
     earlier := refold.claim_append_keys(keys);
     used_keys := earlier <> '{}' or (select count(key) > count(distinct key) from unnest(keys) key);
@@ -258,6 +636,7 @@ begin
   end if;
 
   recorded := clock_timestamp();
+  done := set_config('refold.appending', 'yes', true); -- the trigger has nothing to look after
   -- The rows come in the order of the array, and positions are drawn in the order of the rows.
   with inserted as (
     insert into refold.events
@@ -273,16 +652,33 @@ begin
     returning position
   )
   select array_agg(position) into positions from inserted;
+  done := set_config('refold.appending', '', true);
 
   if positions is not null then
-    perform pg_notify('refold_events', positions[cardinality(positions)]::text);
+    done := pg_notify('refold_events', positions[cardinality(positions)]::text);
   end if;
   if keys is not null then
     perform refold.store_append_results(
-      families, stream_ids, keys, part_appends, part_streams, part_sizes, starts, positions, recorded
+      families, stream_ids, keys, part_appends, part_streams, part_sizes, starts, positions, recorded, inputs
     );
   end if;
 end $function$;
+
+CREATE OR REPLACE FUNCTION refold.begin_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into refold.change_floors as floor (name, version, position)
+  select name, version, max(refold.reached(name, version, checkpoint))
+  from refold.processors
+  where name = new.name and version = new.version
+  group by name, version
+  on conflict (name, version) do update
+  set position = greatest(floor.position, excluded.position);
+  return null;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION refold.claim_append_keys(keys text[])
  RETURNS jsonb
@@ -355,6 +751,74 @@ begin
   end loop;
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.enter_inline(of_families text[], names text[], versions integer[], whole_keys bigint[], whole boolean[], row_owners integer[], row_keys bigint[], lock_timeout_ms integer)
+ RETURNS text[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+  tables text[] := array_fill(null::text, array[cardinality(names)]);
+  entry record;
+  number int;
+  numbers int[] := '{1}';
+  some_live boolean := false;
+  done text;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform refold.refuse_isolation();
+  end if;
+  if lock_timeout_ms is not null then
+    done := set_config('lock_timeout', lock_timeout_ms::text, true);
+  end if;
+  done := pg_advisory_xact_lock_shared(refold.inline_gate());
+  for entry in
+    select name, version, lock_key, families && of_families as concerned
+    from refold.inline_versions
+    where status = 'live'
+    order by lock_key
+  loop
+    number := array_position(names, entry.name);
+    while versions[number] <> entry.version loop
+      number := array_position(names, entry.name, number + 1);
+    end loop;
+    if number is null and entry.concerned then
+      perform refold.leave_inline(entry.name, entry.version, true);
+    elsif number <= cardinality(whole) then
+      done := pg_advisory_xact_lock_shared(entry.lock_key);
+      tables[number] := (
+        select table_name
+        from refold.projections
+        where name = entry.name
+          and version = entry.version
+          and exists (
+            select from refold.inline_versions where name = entry.name and version = entry.version and status = 'live'
+          )
+      );
+      some_live := some_live or tables[number] is not null;
+    end if;
+  end loop;
+  if some_live then
+    if cardinality(whole) > 1 then
+      numbers := array(select of_rows.number from unnest(whole_keys) with ordinality of_rows (key, number) order by key);
+    end if;
+    foreach number in array numbers loop
+      if tables[number] is null then
+        continue;
+      elsif whole[number] then
+        done := pg_advisory_xact_lock(whole_keys[number]);
+      else
+        done := pg_advisory_xact_lock_shared(whole_keys[number]);
+      end if;
+    end loop;
+    for touched in 1 .. cardinality(row_keys) loop
+      if tables[row_owners[touched]] is not null then
+        done := pg_advisory_xact_lock(row_keys[touched]);
+      end if;
+    end loop;
+  end if;
+  done := set_config('refold.entered', of_families::text, true);
+  return tables;
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.horizon()
  RETURNS bigint
  LANGUAGE plpgsql
@@ -366,6 +830,101 @@ begin
   select min(tag) into lowest_tag from refold.tags;
   return least(ceiling, lowest_tag);
 end $function$;
+
+CREATE OR REPLACE FUNCTION refold.inline_gate()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select 21070::bigint << 48
+$function$;
+
+CREATE OR REPLACE FUNCTION refold.leave_inline(of_name text, of_version integer, passing boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  key bigint;
+begin
+  select lock_key into key
+  from refold.inline_versions
+  where name = of_name and version = of_version and status = 'live';
+  if not found then
+    return false;
+  end if;
+  perform pg_advisory_xact_lock(key);
+  update refold.inline_versions
+  set status = 'building', passed_at = case when passing then clock_timestamp() end
+  where name = of_name and version = of_version and status = 'live';
+  if not found then
+    return false; -- somebody else has, while this transaction waited
+  end if;
+  update refold.processors
+  set checkpoint = coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), epoch = epoch + 1, status = 'idle', error = null, updated_at = now()
+  where name = of_name and version = of_version;
+  perform pg_notify('refold_registry', of_name || '@' || of_version);
+  return true;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.pass_inline(of_families text[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  entry record;
+  done text;
+begin
+  done := pg_advisory_xact_lock_shared(refold.inline_gate());
+  if has_sequence_privilege('refold.inline_lives'::regclass, 'usage, select') then
+    if pg_sequence_last_value('refold.inline_lives') is null then
+      return;
+    end if;
+  end if;
+  -- Its snapshot may be older than what is live.
+  if current_setting('transaction_isolation') <> 'read committed' and pg_sequence_last_value('refold.inline_lives') is not null then
+    perform refold.refuse_isolation();
+  end if;
+  for entry in
+    select name, version
+    from refold.inline_versions
+    where status = 'live' and (of_families is null or families && of_families)
+    order by lock_key
+  loop
+    perform refold.leave_inline(entry.name, entry.version, true);
+  end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.raise_floor_of_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into refold.change_floors as floor (name, version, position)
+  select name, version, max(checkpoint)
+  from forgotten
+  group by name, version
+  order by name, version
+  on conflict (name, version) do update
+  set position = greatest(floor.position, excluded.position);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION refold.reached(of_name text, of_version integer, checkpoint bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case
+    when exists (
+      select
+      from refold.inline_versions
+      where name = of_name and version = of_version and status = 'live'
+    )
+    then greatest(checkpoint, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0))
+    else checkpoint
+  end
+$function$;
 
 CREATE OR REPLACE FUNCTION refold.read_events(after bigint, up_to bigint, wanted text[], page_size integer)
  RETURNS SETOF refold.events
@@ -386,6 +945,87 @@ begin
   limit page_size;
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.read_tail(after bigint, wanted text[], page_size integer)
+ RETURNS TABLE(horizon bigint, up_to bigint, "position" bigint, stream_position bigint, recorded_at timestamp with time zone, id uuid, payload_version smallint, family text, stream_id text, type text, payload jsonb, metadata jsonb)
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+#variable_conflict use_column
+begin
+  horizon := refold.horizon();
+  up_to := after;
+  if horizon > after and current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+    up_to := horizon;
+    return query
+    select
+      horizon, up_to, event.position, event.stream_position, event.recorded_at, event.id, event.payload_version,
+      event.family, event.stream_id, event.type, event.payload, event.metadata
+    from refold.events as event
+    where event.position > after
+      and event.position <= up_to
+      and event.family || '.' || event.type = any (wanted)
+    order by event.position
+    limit page_size;
+  end if;
+  if not found then
+    return next;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], most integer)
+ RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb)
+ LANGUAGE plpgsql
+ STABLE
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+  with reached as (
+    select
+      json_agg(refold.reached(processor.name, processor.version, processor.checkpoint)::text order by processor.partition) as checkpoints,
+      exists (
+        select from refold.inline_versions as inline
+        where inline.name = of_name and inline.version = of_version and inline.status = 'live'
+      ) as live,
+      (
+        select floor.position
+        from refold.change_floors as floor
+        where floor.name = of_name and floor.version = of_version
+      ) as forgotten
+    from refold.processors as processor
+    where processor.name = of_name and processor.version = of_version
+  )
+  select
+    reached.checkpoints,
+    (extract(epoch from now()) * 1000)::float8,
+    reached.live,
+    reached.forgotten,
+    change.checkpoint,
+    change.upserted,
+    change.deleted
+  from reached
+  left join lateral (
+    select of_partition.*
+    from unnest(seen) with ordinality as seen_of (checkpoint, number)
+    cross join lateral (
+      select change.checkpoint, change.upserted, change.deleted
+      from refold.changes as change
+      where change.name = of_name
+        and change.version = of_version
+        and change.partition = seen_of.number - 1
+        and change.checkpoint > seen_of.checkpoint
+      order by change.checkpoint
+      limit most
+    ) as of_partition
+  ) as change on true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -395,7 +1035,24 @@ begin
     using errcode = 'restrict_violation', hint = 'Append an event that corrects the earlier one.';
 end $function$;
 
-CREATE OR REPLACE FUNCTION refold.store_append_results(families text[], stream_ids text[], keys text[], part_appends integer[], part_streams integer[], part_sizes integer[], starts bigint[], positions bigint[], recorded timestamp with time zone)
+CREATE OR REPLACE FUNCTION refold.refuse_isolation()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'Where there are inline projections, events are appended in transactions that are READ COMMITTED, found %.', upper(current_setting('transaction_isolation'))
+    using errcode = 'invalid_transaction_state', hint = 'Begin the transaction without another isolation level.';
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.refuse_value(value anyelement, problem text)
+ RETURNS anyelement
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception '%, found %.', problem, value using errcode = 'data_exception';
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.store_append_results(families text[], stream_ids text[], keys text[], part_appends integer[], part_streams integer[], part_sizes integer[], starts bigint[], positions bigint[], recorded timestamp with time zone, inputs text[])
  RETURNS void
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -408,10 +1065,11 @@ begin
     'recordedAt', recorded,
     'streams', written.streams,
     'positions', to_jsonb(positions[written.first : written.last])
-  )
+  ) || case when written.input is null then '{}' else jsonb_build_object('input', written.input) end
   from (
     select
       keys[append] as key,
+      inputs[append] as input,
       min(last - size) + 1 as first,
       max(last) as last,
       jsonb_agg(jsonb_build_array(families[stream], stream_ids[stream], start + size) order by number) as streams
@@ -434,11 +1092,15 @@ CREATE OR REPLACE FUNCTION refold.tag_writer()
 AS $function$
 declare
   last bigint;
+  done text;
 begin
+  if coalesce(current_setting('refold.appending', true), '') = '' then
+    done := refold.pass_inline(null);
+  end if;
   if coalesce(current_setting('refold.tag', true), '') = '' then
     last := coalesce(pg_sequence_last_value('refold.events_position_seq'), 0);
-    perform pg_advisory_xact_lock_shared((21062::bigint << 48) | last);
-    perform set_config('refold.tag', last::text, true);
+    done := pg_advisory_xact_lock_shared((21062::bigint << 48) | last);
+    done := set_config('refold.tag', last::text, true);
   end if;
   return null;
 end $function$;
@@ -469,8 +1131,37 @@ begin
     and streams.version = 0;
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.unread(after bigint, wanted text[], bound integer, OUT events bigint, OUT exact boolean, OUT oldest timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+begin
+  select
+    count(*) filter (where next.is_wanted and next.number <= bound),
+    count(*) <= bound,
+    coalesce(min(next.recorded_at) filter (where next.is_wanted), max(next.recorded_at) filter (where next.number > bound))
+  into events, exact, oldest
+  from (
+    select recorded_at, family || '.' || type = any (wanted) as is_wanted, row_number() over (order by position) as number
+    from refold.events
+    where position > after
+    order by position
+    limit bound + 1
+  ) next;
+end $function$;
+
 sequence refold.dead_letters_id_seq as bigint start 1 increment 1 cache 1;
 
 sequence refold.events_position_seq as bigint start 1 increment 1 cache 1;
+
+sequence refold.inline_lives as bigint start 1 increment 1 cache 1;
+
+sequence refold.reactor_steps_id_seq as bigint start 1 increment 1 cache 1;
+
+sequence refold.table_snapshots_id_seq as bigint start 1 increment 1 cache 1;
 
 sequence refold.transitions_id_seq as bigint start 1 increment 1 cache 1;

@@ -1,14 +1,18 @@
 import { hostname } from 'node:os';
 import type { ExecutionResult } from 'graphql';
 import { type Logger, pino } from 'pino';
+import type { Viewer } from './access.ts';
 import type { Command } from './commands/define-command.ts';
-import type { Config } from './define-config.ts';
-import { createGateway, type Gateway } from './gateway/create-gateway.ts';
+import type { Config } from './config/define-config.ts';
+import type { Gateway } from './gateway/create-gateway.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/command-handler.ts';
+import type { EventSource } from './runtime/event-source.ts';
+import type { Evolution } from './runtime/evolution.ts';
 import type { Lifecycle } from './runtime/lifecycle.ts';
+import type { ReactorSteps } from './runtime/reactor-steps.ts';
 import { type Runtime, startRuntime } from './runtime/runtime.ts';
 import type { VersionStatus } from './runtime/status.ts';
-import { checkSchema } from './schema/check-schema.ts';
+import type { SchemaExtension } from './schema/extend-schema.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
 import { migrate } from './store/migrate.ts';
@@ -37,9 +41,22 @@ export interface Refold {
   /** The database that it uses; an embedded server's, where none was configured. */
   readonly databaseUrl: string;
   readonly log: EventLog;
+  /** The log as a source for consumers of your own; see {@link createConsumer}. Stop them before the application. */
+  readonly source: EventSource;
   readonly lifecycle: Lifecycle;
-  /** Executes a query or mutation in this process, as a client's would be. */
-  graphql(source: string, variables?: Readonly<Record<string, unknown>>): Promise<ExecutionResult>;
+  /** What a version changes for clients, and what they ask for. */
+  readonly evolution: Evolution;
+  /** How each reactor fares, and what an operator does to it. */
+  readonly reactors: ReactorSteps;
+  /**
+   * Executes a query or mutation in this process, as a client's would be: by default as `system`, whom no access rule stops, else
+   * as this viewer.
+   */
+  graphql(
+    source: string,
+    variables?: Readonly<Record<string, unknown>>,
+    viewer?: Viewer | 'system',
+  ): Promise<ExecutionResult>;
   /** Runs a command in this process. @throws InvalidInput, CommandRejected, ConcurrencyConflict */
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
   /** How each projection version fares. */
@@ -65,7 +82,10 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   const development = config.development ?? process.env.NODE_ENV !== 'production';
   const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
   const role = options.role ?? 'all';
-  checkSchema(config.projections, config.commands, config.gateway.maxPageSize);
+  const extension = config.schema as SchemaExtension | undefined; // made by extendSchema, says its kind
+  // Loaded here, not with the package: what declares, operates or only maintains needs no GraphQL, and is half as long in starting.
+  const { checkSchema } = await import('./schema/check-schema.ts');
+  checkSchema(config.projections, config.commands, config.gateway.maxPageSize, extension);
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {
@@ -85,6 +105,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
       owner: `${hostname()}:${process.pid}`,
       development,
       maintain: role !== 'gateway',
+      serves: role !== 'worker',
       logger,
     });
     stops.push(() => runtime.stop());
@@ -95,8 +116,11 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
       url: gateway?.url,
       databaseUrl: server.url,
       log: runtime.log,
+      source: runtime.source,
       lifecycle: runtime.lifecycle,
-      graphql: async (source, variables) => (gateway ?? neverInWorkers()).execute(source, variables),
+      evolution: runtime.evolution,
+      reactors: runtime.reactors,
+      graphql: async (source, variables, viewer) => (gateway ?? neverInWorkers()).execute(source, variables, viewer),
       execute: runtime.execute,
       status: runtime.status,
       stop,
@@ -112,22 +136,32 @@ async function databaseServer(config: Config): Promise<EmbeddedPostgres> {
   return url === undefined ? startEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
 }
 
-function openGateway(
+async function openGateway(
   config: Config,
   runtime: Runtime,
   options: RefoldOptions & { development: boolean; logger: Logger },
 ): Promise<Gateway> {
+  const { createGateway } = await import('./gateway/create-gateway.ts');
+  const { createMetrics } = await import('./runtime/metrics.ts');
+  const metrics = createMetrics(runtime);
   return createGateway({
     services: {
       versions: runtime.versions,
       openReadModels: (readOptions) => runtime.readModels.open(readOptions),
+      compiles: true,
       execute: runtime.execute,
       live: runtime.live,
+      shadows: { record: runtime.recordShadow },
+      ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
+      ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),
     },
     commands: config.commands,
     options: config.gateway,
+    auth: config.auth,
+    extension: config.schema as SchemaExtension | undefined, // as above
     development: options.development,
     logger: options.logger,
+    metrics,
     ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),
   });
 }

@@ -1,7 +1,11 @@
 export type { Projected } from './testing/given-events.ts';
 export { givenEvents } from './testing/given-events.ts';
-export type { Decision, DecisionOptions } from './testing/given-stream.ts';
+export type { Decision, DecisionOptions, GivenStream } from './testing/given-stream.ts';
 export { givenStream } from './testing/given-stream.ts';
 export type { InMemoryAppend, InMemoryLog } from './testing/in-memory-log.ts';
 export { createInMemoryLog } from './testing/in-memory-log.ts';
-export { untilCaughtUp } from './testing/until-caught-up.ts';
+export type { EqualityProof } from './testing/prove-equal.ts';
+export { proveEqual } from './testing/prove-equal.ts';
+export { untilAnswer } from './testing/until-answer.ts';
+export { untilActive, untilCaughtUp, untilPosition } from './testing/until-caught-up.ts';
+export type { WaitOptions } from './testing/until-true.ts';

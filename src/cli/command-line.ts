@@ -45,7 +45,9 @@ async function namedCommand(named: Named): Promise<Named> {
 }
 
 function checkArguments(path: string, declared: ArgsDef, given: string[]): void {
-  const positionals = Object.entries(declared).flatMap(([name, { type }]) => (type === 'positional' ? [name] : []));
+  const positionals = Object.entries(declared).flatMap(([name, { type, required }]) =>
+    type === 'positional' ? [{ name, required: required ?? true }] : [],
+  );
   const options = Object.fromEntries(
     Object.entries(declared).flatMap(([name, definition]) =>
       definition.type === 'positional' ? [] : [[name, optionOf(definition)]],
@@ -53,10 +55,12 @@ function checkArguments(path: string, declared: ArgsDef, given: string[]): void 
   );
   const { tokens } = parseArgs({ args: given, options, strict: false, allowPositionals: true, tokens: true });
   const found: string[] = [];
+  const named = new Set<string>();
   for (const token of tokens) {
     if (token.kind === 'positional') found.push(token.value);
     if (token.kind !== 'option') continue;
     const { name, rawName, value } = token;
+    named.add(name);
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
     if (!option) {
       const names = Object.keys(options);
@@ -75,9 +79,17 @@ function checkArguments(path: string, declared: ArgsDef, given: string[]): void 
     if (choices && !choices.includes(value ?? ''))
       throw refused(path, `takes ${choices.map((one) => `'${one}'`).join(', ')} for '${rawName}', found '${value}'.`);
   }
-  const usage = [path, ...positionals.map((name) => name.toUpperCase())].join(' ');
+  const usage = [
+    path,
+    ...positionals.map(({ name, required }) => (required ? name.toUpperCase() : `[${name.toUpperCase()}]`)),
+  ].join(' ');
   const missing = positionals[found.length];
-  if (missing !== undefined) throw refused(path, `lacks ${missing.toUpperCase()}: ${usage}.`);
+  if (missing?.required) throw refused(path, `lacks ${missing.name.toUpperCase()}: ${usage}.`);
+  for (const [name, definition] of Object.entries(declared)) {
+    if (definition.type === 'positional' || definition.required !== true || named.has(name)) continue;
+    const hint = 'valueHint' in definition && definition.valueHint ? ` ${definition.valueHint}` : '';
+    throw refused(path, `lacks --${name}${hint}.`);
+  }
   const extra = found[positionals.length];
   if (extra !== undefined) throw refused(path, `does not know what to do with '${extra}': ${usage}.`);
 }

@@ -1,26 +1,27 @@
 import { defineCommand } from 'citty';
-import type { Config } from '../define-config.ts';
+import type { Config } from '../config/define-config.ts';
 import {
   type DeadLetterOptions,
   discardDeadLetters,
-  listDeadLetters,
+  recallDiscarded,
   retryDeadLetters,
 } from '../runtime/dead-letters.ts';
 import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
+import { expectReactor, isReactor, listLetters, listThrownAway } from './list-dead-letters.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { type Operation, withOperation } from './open-operation.ts';
-import { textTable } from './text-table.ts';
-import { reasonArgument } from './version-argument.ts';
+import { redeliverReactorLetters } from './reactor-letters.ts';
+import { jsonArgument, reasonArgument } from './version-argument.ts';
 
 const versionArgument = {
-  version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
+  version: { type: 'positional', description: 'A version, such as cart_summary@2, or a reactor', required: true },
 } as const;
 const keyArgument = {
   key: {
     type: 'string',
-    description: 'One row only: its key, or a JSON array where it is composite',
+    description: 'One row only: its key, or a JSON array where it is composite. Of a reactor: one key, as listed',
     valueHint: 'KEY',
   },
 } as const;
@@ -28,54 +29,60 @@ const keyArgument = {
 const list = defineCommand({
   meta: {
     name: 'list',
-    description: 'Show the events that a version could not fold, and those that wait behind them.',
+    description: 'Show the events that could not be folded or handled, and those that wait behind them.',
   },
-  args: { ...versionArgument, json: { type: 'boolean', description: 'As JSON, with stacks' }, ...configArgument },
+  args: {
+    version: {
+      ...versionArgument.version,
+      description: 'A version or a reactor. Default: all of them',
+      required: false,
+    },
+    discarded: { type: 'boolean', description: 'Those that were thrown away, instead' },
+    json: { type: 'boolean', description: 'As JSON, with stacks' },
+    ...configArgument,
+  },
   run: telling(async ({ args }) => {
     const config = await loadConfig(args.config);
-    await withOperation(config, async (operation) => {
-      const letters = await listDeadLetters(optionsOf(config, operation, args.version));
-      if (args.json) {
-        console.log(JSON.stringify(letters, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2));
-        return;
-      }
-      if (letters.length === 0) console.log(`${args.version} has no dead letters.`);
-      else
-        console.log(
-          textTable(
-            ['position', 'event', 'stream', 'row', 'attempts', 'error'],
-            letters.map((letter) => [
-              integer(letter.position),
-              letter.type,
-              letter.streamId,
-              letter.key ? JSON.stringify(letter.key) : '?',
-              String(letter.attempts),
-              letter.error?.message ?? '(waits behind an earlier one)',
-            ]),
-          ),
-        );
-    });
+    const list = args.discarded ? listThrownAway : listLetters;
+    await withOperation(config, (operation) => list(config, operation, args));
   }),
 });
 
 const retry = defineCommand({
-  meta: { name: 'retry', description: 'Fold the kept events again, in order, with the code as it is now.' },
-  args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...configArgument },
-  run: telling(({ args }) => redeliver(args, retryDeadLetters)),
+  meta: { name: 'retry', description: 'Fold or handle the kept events again, in order, with the code as it is now.' },
+  args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
+  run: telling(({ args }) => redeliver(args, 'retry')),
 });
 
 const discard = defineCommand({
-  meta: { name: 'discard', description: 'Throw away the events that failed, and fold those that waited behind them.' },
+  meta: {
+    name: 'discard',
+    description: 'Throw away the events that failed, and fold or handle those that waited behind them.',
+  },
+  args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
+  run: telling(({ args }) => redeliver(args, 'discard')),
+});
+
+const recall = defineCommand({
+  meta: { name: 'recall', description: 'Take back what was thrown away: the next rebuild folds those events again.' },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...configArgument },
-  run: telling(({ args }) => redeliver(args, discardDeadLetters)),
+  run: telling(async ({ args }) => {
+    const config = await loadConfig(args.config);
+    await withOperation(config, async (operation) => {
+      const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
+      const recalled = await recallDiscarded(optionsOf(config, operation, args.version), step, args.key);
+      console.log(`${args.version}: ${integer(recalled)} recalled. 'refold rebuild ${args.version}' folds them.`);
+    });
+  }),
 });
 
 export const deadLetters = defineCommand({
   meta: {
     name: 'dead-letters',
-    description: "List, retry or discard the events that a projection with onError 'dead-letter' could not fold.",
+    description:
+      "List, retry, discard or recall the events that a projection or a reactor with onError 'dead-letter' could not take in.",
   },
-  subCommands: { list, retry, discard },
+  subCommands: { list, retry, discard, recall },
 });
 
 async function redeliver(
@@ -83,15 +90,29 @@ async function redeliver(
     readonly version: string;
     readonly key: string | undefined;
     readonly reason: string | undefined;
+    readonly json: boolean | undefined;
     readonly config: string | undefined;
   },
-  work: typeof retryDeadLetters,
+  what: 'retry' | 'discard',
 ): Promise<void> {
   const config = await loadConfig(args.config);
   await withOperation(config, async (operation) => {
+    if (isReactor(args.version)) {
+      await expectReactor(config, operation, args.version);
+      return redeliverReactorLetters(operation, args.version, what, args);
+    }
+    const work = what === 'retry' ? retryDeadLetters : discardDeadLetters;
     const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
-    const { folded, discarded, left } = await work(optionsOf(config, operation, args.version), step, args.key);
-    console.log(`${args.version}: ${integer(folded)} folded, ${integer(discarded)} discarded, ${integer(left)} left.`);
+    const outcome = await work(optionsOf(config, operation, args.version), step, args.key);
+    const { folded, discarded, left } = outcome;
+    // Asked for and not done: whoever runs this in a script must not take it for done.
+    const inVain = folded === 0 && discarded === 0;
+    if (inVain) process.exitCode = 1;
+    if (args.json) return console.log(JSON.stringify(outcome));
+    const done = inVain ? 'nothing could be folded' : `${integer(folded)} folded, ${integer(discarded)} discarded`;
+    const why = left > 0 ? ` 'refold dead-letters list ${args.version}' tells why.` : '';
+    const code = inVain ? ' They fail as before with the code of this application.' : '';
+    console.log(`${args.version}: ${done}, ${integer(left)} left.${code}${why}`);
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Config } from '../define-config.ts';
+import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { Projection } from '../projections/projection.ts';

@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty';
 import { diffVersions, type VersionDiff } from '../runtime/diff.ts';
+import { changesBetween } from '../runtime/schema-changes.ts';
 import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
@@ -11,7 +12,7 @@ export const diff = defineCommand({
   meta: {
     name: 'diff',
     description:
-      'Compare two versions of a projection row by row, over the columns that both have. Ends with 1 where they differ.',
+      'Compare two versions of a projection: their rows, over the columns that both have, and what clients of the older one would lose. Ends with 1 where rows differ.',
   },
   args: {
     older: { type: 'positional', description: 'Such as cart_summary@1', required: true },
@@ -23,17 +24,21 @@ export const diff = defineCommand({
     const config = await loadConfig(args.config);
     const older = declaredVersion(config, args.older);
     const newer = declaredVersion(config, args.newer);
-    const result = await withOperation(config, ({ db }) => diffVersions(db, config.database.readSchema, older, newer));
+    const { result, changes } = await withOperation(config, async ({ db }) => ({
+      result: await diffVersions(db, config.database.readSchema, older, newer),
+      changes: await changesBetween(db, config, newer.name, older.version, newer.version),
+    }));
+    const breaking = changes?.breaking ?? [];
     console.log(
       args.json
-        ? JSON.stringify({ ...result, position: result.position.toString() }, null, 2)
-        : toText(args.older, args.newer, result),
+        ? JSON.stringify({ ...result, position: result.position.toString(), breaking }, null, 2)
+        : toText(args.older, args.newer, result, breaking),
     );
     if (result.samples.length > 0) process.exitCode = 1;
   }),
 });
 
-function toText(older: string, newer: string, result: VersionDiff): string {
+function toText(older: string, newer: string, result: VersionDiff, breaking: readonly string[]): string {
   const counts = [
     ['rows compared', integer(result.rows)],
     [`only in ${older}`, integer(result.onlyOlder)],
@@ -47,6 +52,9 @@ function toText(older: string, newer: string, result: VersionDiff): string {
   return [
     heading,
     textTable(['', 'rows'], counts),
+    breaking.length > 0
+      ? `clients of ${older} would lose with ${newer}:\n${breaking.map((sentence) => `  ${sentence}`).join('\n')}`
+      : `clients of ${older} would lose nothing with ${newer}`,
     ...(samples.length > 0 ? [`first rows that differ (${older} | ${newer}):`, ...samples] : []),
   ].join('\n');
 }

@@ -10,3 +10,16 @@ export function duration(seconds: number): string {
   if (whole < 3600) return `${Math.floor(whole / 60)}m ${whole % 60}s`;
   return `${Math.floor(whole / 3600)}h ${Math.floor((whole % 3600) / 60)}m`;
 }
+
+/** `1536` → `1.5 kB`: what it takes on a disk. */
+export function bytes(value: bigint): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const step = Math.min(units.length - 1, value === 0n ? 0 : Math.floor((value.toString(2).length - 1) / 10));
+  const shown = Number((value * 10n) / 2n ** BigInt(step * 10)) / 10;
+  return `${shown.toLocaleString('en-US')} ${units[step]}`;
+}
+
+/** For programs: positions as texts, since they can be longer than a double holds. */
+export function json(value: unknown): string {
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part), 2);
+}

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Config, checkDatabaseUrl } from '../define-config.ts';
+import { checkDatabaseUrl } from '../config/database-options.ts';
+import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
 
 const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];

@@ -1,10 +1,13 @@
 import { hostname, userInfo } from 'node:os';
-import type { Config } from '../define-config.ts';
+import type { Config } from '../config/define-config.ts';
 import { embeddedDataDir } from '../refold.ts';
+import { openApplicationLog } from '../runtime/application-log.ts';
+import { createEvolution, type Evolution } from '../runtime/evolution.ts';
 import { createLifecycle, type Lifecycle } from '../runtime/lifecycle.ts';
+import { createReactorSteps, type ReactorSteps } from '../runtime/reactor-steps.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../store/embedded-postgres.ts';
-import { createEventLog, type EventLog } from '../store/event-log.ts';
+import type { EventLog } from '../store/event-log.ts';
 import { checkServer } from '../store/server-check.ts';
 
 /** What an operator's command works with: the application's database, without a part in its running. */
@@ -12,6 +15,8 @@ export interface Operation {
   readonly db: Database;
   readonly log: EventLog;
   readonly lifecycle: Lifecycle;
+  readonly evolution: Evolution;
+  readonly reactors: ReactorSteps;
   /** Who is at the keyboard, for the audit log. */
   readonly actor: string;
   close(): Promise<void>;
@@ -26,7 +31,9 @@ export async function openOperation(config: Config): Promise<Operation> {
     sessions: config.database.notifications,
     applicationName: 'refold-cli',
   });
+  const appends = openApplicationLog(db, config, { freeze: false, applicationName: 'refold-cli' });
   const close = async () => {
+    await appends.close();
     await db.close();
     await server.stop();
   };
@@ -36,10 +43,13 @@ export async function openOperation(config: Config): Promise<Operation> {
     await close();
     throw error;
   }
+  const { log } = appends;
   return {
     db,
-    log: createEventLog(db, config.families),
-    lifecycle: createLifecycle(db, config.database.readSchema),
+    log,
+    lifecycle: createLifecycle(db, config.database.readSchema, config),
+    evolution: createEvolution(db, config),
+    reactors: createReactorSteps(db, log),
     actor: `${userInfo().username}@${hostname()}`,
     close,
   };

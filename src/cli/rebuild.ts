@@ -2,70 +2,149 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../errors.ts';
+import { globalPosition } from '../events/global-position.ts';
+import type { Projection } from '../projections/projection.ts';
 import { cancelRebuild, requestRebuild } from '../runtime/rebuild.ts';
-import { readStatus } from '../runtime/status.ts';
-import { lastReason } from '../store/registry.ts';
+import { rebuildInPlace } from '../runtime/rebuild-in-place.ts';
+import { readStatus, type VersionStatus } from '../runtime/status.ts';
+import { readRegistry } from '../store/registry.ts';
+import type { WhichSnapshot } from '../store/table-snapshots.ts';
+import { lastReason } from '../store/transitions.ts';
 import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
+import { duration, integer, json } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { type Operation, withOperation } from './open-operation.ts';
+import { snapshotArgument } from './snapshot.ts';
 import { reasonArgument } from './version-argument.ts';
 
 export const rebuild = defineCommand({
   meta: {
     name: 'rebuild',
     description:
-      'Build the table of a version anew from the whole log, while the old one serves; it takes over at the end.',
+      'Build the table of a version anew, from the whole log or from a snapshot, while the old one serves; it takes over at the end.',
   },
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
+    'from-snapshot': {
+      type: 'string',
+      description: 'Start with its rows, fold only later events',
+      valueHint: 'ID|latest',
+    },
+    'from-position': {
+      type: 'string',
+      description: 'Start with the newest snapshot at or below this position',
+      valueHint: 'POSITION',
+    },
+    'in-place': {
+      type: 'boolean',
+      description: 'For disks that do not hold two tables: the version is not served meanwhile',
+    },
     cancel: { type: 'boolean', description: 'End a rebuild without a result' },
     detach: { type: 'boolean', description: 'Ask for it and come back at once' },
+    json: { type: 'boolean', description: 'As JSON' },
     ...reasonArgument,
     ...configArgument,
   },
   run: telling(async ({ args }) => {
     const config = await loadConfig(args.config);
     const projection = declaredVersion(config, args.version);
-    const { name, version } = projection;
+    const { id, name, version } = projection;
     const { readSchema } = config.database;
+    const from = startArgument(args['from-snapshot'], args['from-position']);
+    const inPlace = args['in-place'] === true;
+    if (args.cancel && (from || inPlace))
+      throw new RefoldError(
+        'INVALID_CONFIG',
+        '--cancel ends the rebuild that is under way; it goes with no other option.',
+      );
     await withOperation(config, async (operation) => {
+      const { db, log } = operation;
       const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
       if (args.cancel) {
-        await cancelRebuild(operation.db, name, version, readSchema, step);
-        console.log(`The rebuild of ${name}@${version} is cancelled.`);
+        await cancelRebuild(db, name, version, readSchema, step);
+        console.log(args.json ? json({ version: id, cancelled: true }) : `The rebuild of ${id} is cancelled.`);
         return;
       }
-      await requestRebuild(operation.db, projection, readSchema, step);
-      console.log(`${name}@${version} is being rebuilt by the process that maintains it.`);
-      if (!args.detach) console.log(await follow(operation, name, version));
+      if (inPlace) await rebuildInPlace({ db, log, readSchema, projection }, step, from);
+      else await requestRebuild(db, projection, readSchema, step, from && { log, snapshot: from });
+      if (!args.json)
+        console.log(`${id} is being rebuilt${inPlace ? ' in place' : ''} by the process that maintains it.`);
+      const outcome = args.detach ? undefined : await follow(operation, name, version, args.json === true);
+      const otherCode = outcome !== undefined && (await builtByOtherCode(operation, projection));
+      if (args.json)
+        console.log(
+          json({
+            version: id,
+            asked: true,
+            ...(outcome === undefined ? {} : { outcome }),
+            ...(otherCode ? { otherCode } : {}),
+          }),
+        );
+      else if (outcome !== undefined) console.log(`${id}: ${outcome}.`);
+      if (otherCode && !args.json)
+        console.log(
+          `Beware: the process that did it has other code of ${id} than this application, so its rows are what that code makes. Deploy this code to every process that maintains ${id}, then rebuild again.`,
+        );
     });
   }),
 });
 
-/** Shows the progress until the rebuild has ended. Ctrl-C ends the showing, not the rebuild. */
-async function follow({ db, log }: Operation, name: string, version: number): Promise<string> {
-  const format = '{bar} {percentage}% | {value} of {total} | ETA {eta_formatted}';
-  const bar = process.stdout.isTTY ? new SingleBar({ format, hideCursor: true }, Presets.shades_classic) : undefined;
-  bar?.start(1, 0);
+function startArgument(snapshot: string | undefined, position: string | undefined): WhichSnapshot | undefined {
+  if (snapshot !== undefined && position !== undefined)
+    throw new RefoldError('INVALID_CONFIG', 'Say --from-snapshot or --from-position, not both.');
+  if (snapshot !== undefined) return snapshotArgument('--from-snapshot', snapshot);
+  if (position === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(position))
+    throw new RefoldError('INVALID_CONFIG', `--from-position is a position of the log, found '${position}'.`);
+  return { upTo: globalPosition(position) };
+}
+
+/** Shows the progress until the rebuild has ended, and tells how. Ctrl-C ends the showing, not the rebuild. */
+async function follow({ db, log }: Operation, name: string, version: number, quiet: boolean): Promise<string> {
+  const format = '{bar} {percentage}% | {value} of {total} | {rate} | ETA {eta}';
+  const bar =
+    process.stdout.isTTY && !quiet ? new SingleBar({ format, hideCursor: true }, Presets.shades_classic) : undefined;
+  bar?.start(1, 0, { rate: '-', eta: '?' });
+  const since = Date.now();
   try {
     for (;;) {
       const status = (await readStatus(db, log)).find((one) => one.name === name && one.version === version);
       if (!status?.rebuild) break;
-      if (status.rebuild.error) throw stopped(`${name}@${version}`, status.rebuild.error.message);
-      bar?.setTotal(Number(status.head));
-      bar?.update(Number(status.rebuild.checkpoint));
+      if (status.rebuild.error) throw stopped(`${name}@${version}`, status.rebuild);
+      const { done, total } = progressOf(status.rebuild, status.head);
+      const rate = done / Math.max(0.001, (Date.now() - since) / 1000);
+      bar?.setTotal(total);
+      bar?.update(done, {
+        rate: `${integer(rate)}/s`,
+        eta: rate > 0 ? duration((total - done) / rate) : '?',
+      });
       await pause(200);
     }
   } finally {
     bar?.stop();
   }
-  return `${name}@${version}: ${(await lastReason(db, name, version)) ?? 'the rebuild has ended'}.`;
+  return (await lastReason(db, name, version)) ?? 'the rebuild has ended';
 }
 
-function stopped(id: string, message: string): RefoldError {
-  return new RefoldError(
-    'EVOLVE_FAILED',
-    `The rebuild has stopped: ${message} The old table serves on; 'refold rebuild ${id} --cancel' ends the rebuild.`,
-  );
+/** Whoever maintains the version rebuilds it: after a bug was mended here and not yet there, with the bug. */
+async function builtByOtherCode({ db }: Operation, { name, version, codeFingerprint }: Projection): Promise<boolean> {
+  const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
+  return found !== undefined && found.codeFingerprint !== codeFingerprint;
+}
+
+/** In positions of the log, from where the rebuild began. */
+function progressOf(rebuild: NonNullable<VersionStatus['rebuild']>, head: bigint): { done: number; total: number } {
+  return {
+    done: Number(rebuild.checkpoint - rebuild.startedAtPosition),
+    total: Math.max(1, Number(head - rebuild.startedAtPosition)),
+  };
+}
+
+function stopped(id: string, { form, error }: NonNullable<VersionStatus['rebuild']>): RefoldError {
+  const wayOut =
+    form === 'beside'
+      ? `The old table serves on; 'refold rebuild ${id} --cancel' ends the rebuild.`
+      : `It goes on from there when a process with mended code maintains ${id}.`;
+  return new RefoldError('EVOLVE_FAILED', `The rebuild has stopped: ${error?.message} ${wayOut}`);
 }

@@ -1,11 +1,11 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { refused } from '../runtime/lifecycle.ts';
+import { refused } from '../runtime/expect-version.ts';
 import { readStatus } from '../runtime/status.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
-import { parseVersionId, reasonArgument } from './version-argument.ts';
+import { jsonArgument, parseVersionId, reasonArgument } from './version-argument.ts';
 
 export const retire = defineCommand({
   meta: { name: 'retire', description: 'End the maintenance of a version. Its table is dropped after a grace period.' },
@@ -14,6 +14,7 @@ export const retire = defineCommand({
     grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
     force: { type: 'boolean', description: 'Also where it is the version that answers' },
     ...reasonArgument,
+    ...jsonArgument,
     ...configArgument,
   },
   run: telling(async ({ args }) => {
@@ -35,6 +36,7 @@ export const retire = defineCommand({
       }
       await lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600);
     });
-    console.log(`${name}@${version} is retired; its table is dropped in ${hours} h. Remove its declaration.`);
+    if (args.json) console.log(JSON.stringify({ name, version, state: 'retired', dropInHours: hours }));
+    else console.log(`${name}@${version} is retired; its table is dropped in ${hours} h. Remove its declaration.`);
   }),
 });

@@ -1,11 +1,11 @@
 import { defineCommand } from 'citty';
-import { refused } from '../runtime/lifecycle.ts';
+import { refused } from '../runtime/expect-version.ts';
 import { readStatus } from '../runtime/status.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
-import { reasonArgument } from './version-argument.ts';
+import { jsonArgument, reasonArgument } from './version-argument.ts';
 
 export const rollback = defineCommand({
   meta: {
@@ -15,6 +15,7 @@ export const rollback = defineCommand({
   args: {
     projection: { type: 'positional', description: 'Such as cart_summary', required: true },
     ...reasonArgument,
+    ...jsonArgument,
     ...configArgument,
   },
   run: telling(async ({ args }) => {
@@ -37,12 +38,16 @@ export const rollback = defineCommand({
           'would answer, but this application does not declare it. Declare it again, deploy that, and let it catch up.',
         );
       const { from, to } = await lifecycle.rollback(name, { actor, reason: args.reason ?? 'rolled back by hand' });
+      // Of a live inline version, appends do what a processor does for others.
+      const left = next && next.processor !== 'running' && next.inline !== 'live' ? next : undefined;
+      const behind = left ? { position: left.position.toString() } : null;
+      if (args.json) return console.log(JSON.stringify({ name, from, to, notCurrent: behind }));
       console.log(
         `${name}@${to} answers again. ${name}@${from} stays current and ready: 'refold activate ${name}@${from}' puts it back.`,
       );
-      if (next && next.processor !== 'running')
+      if (left)
         console.log(
-          `Beware: no process keeps ${name}@${to} current; it is at position ${integer(next.position)} of ${integer(next.head)}.${next.error ? ` ${next.error.message}` : ''}`,
+          `Beware: no process keeps ${name}@${to} current; it is at position ${integer(left.position)} of ${integer(left.head)}.${left.error ? ` ${left.error.message}` : ''}`,
         );
     });
   }),

@@ -1,9 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
-import { printSchema } from 'graphql';
 import { RefoldError } from '../errors.ts';
-import { buildSchema } from '../schema/build-schema.ts';
-import { newestVersions } from '../schema/newest-versions.ts';
+import { declaredSchema } from './declared-schema.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 
@@ -21,8 +19,7 @@ export const schema = defineCommand({
     ...configArgument,
   },
   run: telling(async ({ args }) => {
-    const { projections, commands, gateway } = await loadConfig(args.config);
-    const sdl = `${printSchema(buildSchema({ versions: newestVersions(projections), commands, maxPageSize: gateway.maxPageSize }))}\n`;
+    const sdl = declaredSchema(await loadConfig(args.config));
     if (args.out === undefined) return void process.stdout.write(sdl);
     if (!args.check) return writeFile(args.out, sdl);
     const found = await readFile(args.out, 'utf8').catch(() => undefined);

@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino';
-import type { Config } from '../define-config.ts';
+import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
 import { createRefold, type Refold, type RefoldOptions } from '../refold.ts';
 
@@ -10,8 +10,9 @@ export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
   readonly beside?: (refold: Refold, signal: AbortSignal, logger: Logger) => Promise<void>;
 }
 
-// Longer than the gateway and a batch take; after that something hangs, and whoever sent the signal should not wait on.
-const patience = 15_000;
+// Longer than the gateway and a batch take, also on a busy machine, and less than the 30 seconds after which Kubernetes and others kill; after that
+// something hangs, and whoever sent the signal should not wait on.
+const patience = 25_000;
 
 /** Runs an application until SIGINT or SIGTERM, then stops it in order. Another signal ends it at once. */
 export async function serve(config: Config, { announce, beside, ...options }: ServeOptions): Promise<void> {

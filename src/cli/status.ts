@@ -1,12 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
+import type { Config } from '../config/define-config.ts';
+import { canaryFiguresText, canaryText } from '../runtime/canary-steps.ts';
+import type { ReactorStatus } from '../runtime/reactor-steps.ts';
 import { readStatus, type VersionStatus } from '../runtime/status.ts';
 import { readStalls, type Stall } from '../store/horizon.ts';
+import { type LostOwner, readLostOwners } from '../store/processes.ts';
 import { telling } from './exit-with-error.ts';
 import { duration, integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
+import { reactorsToText } from './reactor-status.ts';
 import { textTable } from './text-table.ts';
+
+// A process tells that it lives every second or so; on a busy machine, not always.
+const silentSeconds = 15;
 
 // Long enough for a rate that means something, short enough to wait for.
 const sampleMilliseconds = 1000;
@@ -14,7 +22,8 @@ const sampleMilliseconds = 1000;
 export const status = defineCommand({
   meta: {
     name: 'status',
-    description: 'Show every projection version: state, position, lag, rate and when it will have caught up.',
+    description:
+      'Show every projection version: state, position, lag in events and in time, rate and when it will have caught up; and every reactor.',
   },
   args: {
     json: { type: 'boolean', description: 'As JSON' },
@@ -22,17 +31,25 @@ export const status = defineCommand({
     ...configArgument,
   },
   run: telling(async ({ args }) => {
-    await withOperation(await loadConfig(args.config), async ({ db, log }) => {
+    const config = await loadConfig(args.config);
+    await withOperation(config, async ({ db, log, reactors }) => {
       let before = await readStatus(db, log);
       do {
         const since = Date.now();
         await pause(sampleMilliseconds);
         const after = await readStatus(db, log);
-        const report = after.map((version) => withRate(version, before, (Date.now() - since) / 1000));
+        const versions = after.map((version) => withRate(version, before, (Date.now() - since) / 1000));
         // A horizon that stands still while the log grows names who holds it.
         const stalls = (await readStalls(db)).filter((stall) => stall.seconds > 1);
+        const report = {
+          versions,
+          notRegistered: notRegistered(config, after),
+          reactors: await reactors.status(),
+          stalls,
+          lostOwners: await readLostOwners(db, silentSeconds),
+        };
         if (args.watch && !args.json) console.clear();
-        console.log(args.json ? toJson(report, stalls) : toText(report, stalls));
+        console.log(args.json ? toJson(report) : toText(report));
         before = after;
       } while (args.watch);
     });
@@ -44,39 +61,108 @@ interface RatedStatus extends VersionStatus {
   readonly rate: number;
   /** Seconds until it has caught up at this rate; null where it has, or does not move. */
   readonly eta: number | null;
+  /** The same of its rebuild; null where none is under way. */
+  readonly rebuildPace: Pace | null;
+}
+
+interface Pace {
+  readonly rate: number;
+  readonly eta: number | null;
 }
 
 function withRate(version: VersionStatus, before: readonly VersionStatus[], seconds: number): RatedStatus {
   const earlier = before.find((other) => other.name === version.name && other.version === version.version);
-  const rate = earlier ? Math.max(0, Number(version.position - earlier.position) / seconds) : 0;
-  return { ...version, rate, eta: version.lag > 0n && rate > 0 ? Number(version.lag) / rate : null };
+  const pace = paceOf(version.position, earlier?.position, version.head, seconds);
+  const rebuildPace =
+    version.rebuild && paceOf(version.rebuild.checkpoint, earlier?.rebuild?.checkpoint, version.head, seconds);
+  return { ...version, ...pace, rebuildPace };
 }
 
-function toJson(report: readonly RatedStatus[], stalls: readonly Stall[]): string {
-  return JSON.stringify(
-    { versions: report, stalls },
-    (_, value) => (typeof value === 'bigint' ? value.toString() : value),
-    2,
+function paceOf(now: bigint, before: bigint | undefined, head: bigint, seconds: number): Pace {
+  const rate = before === undefined ? 0 : Math.max(0, Number(now - before) / seconds);
+  return { rate, eta: head > now && rate > 0 ? Number(head - now) / rate : null };
+}
+
+function paced(pace: Pace | null): string {
+  if (!pace) return '';
+  return ` (${integer(pace.rate)}/s${pace.eta === null ? '' : `, ETA ${duration(pace.eta)}`})`;
+}
+
+/** Declared versions that no process has started yet. */
+function notRegistered(config: Config, found: readonly VersionStatus[]): string[] {
+  return config.projections
+    .filter(({ name, version }) => !found.some((one) => one.name === name && one.version === version))
+    .map(({ id }) => id);
+}
+
+interface Report {
+  readonly versions: readonly RatedStatus[];
+  readonly notRegistered: readonly string[];
+  readonly reactors: readonly ReactorStatus[];
+  readonly stalls: readonly Stall[];
+  readonly lostOwners: readonly LostOwner[];
+}
+
+function toJson(report: Report): string {
+  return JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2);
+}
+
+function toText({ versions: report, notRegistered: missing, reactors, stalls, lostOwners }: Report): string {
+  const none = report.length === 0 && missing.length === 0;
+  const versions = none ? ['No projection version is registered yet.'] : [versionsToText(report, missing)];
+  const reactions = reactors.length === 0 ? [] : ['', reactorsToText(reactors)];
+  const held = stalls.map(
+    (stall) =>
+      `The log can't be read past position ${stall.tag}: '${stall.applicationName}' (pid ${stall.pid ?? '-'}) has been appending for ${duration(stall.seconds)}, ${stall.state}: ${stall.query ?? '?'}`,
   );
+  const lost = lostOwners.map(
+    ({ owner, units, seconds }) =>
+      `${owner} owns ${integer(units)} of these and was last heard of ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another process that runs takes over; where none does, nothing goes on until one is started.`,
+  );
+  return [...versions, ...reactions, ...held, ...lost].join('\n');
 }
 
-function toText(report: readonly RatedStatus[], stalls: readonly Stall[]): string {
-  if (report.length === 0) return 'No projection version is registered yet.';
+function partitionLines({ name, version, partitions }: RatedStatus): string[][] {
+  if (partitions.length === 1) return [];
+  return partitions.map(({ partition, processor, position, owner }) => [
+    `  ${name}@${version}/${partition}`,
+    '',
+    processor,
+    integer(position),
+    '',
+    '',
+    '',
+    '',
+    owner ?? '-',
+  ]);
+}
+
+function versionsToText(report: readonly RatedStatus[], missing: readonly string[]): string {
   const table = textTable(
-    ['version', 'state', 'processor', 'position', 'lag', 'rate', 'ETA', 'owner'],
-    report.map((version) => [
-      `${version.name}@${version.version}`,
-      version.heldReason ? `${version.state} (held)` : version.state,
-      version.processor,
-      integer(version.position),
-      integer(version.lag),
-      `${integer(version.rate)}/s`,
-      version.lag === 0n ? '-' : version.eta === null ? '?' : duration(version.eta),
-      version.owner ?? '-',
-    ]),
+    ['version', 'state', 'processor', 'position', 'lag', 'behind', 'events/s', 'ETA', 'owner'],
+    report
+      .flatMap((version) => [
+        [
+          `${version.name}@${version.version}`,
+          stateOf(version),
+          version.processor,
+          integer(version.position),
+          `${integer(version.lagEvents)}${version.lagEventsExact ? '' : '+'}`,
+          version.lagSeconds === 0 ? '-' : duration(version.lagSeconds),
+          integer(version.eventsPerSecond),
+          version.lag === 0n || version.state === 'retired' ? '-' : version.eta === null ? '?' : duration(version.eta),
+          version.partitions.length > 1 ? `${version.partitions.length} partitions` : (version.owner ?? '-'),
+        ],
+        ...partitionLines(version),
+      ])
+      .concat(missing.map((id) => [id, 'not registered', '-', '-', '-', '-', '-', '-', '-'])),
   );
   const notes = report.flatMap((version) => [
     ...(version.heldReason ? [`${version.name}@${version.version} is held: ${version.heldReason}`] : []),
+    ...(version.canaryFigures
+      ? [`${version.name}@${version.version} as a canary has ${canaryFiguresText(version.canaryFigures)}`]
+      : []),
+    ...differencesOf(version),
     ...(version.deadLetters > 0
       ? [
           `${version.name}@${version.version} has ${integer(version.deadLetters)} dead letters: 'refold dead-letters list ${version.name}@${version.version}'`,
@@ -84,16 +170,29 @@ function toText(report: readonly RatedStatus[], stalls: readonly Stall[]): strin
       : []),
     ...(version.rebuild
       ? [
-          `${version.name}@${version.version} is being rebuilt: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}, asked for by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}`,
+          `${version.name}@${version.version} is being rebuilt${version.rebuild.form === 'in place' ? ' in place' : ''}${version.rebuild.snapshotId === null ? '' : ` from snapshot ${version.rebuild.snapshotId} at position ${integer(version.rebuild.startedAtPosition)}`}: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}${paced(version.rebuildPace)}, asked for by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}`,
         ]
       : []),
     ...(version.error
       ? [`${version.name}@${version.version} stopped at ${version.error.at}: ${version.error.message}`]
       : []),
   ]);
-  const held = stalls.map(
-    (stall) =>
-      `The log can't be read past position ${stall.tag}: '${stall.applicationName}' (pid ${stall.pid ?? '-'}) has been appending for ${duration(stall.seconds)}, ${stall.state}: ${stall.query ?? '?'}`,
-  );
-  return [table, ...notes, ...held].join('\n');
+  return [table, ...notes].join('\n');
+}
+
+function stateOf({ state, heldReason, canary, inline }: VersionStatus): string {
+  const notes = [
+    ...(heldReason ? ['held'] : []),
+    ...(canary ? [`canary: ${canaryText(canary)}`] : []),
+    ...(inline ? [`inline: ${inline}`] : []),
+  ];
+  return notes.length === 0 ? state : `${state} (${notes.join(', ')})`;
+}
+
+function differencesOf({ name, version, verification }: VersionStatus): string[] {
+  if (!verification || verification.foundAt === null) return [];
+  const keys = verification.samples.slice(0, 3).map(({ key, kind }) => `${key} ${kind}`);
+  return [
+    `${name}@${version} was found to differ from the log at ${verification.foundAt} (${keys.join('; ')}): 'refold verify ${name}@${version}' compares all rows, 'refold rebuild ${name}@${version}' builds them anew.`,
+  ];
 }

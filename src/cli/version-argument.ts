@@ -8,6 +8,9 @@ export function parseVersionId(text: string): { name: string; version: number } 
   return { name: match[1] as string, version: Number(match[2]) }; // both groups are part of the match
 }
 
+/** The argument for programs that read the output. */
+export const jsonArgument = { json: { type: 'boolean', description: 'As JSON' } } as const;
+
 /** The argument for the audit log's reason. */
 export const reasonArgument = {
   reason: { type: 'string', description: 'Why, for the audit log', alias: 'r', valueHint: 'TEXT' },

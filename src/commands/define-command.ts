@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { CommandAccess } from '../access.ts';
 import { InvalidInput, invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { EventMetadata, NewEvent } from '../events/event.ts';
@@ -26,6 +27,7 @@ export interface Command<
   readonly input: I;
   readonly family: F;
   readonly state: StreamState<F>;
+  readonly access: CommandAccess | undefined;
   /** The id of the stream that the command is about. */
   streamOf(input: unknown): string;
   /** The events that the command leads to; none where it changes nothing. Throws `CommandRejected` to refuse. */
@@ -50,10 +52,15 @@ export interface CommandOptions<Name extends string, I extends StandardSchemaV1,
     state: S,
     context: DecideContext,
   ) => NewEventOf<F> | readonly NewEventOf<F>[];
+  /**
+   * Who may run it over GraphQL; `execute` in the program itself asks nobody. A function gets the viewer and the parsed input.
+   * @default 'authenticated' where the configuration has `auth`, else 'public'
+   */
+  readonly access?: CommandAccess<StandardSchemaV1.InferOutput<I>>;
   readonly description?: string;
 }
 
-const known = ['name', 'input', 'state', 'events', 'stream', 'decide', 'description'];
+const known = ['name', 'input', 'state', 'events', 'stream', 'decide', 'access', 'description'];
 
 /**
  * Declares a command: it becomes a mutation that folds the stream's state, decides, and appends what was decided
@@ -97,12 +104,19 @@ export function defineCommand<const Name extends string, const I extends Standar
   for (const name of ['stream', 'decide'] as const) {
     if (typeof options[name] !== 'function') throw invalidDeclaration(subject, `'${name}' is a function.`);
   }
+  const { access } = options;
+  if (access !== undefined && access !== 'public' && access !== 'authenticated' && typeof access !== 'function')
+    throw invalidDeclaration(
+      subject,
+      `'access' is 'public', 'authenticated' or a function from viewer and input to true or false.`,
+    );
   return Object.freeze({
     kind: 'command',
     name: options.name,
     ...(options.description === undefined ? {} : { description: options.description }),
     input: options.input,
     family: state.family,
+    access: access as CommandAccess | undefined, // called with this command's parsed input only
     state: state as unknown as StreamState<F>, // S stays between this state and this decide
     streamOf: options.stream as (input: unknown) => string, // called with parsed input only
     decide(input: unknown, state: unknown, context: DecideContext) {

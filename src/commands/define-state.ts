@@ -2,6 +2,7 @@ import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
+import { type StateOptions, type StateSnapshots, stateSnapshots } from './state-snapshots.ts';
 
 type KnownTypes<E, F extends EventFamily> = [Exclude<keyof E & string, EventTypeOf<F>>] extends [never]
   ? unknown
@@ -21,13 +22,16 @@ export interface StreamState<F extends EventFamily = EventFamily, S = unknown> {
   readonly initial: () => S;
   /** The state after the event; events without a handler leave it as it is. */
   apply(state: S, event: RecordedEvent): S;
+  /** How states are kept; undefined where none is. */
+  readonly snapshots: StateSnapshots | undefined;
 }
 
 /**
  * Declares the state of a stream: where it starts, and what each event makes of it.
  * The handlers are pure: they give a new state and never change the old one.
  *
- * @throws RefoldError `INVALID_DECLARATION` for a handler of an unknown event type.
+ * @param options keep states of long streams with `{ snapshotEvery: 100 }`; they change nothing but the time that it takes.
+ * @throws RefoldError `INVALID_DECLARATION` for a handler of an unknown event type, or an option that can't be.
  * @example
  * const cartState = defineState(cart, (): CartState => ({ status: 'Empty' }), {
  *   ShoppingCartOpened: (state) => ({ ...state, status: 'Opened' }),
@@ -38,7 +42,12 @@ export function defineState<
   const F extends EventFamily,
   S extends { readonly [K in keyof S]: AnyValue },
   E extends StateEvolve<F, S>,
->(family: F, initial: () => S, evolve: E & KnownTypes<E, F>): StreamState<F, S> {
+>(
+  family: F,
+  initial: () => S,
+  evolve: E & KnownTypes<E, F>,
+  options: StateOptions<NoInfer<S>> = {},
+): StreamState<F, S> {
   for (const type of Object.keys(evolve)) {
     if (!family.types.includes(type)) {
       throw invalidDeclaration(
@@ -56,5 +65,10 @@ export function defineState<
       const handler = Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined;
       return handler ? handler(state, event) : state;
     },
+    snapshots: stateSnapshots(
+      family,
+      [initial, ...Object.entries(evolve).flat()],
+      options as StateOptions, // its functions get states of this declaration only
+    ),
   } satisfies StreamState<F, S>);
 }

@@ -37,14 +37,19 @@ export type RecordedEventOf<F extends EventFamily, Type extends EventTypeOf<F> =
   [T in Type]: RecordedEvent<T, PayloadOf<F, T>>;
 }[Type];
 
-/** `T` where JSON keeps it as it is; a message as a type where it would not. */
-type JsonOnly<T> = T extends string | number | boolean | null | undefined
+/**
+ * `T` where JSON keeps it as it is; a message as a type where it would not. Payloads that contain themselves, such as trees and any JSON
+ * (`z.json()`), have no end: they are looked into ten levels deep.
+ */
+type JsonOnly<T, Depth extends readonly unknown[] = []> = Depth['length'] extends 10
   ? T
-  : T extends bigint | symbol | Date | Map<unknown, unknown> | Set<unknown> | ((...args: never[]) => unknown)
-    ? 'an event payload must survive JSON: use a string here'
-    : T extends object
-      ? { [K in keyof T]: JsonOnly<T[K]> }
-      : T;
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : T extends bigint | symbol | Date | Map<unknown, unknown> | Set<unknown> | ((...args: never[]) => unknown)
+      ? 'an event payload must survive JSON: use a string here'
+      : T extends object
+        ? { [K in keyof T]: JsonOnly<T[K], [...Depth, unknown]> }
+        : T;
 
 type JsonSchemas<S extends EventSchemas> = {
   [K in keyof S]: StandardSchemaV1.InferOutput<S[K]> extends JsonOnly<StandardSchemaV1.InferOutput<S[K]>>

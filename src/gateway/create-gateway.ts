@@ -1,24 +1,41 @@
-import type { ExecutionResult } from 'graphql';
-import { createYoga, isAsyncIterable } from 'graphql-yoga';
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import { createYoga } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
+import type { Authenticator, Viewer } from '../access.ts';
 import type { Command } from '../commands/define-command.ts';
-import type { Config } from '../define-config.ts';
+import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
+import type { SchemaExtension } from '../schema/extend-schema.ts';
+import { createGuard } from '../schema/guard.ts';
+import type { ReadModels } from '../schema/operation-context.ts';
+import { restrictReads } from '../schema/restricted-reads.ts';
+import { createAdmission } from './admission.ts';
+import { viewerOf } from './authentication.ts';
 import { useBodyLimit } from './body-limit.ts';
+import { createCanaryChoice, useCanary } from './canary.ts';
+import { createCompiledOperations } from './compiled-operations.ts';
+import { crossOriginRules, withCrossOrigin } from './cross-origin.ts';
 import { useCsrfPrevention } from './csrf-prevention.ts';
+import { createEventStreams } from './event-stream.ts';
 import type { GatewayServices } from './gateway-services.ts';
 import { graphiqlOptions } from './graphiql.ts';
 import { listen } from './http-server.ts';
 import { useNoIntrospection } from './introspection.ts';
 import { limitPlugins } from './limits.ts';
 import { createErrorMask } from './mask-errors.ts';
-import { useMetrics } from './metrics.ts';
-import { useOperationScope } from './operation-scope.ts';
+import { createMetrics } from './metrics.ts';
+import { createOperationScope } from './operation-scope.ts';
+import { documentOf, usePersistedOperations } from './persisted-operations.ts';
+import { answerPlainPosts } from './plain-post.ts';
+import { createRateLimit } from './rate-limit.ts';
+import { useReadableRequests } from './readable-requests.ts';
 import { useReadiness } from './readiness.ts';
-import { prepareOperation, type Yoga } from './run-operation.ts';
+import { type OperationRequest, prepareOperation, type Yoga } from './run-operation.ts';
 import { createSchemaSource, useServedSchema } from './served-schema.ts';
-import { createSubscriptions } from './subscription-limit.ts';
+import { createShadows } from './shadow.ts';
+import { createSingleConnections } from './single-connection.ts';
+import { createSubscriptions } from './subscriptions.ts';
 import { createWebSocketEndpoint, refuseUpgrade } from './web-socket.ts';
 
 export interface GatewayOptions {
@@ -26,6 +43,10 @@ export interface GatewayOptions {
   /** The declared commands: each becomes a mutation. */
   readonly commands: readonly Command[];
   readonly options: Config['gateway'];
+  /** What the application adds to the schema. */
+  readonly extension?: SchemaExtension | undefined;
+  /** Tells who asks; without one everybody is anonymous, and what declares no access is open. */
+  readonly auth?: Authenticator | undefined;
   readonly development: boolean;
   readonly logger: Logger;
   /** What GraphiQL shows at first. */
@@ -41,8 +62,12 @@ export interface Gateway {
   readonly port: number;
   /** Answers a request as the socket would. */
   fetch(url: string, init?: RequestInit): Promise<Response>;
-  /** Executes a query or mutation in this process, through the same pipeline. */
-  execute(source: string, variables?: Readonly<Record<string, unknown>>): Promise<ExecutionResult>;
+  /** Executes a query or mutation in this process, through the same pipeline; as `system`, whom no access rule stops, or as a viewer. */
+  execute(
+    source: string,
+    variables?: Readonly<Record<string, unknown>>,
+    viewer?: Viewer | 'system',
+  ): Promise<ExecutionResult>;
   /** Takes no more requests, ends subscriptions, lets operations end, and resolves within a bounded time. */
   close(): Promise<void>;
 }
@@ -53,39 +78,123 @@ const closingPatience = 5000;
 /** @throws RefoldError `PORT_IN_USE`, or `INVALID_DECLARATION` where no schema can be made of the declarations. */
 export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const { services, commands, options, development, logger } = given;
-  const { maxPageSize, maxBodySize, maxSubscriptions } = options;
+  const { maxPageSize, maxBodySize, maxSubscriptions, persistedOperations } = options;
   const isOpen = options.graphiql ?? development;
-  const source = createSchemaSource({ versions: services.versions, commands, maxPageSize, logger });
-  const subscriptions = createSubscriptions(maxSubscriptions);
-  const maskError = createErrorMask(logger);
+  const source = createSchemaSource({
+    versions: services.versions,
+    commands,
+    maxPageSize,
+    federation: options.federation,
+    extension: given.extension,
+    logger,
+  });
+  const maskError = createErrorMask({ logger, hints: isOpen });
+  const admission = createAdmission(given.auth, options.rateLimit && createRateLimit(options.rateLimit));
+  const guardOf = (viewer: Viewer | 'system') =>
+    viewer === 'system' ? undefined : createGuard(viewer, given.auth ? 'authenticated' : 'public');
+  const scope = createOperationScope({ services, logger, admission, guardOf, maxCost: options.maxCost });
+  const subscriptions = createSubscriptions({ scope, maskError, max: maxSubscriptions });
+  const registry = given.metrics ?? new Registry();
+  const metrics = createMetrics(registry, {
+    subscriptions: subscriptions.count,
+    canaries: () => services.versions.canaries?.() ?? [],
+    onCanary: (operation) => services.canaries?.count(operation),
+  });
+  const chooseCanaries = createCanaryChoice({
+    running: () => services.versions.canaries?.() ?? [],
+    authenticate: given.auth,
+    proxies: options.rateLimit?.proxies,
+  });
+  const readsFor = (reads: ReadModels, viewer: Viewer | 'system') => {
+    const guard = guardOf(viewer);
+    return guard ? restrictReads(reads, guard) : reads;
+  };
+  const shadows = createShadows({ services, source, readsFor, registry, logger });
   let closing: Promise<void> | undefined;
 
+  const crossOrigin = crossOriginRules(options.cors);
   const yoga: Yoga = createYoga({
     graphqlEndpoint: '/graphql',
     healthCheckEndpoint: '/health/live',
     ...graphiqlOptions(isOpen, given.defaultQuery),
     landingPage: false,
-    cors: false,
+    cors: crossOrigin,
     batching: false,
     multipart: false,
     maxRequestBodySize: false, // kept by useBodyLimit
     logging: false, // maskError logs
     maskedErrors: { maskError, errorMessage: '' },
     plugins: [
-      useReadiness(source, () => closing !== undefined),
-      useMetrics(given.metrics ?? new Registry(), subscriptions.count),
+      useReadiness(
+        source,
+        () => closing !== undefined,
+        () => services.versions.stopped?.() ?? new Set(),
+      ),
+      metrics.plugin,
       useCsrfPrevention(),
       useBodyLimit(maxBodySize),
+      useReadableRequests(),
+      ...(persistedOperations ? [usePersistedOperations(persistedOperations)] : []),
+      useCanary(chooseCanaries),
       useServedSchema(source),
       ...limitPlugins(options),
       ...(isOpen ? [] : [useNoIntrospection()]),
-      useOperationScope(services, logger),
+      scope.plugin,
+      shadows.plugin,
       subscriptions.plugin,
     ],
   });
-  const webSockets = createWebSocketEndpoint({ yoga, maskError, maxPayload: maxBodySize });
+  const documentFor = persistedOperations && ((request: OperationRequest) => documentOf(persistedOperations, request));
+  const webSockets = createWebSocketEndpoint({
+    yoga,
+    subscriptions,
+    maskError,
+    connectionInitTimeout: options.requestTimeout,
+    maxPayload: maxBodySize,
+    origins: options.cors?.origins ?? [],
+    documentFor,
+    chooseCanaries,
+    logger,
+    isWelcome: async (transport) => {
+      try {
+        await viewerOf(given.auth, transport);
+        return true;
+      } catch (error) {
+        if (!(error instanceof GraphQLError)) maskError(error); // logs it
+        return false;
+      }
+    },
+  });
 
-  const http = await listen(yoga, options.host, options.port).catch((error) => {
+  const compiled = createCompiledOperations({
+    yoga,
+    source,
+    services,
+    admission,
+    readsFor,
+    maxCost: options.maxCost,
+    onAnswered: metrics.onAnswered,
+    shadows,
+    logger,
+  });
+  const others = answerPlainPosts(yoga, { maskError, maxBodySize, documentFor, compiled });
+  const eventStreams = createEventStreams({ yoga, subscriptions, maskError, maxBodySize, documentFor, others });
+  const singleConnections = createSingleConnections({
+    yoga,
+    subscriptions,
+    admission,
+    viewerOf: (transport) => viewerOf(given.auth, transport),
+    maskError,
+    maxBodySize,
+    documentFor,
+    max: maxSubscriptions,
+    reservationTimeout: options.requestTimeout,
+    origins: options.cors?.origins ?? [],
+    others: eventStreams.listener,
+  });
+  const http = await listen(withCrossOrigin(singleConnections.listener, crossOrigin), options).catch((error) => {
+    singleConnections.close();
+    eventStreams.close();
     source.close();
     throw error;
   });
@@ -98,8 +207,11 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     const closed = http.close(closingPatience);
     // Before the subscriptions end: told that they are complete, WebSocket clients would not come back.
     await webSockets.close();
+    singleConnections.close(); // as above
     subscriptions.endAll();
+    eventStreams.close();
     await closed;
+    await shadows.stop();
     source.close();
     await yoga.dispose();
   }
@@ -108,12 +220,10 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     url: http.url,
     port: http.port,
     fetch: async (url, init) => yoga.fetch(new URL(url, http.url), init ?? {}),
-    async execute(query, variables) {
-      const prepared = await prepareOperation(yoga, maskError, { query, variables }, {});
+    async execute(query, variables, viewer = 'system') {
+      const prepared = await prepareOperation(yoga, maskError, { query, variables }, { viewer });
       if (!('run' in prepared)) return { errors: prepared };
-      const result = await prepared.run();
-      if (!isAsyncIterable(result)) return result;
-      await result[Symbol.asyncIterator]().return?.();
+      if (!prepared.isSubscription) return prepared.run();
       throw new RefoldError(
         'BAD_USER_INPUT',
         'A subscription has more than one answer; subscribe to it with a client.',

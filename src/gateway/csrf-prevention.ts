@@ -1,4 +1,5 @@
 import { useCSRFPrevention } from '@graphql-yoga/plugin-csrf-prevention';
+import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 
 /**
@@ -13,7 +14,18 @@ export function useCsrfPrevention(): Plugin {
       const site = headers.get('sec-fetch-site');
       const isOwn = site === null || site === 'same-origin' || site === 'none';
       if (method === 'GET' && isOwn) return undefined;
-      return prevention.onRequestParse?.(payload);
+      try {
+        return prevention.onRequestParse?.(payload);
+      } catch (error) {
+        throw error instanceof GraphQLError ? refusal() : error;
+      }
     },
   };
+}
+
+function refusal(): GraphQLError {
+  return new GraphQLError(
+    "A page of another site could have sent this. Send 'content-type: application/json', or the header 'refold-csrf' with any value.",
+    { extensions: { code: 'FORBIDDEN', http: { status: 403 } } },
+  );
 }

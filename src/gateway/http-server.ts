@@ -10,9 +10,35 @@ export interface HttpServer {
   close(patience: number): Promise<void>;
 }
 
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Milliseconds in which a request must have arrived whole: connections that only drip would hold the process's sockets. */
+  readonly requestTimeout: number;
+}
+
+// A request that is sent just when its idle connection is closed fails with a reset. So clients close first: proxies and load balancers do after
+// 60 seconds, and others go by what the answers tell them.
+const keepAliveTimeout = 65_000;
+
+// After a restart all clients come back at once, and the system resets some of those that find no place in the queue. Node's 511 are few;
+// the system has a limit of its own (`net.core.somaxconn`).
+const waitingConnections = 4096;
+
 /** @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` where it can't listen for another reason; both say how to choose another place. */
-export async function listen(listener: RequestListener, host: string, port: number): Promise<HttpServer> {
-  const server = createServer(listener);
+export async function listen(
+  listener: RequestListener,
+  { host, port, requestTimeout }: ListenOptions,
+): Promise<HttpServer> {
+  const server = createServer(
+    {
+      requestTimeout,
+      headersTimeout: requestTimeout,
+      connectionsCheckingInterval: Math.min(requestTimeout, 5000),
+      keepAliveTimeout,
+    },
+    listener,
+  );
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -20,7 +46,7 @@ export async function listen(listener: RequestListener, host: string, port: numb
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
-  server.listen({ host, port }, resolve);
+  server.listen({ host, port, backlog: waitingConnections }, resolve);
   try {
     await promise;
   } catch (cause) {

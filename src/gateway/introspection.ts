@@ -1,5 +1,6 @@
 import { GraphQLError, NoSchemaIntrospectionCustomRule } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
+import { withoutHint } from './mask-errors.ts';
 import { restatedError } from './restated-error.ts';
 
 /** Keeps the schema to itself: no introspection, and no names in the hints of validation errors. */
@@ -8,15 +9,15 @@ export function useNoIntrospection(): Plugin {
     onValidate({ addValidationRule }) {
       addValidationRule(NoSchemaIntrospectionCustomRule);
       return ({ valid, result, setResult }) => {
-        if (!valid) setResult([...result].map(withoutHint));
+        if (!valid) setResult([...result].map(unhinted));
       };
     },
   };
 }
 
-function withoutHint(error: Error): Error {
+function unhinted(error: Error): Error {
   if (!(error instanceof GraphQLError)) return error;
-  const message = error.message.replace(/ Did you mean .*$/s, '');
+  const message = withoutHint(error.message);
   if (message === error.message) return error;
   return restatedError(error, message, error.extensions);
 }

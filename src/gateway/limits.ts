@@ -4,7 +4,7 @@ import { maxDirectivesPlugin } from '@escape.tech/graphql-armor-max-directives';
 import { maxTokensPlugin } from '@escape.tech/graphql-armor-max-tokens';
 import { GraphQLError, type ValidationContext } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import type { Config } from '../define-config.ts';
+import type { Config } from '../config/define-config.ts';
 
 // Directives do little, but each is looked at: enough for every field of a large form to be skipped or included.
 const maxDirectives = 50;

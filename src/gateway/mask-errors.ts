@@ -11,25 +11,48 @@ const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Rec
   COMMAND_REJECTED: ({ message, fields }) => ({ reason: message, details: fields }),
   CONCURRENCY_CONFLICT: (error) =>
     error instanceof ConcurrencyConflict ? { expected: error.expected, actual: error.actual } : {},
+  // Not who holds it, but that it is worth another try.
+  STREAM_LOCKED: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
   PROJECTION_NOT_READY: ({ fields }) => fields,
   POSITION_TIMEOUT: ({ fields }) => fields,
   PROJECTION_SWITCHED: ({ fields }) => fields,
   QUERY_TOO_COMPLEX: () => ({}),
+  UNAUTHENTICATED: () => ({}),
+  FORBIDDEN: () => ({}),
 };
 
+/** Where the message is for operators: what holds a stream, and how to find it, is none of the client's business. */
+const retold: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
+  STREAM_LOCKED: 'Something else is writing here. Nothing was written: try again.',
+};
+
+export interface ErrorMaskOptions {
+  readonly logger: Logger;
+  /** Whether messages may guess at names of the schema that the client nearly wrote. */
+  readonly hints: boolean;
+}
+
 /** Turns errors into what may leave the process: expected ones with their code, the rest masked, and logged under an id. */
-export function createErrorMask(logger: Logger): (error: unknown) => GraphQLError {
+export function createErrorMask({ logger, hints }: ErrorMaskOptions): (error: unknown) => GraphQLError {
   return (error) => {
     const located = error instanceof GraphQLError ? error : undefined;
     const cause = rootCause(error);
     if (cause instanceof RefoldError) {
       const extensions = told[(cause as RefoldError).code]?.(cause); // instanceof gives the widest type
-      if (extensions) return restatedError(located, cause.message, { code: cause.code, ...plain(extensions) });
+      if (extensions) {
+        const message = retold[(cause as RefoldError).code] ?? cause.message; // as above
+        // Refused as a whole, before any field: for HTTP it is a bad request, as variables that don't fit are.
+        const http = cause.code === 'BAD_USER_INPUT' && !located?.path ? { http: { status: 400 } } : {};
+        return restatedError(located, message, { code: cause.code, ...plain(extensions), ...http });
+      }
     }
     if (located && cause instanceof GraphQLError) {
       // GraphQL itself worded it for the client. What fails before the resolvers has no path; what a scalar refuses has its code.
       const code = located.extensions.code ?? cause.extensions.code ?? (located.path ? undefined : 'BAD_USER_INPUT');
-      if (code !== undefined) return restatedError(located, located.message, { ...located.extensions, code });
+      if (code !== undefined) {
+        const message = hints ? located.message : withoutHint(located.message);
+        return restatedError(located, message, { ...located.extensions, code });
+      }
     }
     const errorId = randomUUID();
     logger.error({ err: cause, errorId, path: located?.path }, 'an operation failed');
@@ -40,6 +63,11 @@ export function createErrorMask(logger: Logger): (error: unknown) => GraphQLErro
       unexpected: true,
     });
   };
+}
+
+/** Without what the schema has beside what was written. */
+export function withoutHint(message: string): string {
+  return message.replace(/ Did you mean .*$/s, '');
 }
 
 function rootCause(error: unknown): unknown {

@@ -1,17 +1,46 @@
 import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
-import { Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Canary } from '../projections/version-map.ts';
+import type { ServedSchemaContext } from './served-schema.ts';
 
 // From a look-up by key to a query that waits for its position.
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+export interface Measured {
+  /** How many are served now. */
+  readonly subscriptions: () => number;
+  /** Those that run now. */
+  readonly canaries: () => readonly Canary[];
+  /** One operation for each of them. */
+  onCanary(operation: { name: string; version: number; byCanary: boolean; failed: boolean }): void;
+}
+
+export interface Metrics {
+  readonly plugin: Plugin;
+  /** Counts a query that was answered without the executor, while no version is a canary. */
+  readonly onAnswered: (seconds: number) => void;
+}
+
 /** Counts and times operations, and serves the registry at `/metrics` in the format of Prometheus. */
-export function useMetrics(registry: Registry, subscriptions: () => number): Plugin {
+export function createMetrics(registry: Registry, { subscriptions, canaries, onCanary }: Measured): Metrics {
   const seconds = new Histogram({
     name: 'refold_graphql_operation_seconds',
     help: 'Time from the start of the execution to its answer, by type of operation and outcome.',
     labelNames: ['operation', 'outcome'],
     buckets,
+    registers: [registry],
+  });
+  const canarySeconds = new Histogram({
+    name: 'refold_graphql_canary_seconds',
+    help: 'The same while a version is a canary: of operations that it answers (`canary`), and of the `others`.',
+    labelNames: ['version', 'group', 'operation', 'outcome'],
+    buckets,
+    registers: [registry],
+  });
+  const compiled = new Counter({
+    name: 'refold_graphql_compiled_total',
+    help: 'Queries that were answered by one statement, without the executor.',
     registers: [registry],
   });
   new Gauge({
@@ -23,7 +52,8 @@ export function useMetrics(registry: Registry, subscriptions: () => number): Plu
     },
   });
 
-  return {
+  const answered = seconds.labels('query', 'ok');
+  const plugin: Plugin = {
     onRequest({ request, url, fetchAPI, endResponse }) {
       if (!request.url.includes('/metrics') || url.pathname !== '/metrics') return undefined;
       return registry
@@ -38,9 +68,24 @@ export function useMetrics(registry: Registry, subscriptions: () => number): Plu
       return {
         onExecuteDone({ result }) {
           const outcome = !isAsyncIterable(result) && result.errors?.length ? 'error' : 'ok';
-          seconds.observe({ operation, outcome }, (performance.now() - startedAt) / 1000);
+          const took = (performance.now() - startedAt) / 1000;
+          seconds.observe({ operation, outcome }, took);
+          for (const { name, version } of canaries()) {
+            const id = `${name}@${version}`;
+            const { served } = args.contextValue as Partial<ServedSchemaContext>; // left there by the schema's plugin
+            const group = served?.canaries.includes(id) ? 'canary' : 'others';
+            canarySeconds.observe({ version: id, group, operation, outcome }, took);
+            if (operation !== 'subscription')
+              onCanary({ name, version, byCanary: group === 'canary', failed: outcome === 'error' });
+          }
         },
       };
     },
   };
+
+  const onAnswered = (duration: number) => {
+    answered.observe(duration);
+    compiled.inc();
+  };
+  return { plugin, onAnswered };
 }

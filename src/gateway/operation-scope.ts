@@ -1,103 +1,189 @@
-import {
-  type DocumentNode,
-  type ExecutionResult,
-  GraphQLError,
-  getOperationAST,
-  type OperationDefinitionNode,
-} from 'graphql';
-import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { type DocumentNode, getOperationAST, type OperationDefinitionNode } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
+import type { Viewer } from '../access.ts';
 import type { EventMetadata } from '../events/event.ts';
-import type { VersionMap } from '../projections/version-map.ts';
+import type { Pins, VersionMap } from '../projections/version-map.ts';
 import { demandedAfter } from '../schema/after-directive.ts';
-import type { OperationContext } from '../schema/operation-context.ts';
+import type { Guard } from '../schema/guard.ts';
+import type { LiveReadModels, OperationContext, ReadModels } from '../schema/operation-context.ts';
 import { needsSnapshot } from '../schema/operation-reads.ts';
-import { endingStream } from './ending-stream.ts';
+import { restrictLive } from '../schema/restricted-live.ts';
+import { restrictReads } from '../schema/restricted-reads.ts';
+import { checkDepth } from '../schema/storable-input.ts';
+import type { Admission } from './admission.ts';
+import { createAnswerPosition } from './answer-position.ts';
+import { checkCost } from './cost-limit.ts';
+import { countUsage } from './field-usage.ts';
 import type { GatewayServices, OperationReadModels } from './gateway-services.ts';
 import { eventMetadata } from './request-metadata.ts';
 import type { ServedSchemaContext } from './served-schema.ts';
+import { headerOf, type TransportContext } from './transport-context.ts';
 
-/** What a transport leaves in an operation's context; nothing where the operation comes from this process. */
-export interface TransportContext {
-  /** Of an HTTP request. */
-  readonly request?: { readonly headers: { get(name: string): string | null } };
-  /** Of the request that opened a WebSocket. */
-  readonly socketHeaders?: Readonly<Record<string, string | readonly string[] | undefined>>;
+export interface OperationScopeOptions {
+  readonly services: GatewayServices;
+  readonly logger: Logger;
+  readonly admission: Admission;
+  /** What a viewer may do; undefined of whoever may do everything. */
+  readonly guardOf: (viewer: Viewer | 'system') => Guard | undefined;
+  /** Rows that an operation may read at most. */
+  readonly maxCost: number;
 }
 
-/** Opens what the resolvers of an operation work with when it begins to execute, and closes it when it is answered. */
-export function useOperationScope(services: GatewayServices, logger: Logger): Plugin {
-  type Context = TransportContext & ServedSchemaContext;
-  interface Args {
-    readonly document: DocumentNode;
-    readonly operationName?: string | null | undefined;
-    readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
-  }
+/** What an operation works with, from its start to its end. */
+export interface OperationScope {
+  /** For queries and mutations: opens it when they begin to execute, and closes it when they are answered. */
+  readonly plugin: Plugin;
+  /** For a subscription; whoever opens it closes it. Throws what refuses the operation. */
+  open(args: ScopeArgs & { readonly contextValue: object }): Promise<Scope>;
+}
 
-  function open(context: Context, args: Args): OperationContext & { readonly readModels: OperationReadModels } {
+interface ScopeArgs {
+  readonly document: DocumentNode;
+  readonly operationName?: string | null | undefined;
+  readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+export interface Scope {
+  /** The context of the pipeline, with what resolvers work with in it. */
+  readonly context: object;
+  /** When what the viewer has shown stops to count. */
+  readonly expiresAt: Date | null;
+  close(): void;
+}
+
+interface OpenedScope extends Omit<Scope, 'context'> {
+  readonly works: Omit<OperationContext, 'readModels'>;
+  /** Of a query, from a replica where `replica` says so and one is near enough. A second time only where the first was lost. */
+  openReads(options?: { readonly replica: boolean }): ReadModels;
+  /** Whether the reads ended with their replica, so that what was answered is of nothing whole. */
+  lost(): boolean;
+  /** The result, with what the client wants to know of it. */
+  finish<R>(result: R): Promise<R>;
+}
+
+type Context = TransportContext & ServedSchemaContext;
+
+export function createOperationScope(options: OperationScopeOptions): OperationScope {
+  const { services, logger, admission, guardOf, maxCost } = options;
+
+  async function open(context: Context, args: ScopeArgs): Promise<OpenedScope> {
     const operation = getOperationAST(args.document, args.operationName) ?? undefined;
     const header = (name: string) => headerOf(context, name);
-    let metadata: EventMetadata | undefined; // one for all commands of the operation
+    checkDepth(args.variableValues);
     const after = demandedAfter(operation, args.variableValues, header('refold-after'));
+    const viewer = await admission.admit(context);
+    if (operation) {
+      checkCost(operation, args, context.served.schema, maxCost);
+      if (services.usage) {
+        const { document, variableValues } = args;
+        const { schema, pins } = context.served;
+        countUsage(services.usage, context, { schema, document, operation, variables: variableValues ?? {}, pins });
+      }
+    }
+    const guard = guardOf(viewer);
+    const position = header('refold-position') === '1' ? createAnswerPosition(logger) : undefined;
+    const positions = position !== undefined;
+    const snapshot =
+      positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served.versions));
+    let opened: OperationReadModels | undefined;
+    let isClosed = false;
+    let metadata: EventMetadata | undefined; // one for all commands of the operation
     return {
-      versions: context.served.versions,
-      readModels: services.openReadModels({
-        snapshot: operation !== undefined && wantsSnapshot(operation, args.document, context.served.versions),
-      }),
-      commands: {
-        execute(command, input, commandOptions) {
-          metadata ??= eventMetadata(header);
-          return services.execute(command, input, { ...commandOptions, metadata });
+      expiresAt: viewer === 'system' ? null : viewer.expiresAt,
+      works: {
+        versions: context.served.versions,
+        viewer,
+        commands: {
+          async execute(command, input, commandOptions) {
+            await guard?.checkCommand(command, input);
+            metadata ??= eventMetadata(header, viewer === 'system' ? null : viewer.id);
+            const result = await services.execute(command, input, { ...commandOptions, metadata });
+            position?.note(result.position);
+            return result;
+          },
         },
+        live: livePinned(guard ? restrictLive(services.live, guard) : services.live, context.served.pins),
+        after,
+        lastEventId: header('last-event-id') ?? null,
       },
-      live: services.live,
-      after,
+      lost: () => opened?.lost === true,
+      openReads({ replica } = { replica: false }) {
+        if (isClosed) throw new Error('The operation has ended.');
+        if (opened) closeReads(opened);
+        // Where in the log an answer is, is told of the primary's rows.
+        const replicaOf =
+          replica && !positions && operation?.operation === 'query' ? context.served.versions : undefined;
+        opened = services.openReadModels({ snapshot, positions, replicaOf });
+        return guard ? restrictReads(opened, guard) : opened;
+      },
+      finish: async (result) => (position && opened ? position.told(result, opened) : result),
+      close() {
+        isClosed = true;
+        if (opened) closeReads(opened);
+      },
     };
   }
 
-  const close = (readModels: OperationReadModels) =>
-    void readModels.close().catch((error) => logger.warn({ err: error }, 'the reads of an operation did not close'));
+  function closeReads(reads: OperationReadModels): void {
+    reads.close().catch((error) => logger.warn({ err: error }, 'the reads of an operation did not close'));
+  }
 
   return {
-    onExecute({ args, context, executeFn, setExecuteFn }) {
-      setExecuteFn(async (given) => {
-        const scope = open(context as unknown as Context, args); // left there by the schema's plugin and the transport
-        try {
-          return await executeFn({ ...given, contextValue: Object.assign(context, scope) });
-        } finally {
-          close(scope.readModels);
-        }
-      });
+    plugin: {
+      onExecute({ args, context, executeFn, setExecuteFn }) {
+        setExecuteFn(async (given) => {
+          const scope = await open(context as unknown as Context, args); // left there by the schema's plugin and the transport
+          const run = (readModels: ReadModels) => {
+            const works: OperationContext = { ...scope.works, readModels };
+            return executeFn({ ...given, contextValue: Object.assign(context, works) });
+          };
+          try {
+            const result = await run(scope.openReads({ replica: true }));
+            // What a replica began and could not end is answered by the primary, from the beginning.
+            return await scope.finish(scope.lost() ? await run(scope.openReads()) : result);
+          } finally {
+            scope.close();
+          }
+        });
+      },
     },
-    onSubscribe({ args, context, subscribeFn, setSubscribeFn }) {
-      setSubscribeFn(async (given) => {
-        const scope = open(context as unknown as Context, args); // as above
-        let result: AsyncIterable<ExecutionResult> | ExecutionResult | undefined;
-        try {
-          result = await subscribeFn({ ...given, contextValue: Object.assign(context, scope) });
-        } finally {
-          if (!isAsyncIterable(result)) close(scope.readModels);
-        }
-        if (!isAsyncIterable(result)) return result;
-        return endingStream(result, { onEnd: () => close(scope.readModels), lastWord: failed }).stream;
-      });
+    async open(args) {
+      const { works, openReads, expiresAt, close } = await open(args.contextValue as Context, args); // as above
+      return { context: new SubscriptionContext(args.contextValue, works, openReads), expiresAt, close };
     },
   };
 }
 
-/** Clients get an error as the last answer of the subscription; thrown, it would take down the whole socket. */
-function failed(error: unknown): ExecutionResult {
-  if (error instanceof GraphQLError) return { errors: [error] };
-  const cause = error instanceof Error ? error : new Error(String(error));
-  return { errors: [new GraphQLError(cause.message, { originalError: cause })] };
+/** Opens its reads when they are asked for: most subscriptions never ask, and there are many thousand. */
+class SubscriptionContext {
+  readonly #open: () => ReadModels;
+  #reads: ReadModels | undefined;
+
+  constructor(pipeline: object, works: Omit<OperationContext, 'readModels'>, openReads: () => ReadModels) {
+    Object.assign(this, pipeline, works);
+    this.#open = openReads;
+  }
+
+  get readModels(): ReadModels {
+    this.#reads ??= this.#open();
+    return this.#reads;
+  }
+}
+
+/** Subscriptions to pinned versions stay with them. */
+function livePinned(live: LiveReadModels, pins: Pins): LiveReadModels {
+  if (pins.size === 0) return live;
+  return {
+    row: (projection, key, columns, options) =>
+      live.row(projection, key, columns, { ...options, pinned: pins.has(projection.name) }),
+    list: (projection, query, options) =>
+      live.list(projection, query, { ...options, pinned: pins.has(projection.name) }),
+    changes: (projection, query, options) =>
+      live.changes(projection, query, { ...options, pinned: pins.has(projection.name) }),
+  };
 }
 
 function wantsSnapshot(operation: OperationDefinitionNode, document: DocumentNode, versions: VersionMap): boolean {
   return operation.operation !== 'subscription' && needsSnapshot(operation, document, versions);
-}
-
-function headerOf({ request, socketHeaders }: TransportContext, name: string): string | undefined {
-  if (request) return request.headers.get(name) ?? undefined;
-  const value = socketHeaders?.[name];
-  return typeof value === 'string' ? value : undefined;
 }

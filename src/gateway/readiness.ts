@@ -3,9 +3,14 @@ import type { SchemaSource } from './served-schema.ts';
 
 /**
  * `/health/ready`: 200 once every projection has an active version here, 503 before, and again while the process stops,
- * so that a load balancer sends nothing to a process that would answer `PROJECTION_NOT_READY`.
+ * so that a load balancer sends nothing to a process that would answer `PROJECTION_NOT_READY`. A version whose processor has stopped at an
+ * event is said to be so, and ready: what it answers is stale, in every process alike.
  */
-export function useReadiness(source: SchemaSource, isStopping: () => boolean): Plugin {
+export function useReadiness(
+  source: SchemaSource,
+  isStopping: () => boolean,
+  stopped: () => ReadonlySet<string>,
+): Plugin {
   return {
     onRequest({ request, url, fetchAPI, endResponse }) {
       if (!request.url.includes('/health/ready') || url.pathname !== '/health/ready') return;
@@ -14,6 +19,7 @@ export function useReadiness(source: SchemaSource, isStopping: () => boolean): P
         version: projection.version,
         state,
         ready: active,
+        ...(stopped().has(projection.id) ? { processor: 'stopped' } : {}),
       }));
       const stopping = isStopping();
       const ready = !stopping && projections.every((projection) => projection.ready);

@@ -1,64 +1,77 @@
-import { type DocumentNode, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
+import { type DocumentNode, type ExecutionResult, GraphQLError, type GraphQLSchema, getOperationAST } from 'graphql';
 import type { YogaServerInstance } from 'graphql-yoga';
-import type { TransportContext } from './operation-scope.ts';
+import type { CanaryChoice } from './canary.ts';
+import { noPins } from './pins.ts';
 import { restatedError } from './restated-error.ts';
+import type { TransportContext } from './transport-context.ts';
 
 export interface OperationRequest {
-  readonly query: string;
+  readonly query?: string | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | null | undefined;
   readonly operationName?: string | null | undefined;
   readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-export type OperationResult = ExecutionResult | AsyncIterable<ExecutionResult>;
-
 /** An operation that was parsed and validated against the schema of the moment, and can be executed. */
 export interface PreparedOperation {
   readonly args: {
-    readonly schema: ReturnType<Enveloped>['schema'];
+    readonly schema: GraphQLSchema;
     readonly document: DocumentNode;
     readonly contextValue: object;
     readonly variableValues: Readonly<Record<string, unknown>> | null | undefined;
     readonly operationName: string | null | undefined;
   };
-  run(): Promise<OperationResult>;
+  /** It is opened instead of run. */
+  readonly isSubscription: boolean;
+  run(): Promise<ExecutionResult>;
 }
 
 // Yoga types its pipeline loosely; what goes in and out of it is typed here.
 export type Yoga = YogaServerInstance<object, object>;
-type Enveloped = Yoga['getEnveloped'];
 
 /**
  * Takes an operation that did not come by HTTP through the pipeline of those that did: the same plugins, limits, caches and masks.
- * Gives errors where it is no valid operation.
+ * Gives errors where it is no valid operation. `documentFor` gives the document that a request names.
  */
 export async function prepareOperation(
   yoga: Yoga,
   maskError: (error: unknown) => GraphQLError,
   request: OperationRequest,
   transport: TransportContext,
+  documentFor: (request: OperationRequest) => string = ({ query = '' }) => query,
+  chooseCanaries: CanaryChoice = () => noPins,
 ): Promise<PreparedOperation | readonly GraphQLError[]> {
-  const { query, variables, operationName } = request;
+  const { variables, operationName } = request;
   try {
-    const context = { ...transport, params: { query, variables, operationName } };
-    const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped(context);
+    const query = documentFor(request);
+    const canaries = await chooseCanaries(transport, query);
+    const context = { ...transport, canaries, params: { query, variables, operationName } };
+    const { schema, parse, validate, contextFactory, execute } = yoga.getEnveloped(context);
     const document = parsed(parse, query);
+    const operation = getOperationAST(document, operationName);
+    if (!operation) return [unresolved()];
     const problems: readonly GraphQLError[] = validate(schema, document);
     if (problems.length > 0) return problems.map((problem) => withoutHttp(maskError(problem)));
     const contextValue: object = await contextFactory();
     const args = { schema, document, contextValue, variableValues: variables, operationName };
-    const isSubscription = getOperationAST(document, operationName)?.operation === 'subscription';
+    const isSubscription = operation.operation === 'subscription';
     const run = async () => {
       try {
-        return await (isSubscription ? subscribe : execute)(args);
+        return await execute(args);
       } catch (error) {
         return { errors: [withoutHttp(maskError(error))] };
       }
     };
-    return { args, run };
+    return { args, isSubscription, run };
   } catch (error) {
     return [withoutHttp(maskError(error))];
   }
+}
+
+/** In yoga's words. */
+function unresolved(): GraphQLError {
+  const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
+  return new GraphQLError('Could not determine what operation to execute.', { extensions });
 }
 
 function parsed(parse: (query: string) => DocumentNode, query: string): DocumentNode {

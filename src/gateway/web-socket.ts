@@ -1,15 +1,33 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ExecutionArgs, FormattedExecutionResult, GraphQLError } from 'graphql';
-import { useServer } from 'graphql-ws/use/ws';
+import { type Extra, useServer } from 'graphql-ws/use/ws';
+import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { type OperationResult, prepareOperation, withoutHttp, type Yoga } from './run-operation.ts';
+import type { CanaryChoice } from './canary.ts';
+import { type OperationRequest, prepareOperation, withoutHttp, type Yoga } from './run-operation.ts';
+import { Subscription } from './subscription.ts';
+import type { SubscriptionArgs, Subscriptions } from './subscriptions.ts';
+import type { TransportContext } from './transport-context.ts';
+import { SocketWriter, WebSocketSink } from './web-socket-sink.ts';
 
 export interface WebSocketOptions {
   readonly yoga: Yoga;
+  readonly subscriptions: Subscriptions;
   readonly maskError: (error: unknown) => GraphQLError;
+  /** Milliseconds that a client has to introduce itself. In a storm of clients that come back, the first of them wait for the last. */
+  readonly connectionInitTimeout: number;
   /** Bytes of one message. */
   readonly maxPayload: number;
+  /** The document that a request names. */
+  readonly documentFor: ((request: OperationRequest) => string) | undefined;
+  /** Which canaries an operation goes to. */
+  readonly chooseCanaries: CanaryChoice;
+  /** Other sites whose pages may connect. */
+  readonly origins: readonly string[];
+  /** Whether what a client shows as it connects counts, or is nothing. */
+  isWelcome(transport: TransportContext): Promise<boolean>;
+  readonly logger: Logger;
 }
 
 export interface WebSocketEndpoint {
@@ -23,33 +41,70 @@ export interface WebSocketEndpoint {
 const goodbyePatience = 1000;
 
 /** Operations over WebSocket, by the `graphql-transport-ws` protocol. */
-export function createWebSocketEndpoint({ yoga, maskError, maxPayload }: WebSocketOptions): WebSocketEndpoint {
+export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEndpoint {
+  const {
+    yoga,
+    subscriptions,
+    maskError,
+    connectionInitTimeout,
+    maxPayload,
+    isWelcome,
+    chooseCanaries,
+    origins,
+    documentFor,
+    logger,
+  } = options;
   const server = new WebSocketServer({ noServer: true, maxPayload });
-  const runs = new WeakMap<object, () => Promise<OperationResult>>();
-  const run = ({ contextValue }: ExecutionArgs) =>
-    (runs.get(contextValue as object) as () => Promise<OperationResult>)(); // set for each in onSubscribe
+  const writers = new WeakMap<WebSocket, SocketWriter>();
+  const runs = new WeakMap<object, () => Promise<Result | WebSocketSink>>();
+  const run = ({ contextValue }: ExecutionArgs) => {
+    const found = runs.get(contextValue as object) as () => Promise<Result | WebSocketSink>; // set for each in onSubscribe
+    runs.delete(contextValue as object); // what it holds is needed once
+    return found();
+  };
+
   const protocol = useServer(
     {
+      connectionInitWaitTimeout: connectionInitTimeout,
       execute: run as never, // gives what the protocol takes; its type asks for a narrower iterable
       subscribe: run as never, // as above
-      async onSubscribe({ extra }, _, { query, variables, operationName }) {
-        const transport = { socketHeaders: extra.request.headers };
-        const prepared = await prepareOperation(yoga, maskError, { query, variables, operationName }, transport);
+      // 4403 closes the socket of a client whose token does not count; it learns so before it subscribes.
+      onConnect: async (context) => isWelcome(transportOf(context)),
+      async onSubscribe(context, id, { query, variables, operationName, extensions }) {
+        const prepared = await prepareOperation(
+          yoga,
+          maskError,
+          { query, variables, operationName, extensions },
+          transportOf(context),
+          documentFor,
+          chooseCanaries,
+        );
         if (!('run' in prepared)) return prepared;
-        runs.set(prepared.args.contextValue, prepared.run);
-        return prepared.args as ExecutionArgs; // of the envelope, typed loosely
+        const { schema, document } = prepared.args;
+        // The protocol's implementation keeps what it gets as long as a subscription lasts; it needs no more than this.
+        const key = {};
+        const writer = writers.get(context.extra.socket as WebSocket) as SocketWriter; // set for each in upgrade
+        runs.set(key, prepared.isSubscription ? () => open(prepared.args, writer, id) : prepared.run);
+        return { schema, document, operationName, contextValue: key } as ExecutionArgs; // without what is not given
       },
       onNext: (_, __, ___, ____, result) => withPlainErrors(result),
     },
     server,
   );
 
+  async function open(args: SubscriptionArgs, writer: SocketWriter, id: string): Promise<Result | WebSocketSink> {
+    const opened = await subscriptions.open(args);
+    return opened instanceof Subscription ? new WebSocketSink(writer, opened, id) : opened;
+  }
+
   return {
     upgrade(request, socket, head) {
-      if (!isSameSite(request)) return refuseUpgrade(socket, '403 Forbidden');
-      server.handleUpgrade(request, socket, head, (webSocket: WebSocket) =>
-        server.emit('connection', webSocket, request),
-      );
+      if (!isExpected(request, origins)) return refuseUpgrade(socket, '403 Forbidden');
+      server.handleUpgrade(request, socket, head, (webSocket: WebSocket) => {
+        writers.set(webSocket, new SocketWriter(webSocket, socket));
+        server.emit('connection', webSocket, request);
+        hearErrors(webSocket, logger);
+      });
     },
     async close() {
       const deadline = setTimeout(() => {
@@ -58,6 +113,28 @@ export function createWebSocketEndpoint({ yoga, maskError, maxPayload }: WebSock
       await protocol.dispose();
       clearTimeout(deadline);
     },
+  };
+}
+
+/**
+ * What a client sends that is no frame is its own doing: `ws` has closed the socket with the code that fits before it tells of it. The
+ * protocol's implementation writes a stack to the console for each, with which anybody could flood the log.
+ */
+function hearErrors(webSocket: WebSocket, logger: Logger): void {
+  webSocket.removeAllListeners('error');
+  webSocket.on('error', (error) => logger.debug({ reason: error.message }, 'a WebSocket client sent what is no frame'));
+}
+
+interface Connection {
+  readonly extra: Extra;
+  readonly connectionParams?: Readonly<Record<string, unknown>> | undefined;
+}
+
+function transportOf({ extra, connectionParams }: Connection): TransportContext {
+  return {
+    socketHeaders: extra.request.headers,
+    socketRequest: extra.request,
+    ...(connectionParams ? { connectionParams } : {}),
   };
 }
 
@@ -77,8 +154,8 @@ function withPlainErrors({ data, errors, extensions }: Result): FormattedExecuti
 }
 
 /** Browsers let a page of any site open a WebSocket to any other, cookies included; they say which site it is. */
-function isSameSite({ headers }: IncomingMessage): boolean {
-  if (headers.origin === undefined) return true;
+function isExpected({ headers }: IncomingMessage, origins: readonly string[]): boolean {
+  if (headers.origin === undefined || origins.includes(headers.origin)) return true;
   return URL.parse(headers.origin)?.host === headers.host;
 }
 

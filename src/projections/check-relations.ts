@@ -1,6 +1,6 @@
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import type { Column } from './column.ts';
+import { type Column, isContainer } from './column.ts';
 import type { Projection } from './projection.ts';
 import type { Relation } from './relations.ts';
 
@@ -43,6 +43,8 @@ function checkRelation(projection: Projection, name: string, relation: Relation,
     throw refuse(
       `needs a column '${relation.to}' in ${target.id}, which has none.${closest(relation.to, Object.keys(target.columns))} Every version of ${target.name} that may answer has to have it.`,
     );
+  if (isContainer(column))
+    throw refuse(`compares by '${relation.to}' of ${target.id}, which is ${column.type.kind}; name a scalar column.`);
   if (!column.flags.index)
     throw refuse(
       `would read the whole table for each row: ${target.id} has no index of '${relation.to}'. Declare it with .index().`,

@@ -1,5 +1,5 @@
 import { invalidDeclaration } from '../errors.ts';
-import type { Column, Columns } from './column.ts';
+import { type Column, type Columns, isContainer } from './column.ts';
 
 /**
  * Checks a table's columns and gives the names of its key columns, in the order of their declaration.
@@ -51,11 +51,15 @@ function checkName(subject: string, kind: 'column' | 'field', name: string): voi
 function checkColumn(subject: string, name: string, column: Column): void {
   checkMade(subject, `column '${name}'`, column);
   const { type, flags } = column;
-  const nested = type.kind === 'json' || type.kind === 'object' || type.kind === 'list';
-  if (nested && flags.index)
+  if (isContainer(column) && (flags.primaryKey || flags.unique))
     throw invalidDeclaration(
       subject,
-      `column '${name}' is ${type.kind}; ${flags.primaryKey ? 'a key' : 'an index'} needs a scalar column.`,
+      `column '${name}' is ${type.kind}; ${flags.primaryKey ? 'a key' : 'a unique index'} needs a scalar column.`,
+    );
+  if (flags.search && type.kind !== 'text')
+    throw invalidDeclaration(
+      subject,
+      `column '${name}' is ${type.kind}; 'search' is for text. Leave it out: .index().`,
     );
   if (flags.primaryKey && (flags.nullable || flags.hasDefault))
     throw invalidDeclaration(subject, `key column '${name}' can't be nullable or have a default.`);

@@ -15,10 +15,22 @@ export interface ColumnFlags {
   /** Offered in `where` and `orderBy`, and served by an index that Refold makes. */
   readonly index: boolean;
   readonly unique: boolean;
+  /** Found by parts of its text, and in upper and lower case alike. */
+  readonly search: boolean;
   readonly hasDefault: boolean;
   readonly default?: unknown;
   readonly description?: string;
   readonly deprecated?: string;
+}
+
+/** How a column is found. */
+export interface IndexOptions {
+  /**
+   * Of a text: by any part of it as well (`contains`), and by patterns in upper and lower case alike (`ilike`). A second index serves that, which is
+   * several times as large as the text and makes writes slower. Needs PostgreSQL's extension `pg_trgm`, which Refold creates where it may.
+   * @default false
+   */
+  readonly search?: boolean;
 }
 
 declare const types: unique symbol;
@@ -50,9 +62,12 @@ export interface Column<
   nullable(): Column<Value | null, Input | null, true, Key>;
   /** The value when `evolve`'s result leaves the column out. */
   default(value: Input): Column<Value, Input, true, Key>;
-  /** Offers the column in `where` and `orderBy`; Refold makes the index that serves both. */
-  index(): Column<Value, Input, Optional, Key>;
-  /** As {@link index}, with a unique index. */
+  /**
+   * Offers the column in `where` and `orderBy`; Refold makes the index that serves both. Of a list, an object or JSON: in `where` alone, by
+   * what is in it.
+   */
+  index(options?: IndexOptions): Column<Value, Input, Optional, Key>;
+  /** As {@link index}, with a unique index, and a look-up by it in GraphQL: `parcelByTrackingId(trackingId)`. */
   unique(): Column<Value, Input, Optional, Key>;
   /** The field's description in GraphQL. */
   describe(text: string): Column<Value, Input, Optional, Key>;
@@ -61,6 +76,11 @@ export interface Column<
 }
 
 export type Columns = Readonly<Record<string, Column>>;
+
+/** Whether a column is JSON in the table: it has no order, and is found by what is in it. */
+export function isContainer({ type }: Pick<Column, 'type'>): boolean {
+  return type.kind === 'json' || type.kind === 'object' || type.kind === 'list';
+}
 
 export type ValueOf<C> = C extends Column<infer V, infer _I, infer _O, infer _K> ? V : never;
 export type InputOf<C> = C extends Column<infer _V, infer I, infer _O, infer _K> ? I : never;
@@ -107,7 +127,7 @@ function column<Value, Input>(type: ColumnKind, flags: ColumnFlags = noFlags): C
     primaryKey: () => next({ primaryKey: true, index: true }),
     nullable: () => next({ nullable: true }),
     default: (value: unknown) => next({ default: value, hasDefault: true }),
-    index: () => next({ index: true }),
+    index: ({ search = false }: IndexOptions = {}) => next({ index: true, search }),
     unique: () => next({ index: true, unique: true }),
     describe: (description: string) => next({ description }),
     deprecated: (reason: string) => next({ deprecated: reason }),
@@ -115,7 +135,14 @@ function column<Value, Input>(type: ColumnKind, flags: ColumnFlags = noFlags): C
   return Object.freeze(made) as unknown as Column<Value, Input, false, false>; // the modifiers change only the phantom types
 }
 
-const noFlags: ColumnFlags = { nullable: false, primaryKey: false, index: false, unique: false, hasDefault: false };
+const noFlags: ColumnFlags = {
+  nullable: false,
+  primaryKey: false,
+  index: false,
+  unique: false,
+  search: false,
+  hasDefault: false,
+};
 
 export type DecimalInput = Decimal | string | bigint;
 

@@ -59,13 +59,20 @@ export function fold(
     for (const { step, row } of pending) memory.set(step.text, step.key, row);
     pending = [];
   };
-  for (const step of steps) {
-    if (pending.length > 0 && pending[0]?.step.event !== step.event) settle();
-    const row = memory.get(step.text);
-    if (row === undefined) throw new Error(`fold: row ${step.text} of ${projection.id} was not loaded`);
-    if (options.freeze) deepFreeze(step.event);
-    const next = evolved(projection, row, step.event, step.key);
-    if (next !== row) pending.push({ step, row: options.freeze ? deepFreeze(next) : next });
+  for (let index = 0; index < steps.length; index++) {
+    const step = steps[index] as FoldStep; // index < length
+    const { event, key, text } = step;
+    const isFirst = steps[index - 1]?.event !== event;
+    if (isFirst && pending.length > 0) settle();
+    const row = memory.get(text);
+    if (row === undefined) throw new Error(`fold: row ${text} of ${projection.id} was not loaded`);
+    if (options.freeze) deepFreeze(event);
+    const next = evolved(projection, row, event, key);
+    if (next === row) continue;
+    if (options.freeze) deepFreeze(next);
+    // Nearly all events touch one row, which has nothing to wait for.
+    if (isFirst && steps[index + 1]?.event !== event) memory.set(text, key, next);
+    else pending.push({ step, row: next });
   }
   settle();
 }

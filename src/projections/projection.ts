@@ -1,22 +1,19 @@
+import type { Access } from '../access.ts';
 import type { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
+import type { ActivationRule } from './activation-rule.ts';
 import type { Columns } from './column.ts';
+import type { StreamOfRow } from './history.ts';
 import type { Relation } from './relations.ts';
 import type { Row, RowCodec } from './row-codec.ts';
+import type { SqlFold } from './sql-fold.ts';
+import type { TableHook } from './table-hooks.ts';
 
 /** The event types of one family that a reader of the log wants. */
 export interface EventFilter {
   readonly family: string;
   readonly types: readonly string[];
-}
-
-/** When a version that has caught up becomes active. */
-export interface ActivationRule {
-  /** `auto`: as soon as it is ready. `manual`: on the operator's word (`refold activate`). */
-  readonly by: 'auto' | 'manual';
-  /** How many positions of the log the version may be behind to count as ready. */
-  readonly maxLag: number;
 }
 
 /** An event that could not be folded into a row. */
@@ -40,6 +37,22 @@ export interface ErrorPolicy {
   readonly onSkip?: (failure: FoldFailure) => void;
 }
 
+/** When snapshots of a read table are taken, for rebuilds to start from. */
+export interface SnapshotSchedule {
+  /** One after so many events folded into the version. */
+  readonly everyEvents: number;
+  /** How many of them are kept; those taken by hand stay until they are dropped. @default 3 */
+  readonly keep: number;
+}
+
+/**
+ * When a version's rows are written.
+ *
+ * - `async`: behind the append, by whichever process maintains the version.
+ * - `inline`: with the append, in its transaction.
+ */
+export type ProjectionMode = 'async' | 'inline';
+
 export interface GraphqlNames {
   /** The object type, such as `CartSummary`. */
   readonly type: string;
@@ -47,6 +60,11 @@ export interface GraphqlNames {
   readonly single: string;
   /** The field that gives a connection, such as `cartSummaries`. */
   readonly list: string;
+  /**
+   * Whether rows have a global `id` and are found by `node(id)`.
+   * @default true, unless the table has a column or the projection a relation called `id`, which then is the field of that name
+   */
+  readonly globalId: boolean;
 }
 
 /** A key's values in the order of the key columns, in canonical form. */
@@ -70,15 +88,28 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   readonly tableName: string;
   /** SQL name of each column, `cartId` → `cart_id`. */
   readonly sqlNames: Readonly<Record<string, string>>;
+  readonly mode: ProjectionMode;
   readonly activation: ActivationRule;
   readonly onError: ErrorPolicy;
+  /** When snapshots of the read table are taken by themselves; null: never. */
+  readonly snapshots: SnapshotSchedule | null;
+  readonly access: Access | undefined;
+  readonly history: StreamOfRow;
+  readonly sunset: Date | null;
+  /** Run with the making and the dropping of each of its tables. */
+  readonly setUp: TableHook | undefined;
+  readonly tearDown: TableHook | undefined;
+  /** By how many owners it is processed, where the registry does not know it yet. */
+  readonly partitions: number;
   readonly graphql: GraphqlNames;
   /** To other projections, by name; fields of the GraphQL type. */
   readonly relations: Readonly<Record<string, Relation>>;
   readonly codec: RowCodec;
+  /** How a whole batch is folded in PostgreSQL; null where `apply` folds event by event. */
+  readonly sqlFold: SqlFold | null;
   /** Changes with the table's columns. */
   readonly tableFingerprint: string;
-  /** Changes with the code of `key` and `evolve`. */
+  /** Changes with the code of `key` and `evolve` or the SQL of `evolveSql`, and with `codeVersion`. */
   readonly codeFingerprint: string;
   /** The keys of the rows that an event touches; none, one or several. */
   keysOf(event: RecordedEvent): readonly RowKey[];
@@ -91,9 +122,17 @@ export function storedIn<P extends Projection>(projection: P, tableName: string)
   return Object.freeze({ ...projection, tableName });
 }
 
-/** The text that stands for a key in maps and change lists; equal keys have equal texts. */
-export function keyText(key: RowKey): string {
-  // Nearly all keys are one text, and this is asked for every event.
-  if (key.length === 1 && typeof key[0] === 'string') return `[${JSON.stringify(key[0])}]`;
-  return JSON.stringify(key, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+/** As {@link keyText}, of a list. */
+export function keysText(keys: readonly RowKey[]): string {
+  return `[${keys.map(keyText).join(',')}]`;
 }
+
+/** The text that stands for a key in maps and change lists; equal keys have equal texts. Never to be changed: partitions go by it. */
+export function keyText(key: RowKey): string {
+  // Asked for every event. Never put together of parts: such a text is slow to look up for the first time.
+  return key.every(isPlain) ? JSON.stringify(key) : JSON.stringify(key, bigintsAsText);
+}
+
+const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number';
+
+const bigintsAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value);

@@ -1,3 +1,4 @@
+import type { Projection } from './projection.ts';
 import type { Row } from './row-codec.ts';
 
 export type ComparisonOperator = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte';
@@ -14,7 +15,44 @@ export type RowFilter =
     }
   | { readonly kind: 'in'; readonly column: string; readonly values: readonly unknown[] }
   | { readonly kind: 'startsWith'; readonly column: string; readonly value: string }
-  | { readonly kind: 'isNull'; readonly column: string; readonly isNull: boolean };
+  /** Any part of a text, character by character. */
+  | { readonly kind: 'contains'; readonly column: string; readonly value: string }
+  /** A pattern as LIKE has them (`%`, `_`, `\`), of a text in upper and lower case alike. */
+  | { readonly kind: 'ilike'; readonly column: string; readonly pattern: string }
+  /** What is in a list, an object or JSON, as jsonb's `@>` has it; `value` as it is written to the table. */
+  | { readonly kind: 'holds'; readonly column: string; readonly value: JsonValue }
+  | { readonly kind: 'isNull'; readonly column: string; readonly isNull: boolean }
+  | RelatedFilter;
+
+/** A value of JSON. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [name: string]: JsonValue };
+
+/** A condition over the rows of another table that a row leads to. */
+export interface RelatedFilter {
+  readonly kind: 'related';
+  /** `some`: there is one for which the filter holds. `none`: there is not. `every`: there is none for which it does not. */
+  readonly quantifier: 'some' | 'none' | 'every';
+  readonly target: RelatedTarget;
+  /** The columns that are equal: this table's, then the target's. */
+  readonly columns: readonly (readonly [own: string, other: string])[];
+  readonly filter: RowFilter | null;
+}
+
+/** Another projection's table. In texts that stand for filters its place does. */
+export interface RelatedTarget {
+  readonly projection: Projection;
+  toJSON(): string;
+}
+
+export function relatedTarget(projection: Projection): RelatedTarget {
+  return { projection, toJSON: () => `${projection.id} ${projection.tableName}` };
+}
 
 export interface RowOrder {
   readonly column: string;
@@ -46,10 +84,13 @@ export interface RowPage {
   readonly hasPreviousPage: boolean;
 }
 
-/** What is told of many rows at once. `sum` and `avg` are of numbers, `min` and `max` of what has an order; nulls are left out. */
+/**
+ * What is told of many rows at once. `sum` and `avg` are of numbers, `min` and `max` of what has an order, `countDistinct` of what is no
+ * list, object or JSON; nulls are left out.
+ */
 export type Measure =
   | { readonly kind: 'count' }
-  | { readonly kind: 'sum' | 'avg' | 'min' | 'max'; readonly column: string };
+  | { readonly kind: 'countDistinct' | 'sum' | 'avg' | 'min' | 'max'; readonly column: string };
 
 /** What rows of a group have in common: a column's value, or the part of time that it lies in, by UTC. */
 export interface Grouping {
@@ -90,6 +131,6 @@ export interface AggregateQuery {
 export interface AggregateRow {
   /** Of a column: in its canonical form. Of an hour: its first instant. Of a day or a month: its first day. */
   readonly key: readonly unknown[];
-  /** A count is a number, a sum of whole numbers a bigint, other sums and averages are decimals; null where there is no value. */
+  /** Counts are numbers, a sum of whole numbers a bigint, other sums and averages are decimals; null where there is no value. */
   readonly measures: readonly unknown[];
 }

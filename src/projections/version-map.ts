@@ -17,6 +17,44 @@ export interface VersionMap {
   /** Changes with every change of the map. */
   readonly revision: string;
   readonly served: ReadonlyMap<string, ServedVersion>;
+  /** The versions among them that a client asked for although a higher one is active. */
+  readonly deprecated?: readonly DeprecatedVersion[];
+}
+
+/** A version that is served to those who pin it. */
+export interface DeprecatedVersion {
+  readonly id: string;
+  /** When the higher version became active. */
+  readonly since: Date;
+  /** When it will be gone, where its declaration says so. */
+  readonly sunset: Date | null;
+}
+
+/** Versions that a client wants to be answered by, per projection name. */
+export type Pins = ReadonlyMap<string, number>;
+
+/** Who is answered by a version before it is active. */
+export interface CanaryRule {
+  /** Share of the clients that can be told apart, 0 to 100. */
+  readonly percent: number;
+  /** A header that leads to it, with this value or, where that is null, with any. Null: none does. */
+  readonly header: { readonly name: string; readonly value: string | null } | null;
+}
+
+/** A ready version that some clients are answered by. */
+export interface Canary extends CanaryRule {
+  readonly name: string;
+  readonly version: number;
+}
+
+/** A ready version that executes some of the live queries again, to be compared. */
+export interface ShadowRule {
+  readonly name: string;
+  readonly version: number;
+  /** About one query of so many. */
+  readonly oneOf: number;
+  /** Tells a comparison that was begun again from the one before. */
+  readonly startedAt: string;
 }
 
 /** How far a version is. */

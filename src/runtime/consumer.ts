@@ -1,14 +1,18 @@
-import type { RecordedEvent } from '../events/event.ts';
+import { RefoldError } from '../errors.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
-import type { EventFilter } from '../projections/projection.ts';
 import type { EventPage, EventSource, Processor } from './event-source.ts';
 import { createSignal, type Signal } from './signal.ts';
+import { eventsFor, filterOf, type WantedTypes, wantedTypes } from './wanted-types.ts';
 
 export interface ConsumerOptions {
   readonly source: EventSource;
-  /** Events read at once. */
-  readonly pageSize: number;
-  /** Pages that wait for a busy processor before its reading pauses. @default 4 */
+  /** Events read at once. Larger pages catch up faster and hold more memory. @default 1000 */
+  readonly pageSize?: number;
+  /**
+   * The back-pressure: pages that wait for a busy processor before its reading pauses, beside the one in hand. Memory is bounded by
+   * `pageSize * (bufferedPages + 2)` events for each reading. More of them even out a processor that is slow at times.
+   * @default 4
+   */
   readonly bufferedPages?: number;
 }
 
@@ -27,15 +31,23 @@ export interface Subscription {
  * so that a slow or failed processor never holds another back; at the head they meet again. Buffers are bounded.
  */
 export interface Consumer {
-  /** Starts feeding these processors, each from its checkpoint. */
+  /**
+   * Starts feeding these processors, each with what is past its checkpoint. A reading that several share begins at the earliest of their
+   * checkpoints; nobody gets what it has already. More can be added at any time.
+   */
   add(processors: readonly Processor[]): readonly Subscription[];
+  /**
+   * Resolves when no processor is left: every one that was added has stopped, was removed or has failed. Nothing is read any more then.
+   * Rejects, once all are over, with the error of the first that failed. At once where none was added, so ask for it after adding.
+   */
+  readonly done: Promise<void>;
   /** Stops reading; resolves when every processor has finished the page it has in work. */
   stop(): Promise<void>;
 }
 
 interface Member {
   readonly processor: Processor;
-  readonly wanted: ReadonlySet<string>;
+  readonly wanted: WantedTypes;
   readonly queue: EventPage[];
   /** Up to where it was given events. */
   cursor: GlobalPosition;
@@ -57,9 +69,24 @@ interface Group {
   readonly moved: Signal;
 }
 
-export function createConsumer({ source, pageSize, bufferedPages = 4 }: ConsumerOptions): Consumer {
+/**
+ * Feeds processors from a source of events.
+ *
+ * @throws RefoldError `INVALID_CONFIG` for sizes that are no whole number from 1 on.
+ * @example
+ * const consumer = createConsumer({ source: refold.source });
+ * consumer.add([eventProcessor({ id: 'audit', events: cart, checkpoint: await load(), handle: write, saveCheckpoint: save })]);
+ * process.once('SIGTERM', () => void consumer.stop());
+ * await consumer.done;
+ */
+export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: ConsumerOptions): Consumer {
+  checkSize('pageSize', pageSize);
+  checkSize('bufferedPages', bufferedPages);
   const stopping = new AbortController();
   const groups = new Map<Group, Promise<void>>();
+  const over = createSignal();
+  let left = 0;
+  let failure: { readonly error: unknown } | undefined;
   const near = BigInt(pageSize) * 2n;
 
   function start(members: readonly Member[], cursor: GlobalPosition): void {
@@ -75,8 +102,14 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
     while (group.members.size + group.joining.length > 0 && !stopping.signal.aborted) {
       adopt(group);
       try {
-        const page = await source.read(group.cursor, unionOf(group.members), pageSize);
-        if (page.upTo > group.cursor || [...group.members].some((member) => !member.atHead)) await handOut(group, page);
+        const readers = group.members.size;
+        const page = await source.read(
+          group.cursor,
+          filterOf([...group.members].map(({ processor }) => processor)),
+          pageSize,
+        );
+        if (page.upTo > group.cursor || [...group.members].some((member) => !member.atHead))
+          await handOut(group, page, readers);
         if (page.upTo < page.horizon) continue;
         if (meet(group)) return;
         await Promise.race([source.wait(group.cursor, stopping.signal), group.moved.next()]);
@@ -98,14 +131,17 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
     }
   }
 
-  async function handOut(group: Group, page: EventPage): Promise<void> {
+  async function handOut(group: Group, page: EventPage, readers: number): Promise<void> {
     await room(group);
     for (const member of group.members) {
       const reachesHead = page.upTo >= page.horizon && page.upTo >= member.cursor;
       if (page.upTo <= member.cursor && (member.atHead || !reachesHead)) continue;
       member.atHead ||= reachesHead;
-      const events = page.events.filter((event) => event.position > member.cursor && member.wanted.has(typeKey(event)));
-      member.queue.push({ ...page, after: member.cursor, events });
+      member.queue.push({
+        ...page,
+        after: member.cursor,
+        events: eventsFor(page, member.cursor, readers === 1 ? undefined : member.wanted),
+      });
       member.cursor = page.upTo;
       member.working ??= work(member);
     }
@@ -169,6 +205,11 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
     }
   }
 
+  async function untilOver(): Promise<void> {
+    while (left > 0) await over.next();
+    if (failure) throw failure.error;
+  }
+
   function end(member: Member, settle: () => void): void {
     if (member.over) return;
     member.over = true;
@@ -181,6 +222,18 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
   return {
     add(processors) {
       const placed = processors.map((processor) => place(processor));
+      if (left === 0) failure = undefined;
+      left += placed.length;
+      for (const { done } of placed) {
+        done
+          .catch((error: unknown) => {
+            failure ??= { error };
+          })
+          .finally(() => {
+            left--;
+            over.fire();
+          });
+      }
       for (const cluster of clusters(
         placed.map(({ member }) => member),
         near,
@@ -195,6 +248,9 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
         },
       }));
     },
+    get done() {
+      return untilOver();
+    },
     async stop() {
       stopping.abort();
       const members = [...groups.keys()].flatMap((group) => [...group.members, ...group.joining]);
@@ -205,11 +261,16 @@ export function createConsumer({ source, pageSize, bufferedPages = 4 }: Consumer
   };
 }
 
+function checkSize(name: string, size: number): void {
+  if (Number.isInteger(size) && size >= 1) return;
+  throw new RefoldError('INVALID_CONFIG', `${name} of a consumer is a whole number from 1 on, found ${size}.`);
+}
+
 function place(processor: Processor): { member: Member; done: Promise<void> } {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const member: Member = {
     processor,
-    wanted: new Set(processor.filter.flatMap(({ family, types }) => types.map((type) => `${family}/${type}`))),
+    wanted: wantedTypes([processor]),
     queue: [],
     cursor: processor.checkpoint,
     working: undefined,
@@ -231,20 +292,4 @@ function clusters(members: readonly Member[], near: bigint): Member[][] {
     else result.push([member]);
   }
   return result;
-}
-
-function typeKey(event: RecordedEvent): string {
-  return `${event.family}/${event.type}`;
-}
-
-function unionOf(members: Iterable<Member>): EventFilter[] {
-  const types = new Map<string, Set<string>>();
-  for (const { processor } of members) {
-    for (const filter of processor.filter) {
-      const known = types.get(filter.family) ?? new Set<string>();
-      for (const type of filter.types) known.add(type);
-      types.set(filter.family, known);
-    }
-  }
-  return [...types].map(([family, names]) => ({ family, types: [...names].sort() }));
 }

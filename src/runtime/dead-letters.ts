@@ -1,5 +1,7 @@
+import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import { discardText } from '../projections/discarded.ts';
 import { fold, foldSteps, isEvolveFailure } from '../projections/fold.ts';
 import { keyText, type Projection, storedIn } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
@@ -8,15 +10,22 @@ import {
   type DeadLetter,
   deleteDeadLetters,
   invalidateRows,
+  letterError,
+  type NewDeadLetter,
   readDeadLetters,
   recordAttempt,
 } from '../store/dead-letters.ts';
+import { type Discard, insertDiscards, listDiscards, readDiscards, recallDiscards } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { holdInline, leaveInlineAhead } from '../store/inline-versions.ts';
+import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
-import { lockCheckpoint } from '../store/rebuilds.ts';
-import { recordStep } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
-import { expectVersion, refused, type StepReason } from './lifecycle.ts';
+import { recordStep } from '../store/transitions.ts';
+import { expectDeclaredTable, expectVersion, refused } from './expect-version.ts';
+import type { StepReason } from './step.ts';
+
+export { letterError };
 
 export interface DeadLetterOptions {
   readonly db: Database;
@@ -58,10 +67,59 @@ export function discardDeadLetters(options: DeadLetterOptions, step: StepReason,
   return redeliver(options, step, key, 'discard');
 }
 
-/** An error as a letter keeps it. */
-export function letterError(error: RefoldError): { message: string; stack?: string } {
-  const stack = error.cause instanceof Error ? error.cause.stack : error.stack;
-  return { message: error.message, ...(stack === undefined ? {} : { stack }) };
+/** What was thrown away of a version, in the order of the log; rebuilds and verifications leave it out. */
+export function listDiscarded({ db, projection: { name, version } }: DeadLetterOptions): Promise<Discard[]> {
+  return listDiscards(db, name, version);
+}
+
+/**
+ * Takes back what was thrown away: the next rebuild folds those events again. The rows stay as they are until then.
+ *
+ * @returns how many
+ * @throws RefoldError `INVALID_TRANSITION` where nothing was thrown away
+ */
+export function recallDiscarded(
+  { db, projection }: DeadLetterOptions,
+  { actor, reason }: StepReason,
+  key?: string,
+): Promise<number> {
+  const { name, version } = projection;
+  return db.transaction(async (tx) => {
+    const { state, heldReason } = await expectVersion(tx, name, version);
+    const recalled = await recallDiscards(tx, name, version, key === undefined ? undefined : canonicalKey(key));
+    if (recalled === 0)
+      throw refused(name, version, `has nothing discarded${key === undefined ? '' : ` of the row ${key}`}.`);
+    const what = `dead letters, recall: ${reason} (${recalled} for the next rebuild)`;
+    await recordStep(tx, { name, version, from: state, to: state, heldReason, actor, reason: what });
+    return recalled;
+  });
+}
+
+/** One line for a batch, however many events it set aside. */
+export function tellOfDeadLetters(logger: Logger, id: string, letters: readonly NewDeadLetter[]): void {
+  if (letters.length === 0) return;
+  const failed = letters.filter(({ error }) => error !== null);
+  const waiting = letters.length - failed.length;
+  logger.warn(
+    { projection: id, failed: failed.length, waiting, position: letters[0]?.position.toString() },
+    `${id}: ${letters.length} dead letters: ${failed.length} could not be folded, ${waiting} wait behind one of their row.${failed[0] ? ` ${failed[0].error?.message}` : ''}`,
+  );
+}
+
+// Folded in well under a second, for which appends can wait.
+const fewLetters = 500;
+
+/** Appends that fold into the version wait until all its letters are folded: where these are many, it leaves the appends first. */
+async function leaveAppendsWhereMany(
+  db: Database,
+  { name, version }: Projection,
+  key: string | undefined,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { tableName } = await expectVersion(tx, name, version);
+    const letters = await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
+    if (letters.length > fewLetters) await leaveInlineAhead(tx, name, version);
+  });
 }
 
 async function redeliver(
@@ -71,10 +129,12 @@ async function redeliver(
   what: 'retry' | 'discard',
 ): Promise<Redelivery> {
   const { name, version } = projection;
+  if (projection.mode === 'inline') await leaveAppendsWhereMany(db, projection, key);
   return db.transaction(async (tx) => {
-    const { state, heldReason, tableName } = await expectVersion(tx, name, version);
+    await holdInline(tx, projection);
+    const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
     // The processor can't fold a later event of these rows meanwhile.
-    await lockCheckpoint(tx, name, version);
+    await lockPartitions(tx, name, version);
     const letters = await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
     if (letters.length === 0)
       throw refused(
@@ -82,15 +142,11 @@ async function redeliver(
         version,
         key === undefined ? 'has no dead letters.' : `has no dead letters of the row ${key}.`,
       );
-    const events = new Map(
-      (await log.readAt([...new Set(letters.map(({ position }) => position))])).map((event) => [event.position, event]),
-    );
-    let result: Redelivery = { folded: 0, discarded: 0, left: 0 };
-    for (const ofRow of Map.groupBy(letters, (letter) =>
-      letter.key ? keyText(letter.key) : `without a key ${letter.id}`,
-    ).values()) {
-      result = added(result, await redeliverRow(tx, storedIn(projection, tableName), readSchema, ofRow, events, what));
-    }
+    const discarding = { name, version, actor, reason };
+    const result = await redeliverRows(tx, { log, readSchema, projection: storedIn(projection, tableName) }, letters, {
+      isDiscarded: (letter) => what === 'discard' && letter.error !== null,
+      onDiscard: (ids) => insertDiscards(tx, discarding, ids),
+    });
     await invalidateRows(tx, name, version);
     const outcome = `${result.folded} folded, ${result.discarded} discarded, ${result.left} left`;
     await recordStep(tx, {
@@ -106,13 +162,58 @@ async function redeliver(
   });
 }
 
+/**
+ * The letters that a table was given with a snapshot's rows, or has kept while it was built: folds them, each row's in their order, until
+ * one fails again, and leaves out what an operator has thrown away. `where discarded`: only the rows of which something was.
+ */
+export async function redeliverInherited(
+  tx: Queryable,
+  table: Omit<DeadLetterOptions, 'db'>,
+  which: 'all' | 'where discarded' = 'all',
+): Promise<void> {
+  const { name, version, tableName } = table.projection;
+  const letters = await readDeadLetters(tx, tableName);
+  if (letters.length === 0) return;
+  const discarded = await readDiscards(tx, name, version);
+  const isDiscarded = ({ position, key }: DeadLetter) => discarded.has(discardText(position, key));
+  const rows = new Set(letters.filter(isDiscarded).map(rowOf));
+  await redeliverRows(tx, table, which === 'all' ? letters : letters.filter((letter) => rows.has(rowOf(letter))), {
+    isDiscarded,
+    onDiscard: async () => {},
+  });
+}
+
+interface Discarding {
+  isDiscarded(letter: DeadLetter): boolean;
+  onDiscard(ids: readonly bigint[]): Promise<void>;
+}
+
+async function redeliverRows(
+  tx: Queryable,
+  table: Omit<DeadLetterOptions, 'db'>,
+  letters: readonly DeadLetter[],
+  discarding: Discarding,
+): Promise<Redelivery> {
+  const positions = [...new Set(letters.map(({ position }) => position))];
+  const events = new Map((await table.log.readAt(positions)).map((event) => [event.position, event]));
+  let result: Redelivery = { folded: 0, discarded: 0, left: 0 };
+  for (const ofRow of Map.groupBy(letters, rowOf).values()) {
+    result = added(result, await redeliverRow(tx, table, ofRow, events, discarding));
+  }
+  return result;
+}
+
+/** A letter without a key is a row of its own. */
+function rowOf({ id, key }: DeadLetter): string {
+  return key ? keyText(key) : `without a key ${id}`;
+}
+
 async function redeliverRow(
   tx: Queryable,
-  projection: Projection,
-  readSchema: string,
+  { projection, readSchema }: Omit<DeadLetterOptions, 'db'>,
   letters: readonly DeadLetter[],
   events: ReadonlyMap<bigint, RecordedEvent>,
-  what: 'retry' | 'discard',
+  discarding: Discarding,
 ): Promise<Redelivery> {
   const table = createReadTable(projection, readSchema);
   const first = letters[0] as DeadLetter; // groups are not empty
@@ -120,11 +221,10 @@ async function redeliverRow(
   const [stored] = first.key ? await table.load(tx, [first.key]) : [];
   const rows = new Map<string, Row | null>(text === null ? [] : [[text, stored ?? null]]);
   const done: bigint[] = [];
-  let discarded = 0;
+  const discarded: bigint[] = [];
   for (const letter of letters) {
-    if (what === 'discard' && letter.error) {
-      done.push(letter.id);
-      discarded++;
+    if (discarding.isDiscarded(letter)) {
+      discarded.push(letter.id);
       continue;
     }
     const error = foldLetter(projection, events.get(letter.position), text, rows);
@@ -138,8 +238,9 @@ async function redeliverRow(
   const row = text === null ? undefined : rows.get(text);
   if (row) await table.upsert(tx, [row]);
   else if (row === null && first.key) await table.remove(tx, [first.key]);
-  await deleteDeadLetters(tx, done);
-  return { folded: done.length - discarded, discarded, left: letters.length - done.length };
+  if (discarded.length > 0) await discarding.onDiscard(discarded);
+  await deleteDeadLetters(tx, [...done, ...discarded]);
+  return { folded: done.length, discarded: discarded.length, left: letters.length - done.length - discarded.length };
 }
 
 function foldLetter(

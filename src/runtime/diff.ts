@@ -1,10 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../errors.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import { furthest } from '../projections/partition.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { Database } from '../store/database.ts';
 import { diffTables, type TableDiff } from '../store/diff-tables.ts';
-import { readRegistry } from '../store/registry.ts';
+import { lastVisible } from '../store/read-events.ts';
+import { type RegisteredVersion, readRegistry } from '../store/registry.ts';
+import type { Queryable } from '../store/statement.ts';
 
 export interface VersionDiff extends TableDiff {
   /** Both versions were at this position. */
@@ -41,9 +44,11 @@ export async function diffVersions(
             );
           return found;
         });
-        if (!a || !b || a.checkpoint !== b.checkpoint) return null;
+        if (!a || !b) return null;
+        const position = await samePosition(snapshot, a, b);
+        if (position === null) return null;
         const tables = [storedIn(older, a.tableName), storedIn(newer, b.tableName)] as const;
-        return { position: a.checkpoint, ...(await diffTables(snapshot, readSchema, ...tables, sampleSize)) };
+        return { position, ...(await diffTables(snapshot, readSchema, ...tables, sampleSize)) };
       },
       { isolation: 'repeatable read', readOnly: true },
     );
@@ -56,6 +61,20 @@ export async function diffVersions(
     }
     await pause(pauseMilliseconds);
   }
+}
+
+/** Where both are in a snapshot; null where they are apart. What appends fold into is where the snapshot's last event is. */
+export async function samePosition(
+  snapshot: Queryable,
+  a: RegisteredVersion,
+  b: RegisteredVersion,
+): Promise<GlobalPosition | null> {
+  const behind = [a, b].filter(({ inline }) => inline !== 'live');
+  // Rows of all partitions of both, or what differs may only be further on.
+  const positions = new Set(behind.flatMap((entry) => [entry.checkpoint, furthest(entry.partitions)]));
+  if (behind.length === 2) return positions.size === 1 ? a.checkpoint : null;
+  const last = await lastVisible(snapshot);
+  return behind.every(({ checkpoint }) => checkpoint >= last) ? last : null;
 }
 
 function expectSameKeys(older: Projection, newer: Projection): void {

@@ -1,14 +1,22 @@
 import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
-import type { Projection, RowKey } from '../projections/projection.ts';
+import { keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
+import type { RowFilter } from '../projections/row-query.ts';
 import { findByKeys } from '../store/row-queries.ts';
 import { canonicalKey } from '../store/row-values.ts';
 import type { Queryable } from '../store/statement.ts';
 
 /** Look-ups by key that share statements. Nothing is cached: each sees the database at the time of its statement. */
 export interface KeyLookups {
-  find(projection: Projection, keys: readonly RowKey[], columns: readonly string[]): Promise<readonly (Row | null)[]>;
+  find(
+    projection: Projection,
+    keys: readonly RowKey[],
+    columns: readonly string[],
+    where: RowFilter | null,
+    /** The columns that name a row here. @default the key's */
+    by?: readonly string[],
+  ): Promise<readonly (Row | null)[]>;
 }
 
 export interface KeyLookupsOptions {
@@ -33,11 +41,18 @@ export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): K
     max: mostLoaders,
   });
 
-  function loaderOf(projection: Projection, columns: readonly string[]): Loader {
-    const id = `${projection.tableName} ${[...new Set(columns)].sort().join(' ')}`;
+  function loaderOf(
+    projection: Projection,
+    columns: readonly string[],
+    where: RowFilter | null,
+    by: readonly string[],
+  ): Loader {
+    const condition = where === null ? '' : keyText([where]);
+    const name = by === projection.keyColumns ? '' : by.join(' ');
+    const id = `${projection.tableName} ${name} ${[...new Set(columns)].sort().join(' ')} ${condition}`;
     const known = loaders.get(id);
     if (known?.projection === projection) return known.loader;
-    const loader: Loader = new DataLoader((keys) => findByKeys(db, readSchema, projection, keys, columns), {
+    const loader: Loader = new DataLoader((keys) => findByKeys(db, readSchema, projection, keys, columns, where, by), {
       cache: false,
       maxBatchSize: mostKeys,
       ...(send === 'turn' ? { batchScheduleFn: (callback: () => void) => void setImmediate(callback) } : {}),
@@ -47,10 +62,10 @@ export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): K
   }
 
   return {
-    async find(projection, keys, columns) {
+    async find(projection, keys, columns, where, by = projection.keyColumns) {
       // Checked before they are joined: one client's bad key must not fail the others' look-ups.
-      const canonical = keys.map((key) => canonicalKey(projection, key));
-      const loader = loaderOf(projection, columns);
+      const canonical = keys.map((key) => canonicalKey(projection, key, by));
+      const loader = loaderOf(projection, columns, where, by);
       return Promise.all(canonical.map((key) => loader.load(key)));
     },
   };

@@ -15,7 +15,14 @@ export function ownedDatabase(db: Database, lock: OwnershipLock, longestStallMs:
       lock.verify();
       return db.transaction(
         async (tx) => {
-          const result = await work({ ...tx, query: whileOwned(tx.query) });
+          const result = await work({
+            ...tx,
+            query: whileOwned(tx.query),
+            async copyInto(text, pieces) {
+              lock.verify();
+              return tx.copyInto(text, pieces);
+            },
+          });
           lock.verify();
           return result;
         },

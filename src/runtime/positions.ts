@@ -1,4 +1,4 @@
-import type { PollingOptions } from '../define-config.ts';
+import type { PollingOptions } from '../config/runtime-options.ts';
 import { RefoldError } from '../errors.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import type { Projection } from '../projections/projection.ts';
@@ -32,7 +32,7 @@ export interface WaitOptions {
 /** How far each version is, as one process knows it. */
 export interface Positions {
   /**
-   * Waits until the version has reached the position.
+   * Waits until the version has reached the position. Where it has stopped at an event before, a wait that is bounded ends at once.
    *
    * @throws RefoldError `POSITION_TIMEOUT` with how far it is; the signal's reason.
    */
@@ -40,14 +40,27 @@ export interface Positions {
   progress(projection: Projection): Promise<VersionProgress>;
   /** Tells each checkpoint of the version that this process hears of. Returns what ends it. */
   onCheckpoint(projection: Projection, listener: CheckpointListener): () => void;
+  /** Takes note of what this process itself has committed, sooner than the notification comes. */
+  reached(projection: Projection, at: PartitionCheckpoint): void;
+  /** What was heard of checkpoints may be past: a version may have gone back. */
+  forget(): void;
   /** Ends all waits with an error. */
   close(): void;
+}
+
+/** Where a partition of a version is, of how many. */
+export interface PartitionCheckpoint {
+  readonly partition: number;
+  readonly partitions: number;
+  readonly checkpoint: GlobalPosition;
 }
 
 interface Waiter {
   readonly projection: Projection;
   readonly position: GlobalPosition;
   resolve(): void;
+  /** The version has stopped before the position. */
+  giveUp(): void;
   reject(error: unknown): void;
 }
 
@@ -56,7 +69,8 @@ const defaultPolling = { min: 50, max: 1000, step: 50 };
 
 export function createPositions(options: PositionsOptions): Positions {
   const { db, head, polling = defaultPolling } = options;
-  const known = new Map<string, GlobalPosition>();
+  /** Of each partition of a version; undefined where nothing was heard of it yet. */
+  const known = new Map<string, readonly (GlobalPosition | undefined)[]>();
   const waiters = new Set<Waiter>();
   const listeners = new Map<string, Set<CheckpointListener>>();
   let interval = polling.min;
@@ -67,7 +81,7 @@ export function createPositions(options: PositionsOptions): Positions {
   const unsubscribe = options.notifications.on(checkpointChannel, (payload) => {
     if (payload === undefined) return mayHaveMissed();
     const heard = parseCheckpoint(payload);
-    if (heard) hear(heard.id, heard.checkpoint);
+    if (heard) hear(heard);
   });
 
   function mayHaveMissed(): void {
@@ -76,14 +90,27 @@ export function createPositions(options: PositionsOptions): Positions {
     for (const set of listeners.values()) for (const listener of set) listener(undefined);
   }
 
-  function hear(id: string, checkpoint: GlobalPosition): void {
+  function hear({ id, partition, partitions, checkpoint }: HeardCheckpoint): void {
+    const before = known.get(id);
+    const checkpoints = Array.from({ length: partitions }, (_, index) =>
+      index === partition ? checkpoint : before?.length === partitions ? before[index] : undefined,
+    );
+    learn(id, checkpoints);
+  }
+
+  function learn(id: string, checkpoints: readonly (GlobalPosition | undefined)[]): void {
+    const before = known.get(id);
+    const moved = before?.length !== checkpoints.length || checkpoints.some((one, index) => one !== before[index]);
+    if (moved) interval = polling.min;
     // The last word counts, not the highest: a version that is rebuilt in place goes back to the beginning.
-    if (known.get(id) !== checkpoint) interval = polling.min;
-    known.set(id, checkpoint);
+    known.set(id, checkpoints);
+    const least = leastOf(checkpoints);
     for (const waiter of waiters) {
-      if (waiter.projection.id === id && checkpoint >= waiter.position) waiter.resolve();
+      if (waiter.projection.id === id && least !== undefined && least >= waiter.position) waiter.resolve();
     }
-    for (const listener of listeners.get(id) ?? []) listener(checkpoint);
+    // A partition's rows may be news where the least has not moved.
+    if (checkpoints.length > 1 && !moved) return;
+    for (const listener of listeners.get(id) ?? []) listener(checkpoints.length > 1 ? undefined : least);
   }
 
   async function look(): Promise<void> {
@@ -91,8 +118,10 @@ export function createPositions(options: PositionsOptions): Positions {
     looking = true;
     try {
       const wanted = new Map([...waiters].map(({ projection }) => [projection.id, projection]));
-      for (const { name, version, checkpoint } of await readVersionPositions(db, [...wanted.values()])) {
-        hear(`${name}@${version}`, checkpoint);
+      for (const { name, version, checkpoints, stoppedAt } of await readVersionPositions(db, [...wanted.values()])) {
+        const id = `${name}@${version}`;
+        learn(id, checkpoints);
+        if (stoppedAt !== null) giveUp(id, stoppedAt);
       }
     } catch {
       // A waiter is told by its time-out; the database may be back before.
@@ -100,6 +129,12 @@ export function createPositions(options: PositionsOptions): Positions {
       looking = false;
       schedule(interval);
       interval = Math.min(Math.max(interval + polling.step, polling.min), polling.max);
+    }
+  }
+
+  function giveUp(id: string, stoppedAt: GlobalPosition): void {
+    for (const waiter of waiters) {
+      if (waiter.projection.id === id && stoppedAt < waiter.position) waiter.giveUp();
     }
   }
 
@@ -118,12 +153,24 @@ export function createPositions(options: PositionsOptions): Positions {
   async function waitFor(projection: Projection, position: GlobalPosition, wait: WaitOptions = {}): Promise<void> {
     wait.signal?.throwIfAborted();
     if (closed) throw closedError();
-    if ((known.get(projection.id) ?? beginning) >= position) return;
+    if ((leastOf(known.get(projection.id) ?? []) ?? beginning) >= position) return;
     const timeout = wait.timeout ?? options.timeout;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter: Waiter = { projection, position, resolve, reject };
-    const onTimeout = () => void timedOut(projection, position, timeout).then(reject, reject);
-    const deadline = Number.isFinite(timeout) ? setTimeout(onTimeout, timeout) : undefined;
+    const isBounded = Number.isFinite(timeout);
+    let isOver = false;
+    const end = (why: string, stopped: boolean) => {
+      if (!isOver)
+        void timedOut(projection, position, why, stopped).then((error) => (error ? reject(error) : resolve()), reject);
+      isOver = true;
+    };
+    const waiter: Waiter = {
+      projection,
+      position,
+      resolve,
+      giveUp: () => isBounded && end('because it has stopped at an event', true),
+      reject,
+    };
+    const deadline = isBounded ? setTimeout(() => end(`within ${timeout} ms`, false), timeout) : undefined;
     const onAbort = () => reject(wait.signal?.reason);
     wait.signal?.addEventListener('abort', onAbort, { once: true });
     waiters.add(waiter);
@@ -142,19 +189,27 @@ export function createPositions(options: PositionsOptions): Positions {
     }
   }
 
-  async function timedOut(projection: Projection, position: GlobalPosition, timeout: number): Promise<RefoldError> {
+  /** Nothing where the version was there at the last look: a process that stood still has not heard of it. */
+  async function timedOut(
+    projection: Projection,
+    position: GlobalPosition,
+    why: string,
+    stopped: boolean,
+  ): Promise<RefoldError | undefined> {
     const status = await readVersionStatus(db, projection.name, projection.version).catch(() => undefined);
-    const reached = status?.checkpoint ?? known.get(projection.id) ?? beginning;
+    const reached = status?.checkpoint ?? leastOf(known.get(projection.id) ?? []) ?? beginning;
+    if (reached >= position) return undefined;
     const last = await head().catch(() => undefined);
     return new RefoldError(
       'POSITION_TIMEOUT',
-      `${projection.id} did not reach position ${position} within ${timeout} ms; it is at ${reached}. Ask again, or without demanding a position.`,
+      `${projection.id} did not reach position ${position} ${why}; it is at ${reached}. Ask again, or without demanding a position.`,
       {
         projection: projection.name,
         version: projection.version,
         position: position.toString(),
         reached: reached.toString(),
         ...(last === undefined ? {} : { head: last.toString() }),
+        ...(stopped ? { stopped } : {}),
       },
     );
   }
@@ -178,6 +233,8 @@ export function createPositions(options: PositionsOptions): Positions {
         if (set.size === 0 && listeners.get(projection.id) === set) listeners.delete(projection.id);
       };
     },
+    reached: ({ id }, at) => hear({ id, ...at }),
+    forget: () => known.clear(),
     close() {
       closed = true;
       unsubscribe();
@@ -186,11 +243,31 @@ export function createPositions(options: PositionsOptions): Positions {
   };
 }
 
-/** `cart_summary@2:1042` */
-function parseCheckpoint(payload: string): { id: string; checkpoint: GlobalPosition } | undefined {
-  const match = /^(.+@\d+):(\d{1,15})$/.exec(payload);
+interface HeardCheckpoint extends PartitionCheckpoint {
+  readonly id: string;
+}
+
+/** `cart_summary@2:1042`, or of a partition `cart_summary@2/0/4:1042` */
+function parseCheckpoint(payload: string): HeardCheckpoint | undefined {
+  const match = /^([^/]+@\d+)(?:\/(\d{1,2})\/(\d{1,2}))?:(\d{1,15})$/.exec(payload);
   if (!match) return undefined;
-  return { id: match[1] as string, checkpoint: globalPosition(match[2] as string) }; // both groups are in every match
+  const [, id = '', partition = '0', partitions = '1', checkpoint = ''] = match;
+  return {
+    id,
+    partition: Number(partition),
+    partitions: Number(partitions),
+    checkpoint: globalPosition(checkpoint),
+  };
+}
+
+/** Undefined where it is not known of all. */
+function leastOf(checkpoints: readonly (GlobalPosition | undefined)[]): GlobalPosition | undefined {
+  let least: GlobalPosition | undefined;
+  for (const one of checkpoints) {
+    if (one === undefined) return undefined;
+    if (least === undefined || one < least) least = one;
+  }
+  return least;
 }
 
 function closedError(): Error {

@@ -1,51 +1,70 @@
-import { laterPosition } from '../events/global-position.ts';
+import { beginning, globalPosition, laterPosition } from '../events/global-position.ts';
+import { furthest } from '../projections/partition.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { ProcessorClaim } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
 import { deleteDeadLettersOf } from '../store/dead-letters.ts';
+import { forgetRecalled } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { holdInline } from '../store/inline-versions.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
+import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
-import { adoptTable, deleteRebuild, insertRebuild, lockCheckpoint, readRebuilds } from '../store/rebuilds.ts';
-import { recordStep } from '../store/registry.ts';
-import { expectVersion, pointView, refused, type StepReason } from './lifecycle.ts';
+import { adoptTable, deleteRebuild, insertRebuild, readAllRebuilds } from '../store/rebuilds.ts';
+import type { LockedVersion } from '../store/registry.ts';
+import type { Queryable } from '../store/statement.ts';
+import type { WhichSnapshot } from '../store/table-snapshots.ts';
+import { recordStep } from '../store/transitions.ts';
+import { forgetDifferences } from '../store/verifications.ts';
+import { redeliverInherited } from './dead-letters.ts';
+import { expectDeclaredTable, expectVersion, refused } from './expect-version.ts';
+import { pointView, rebuiltFrom } from './lifecycle.ts';
 import type { BuildProgress } from './projection-processor.ts';
+import type { StepReason } from './step.ts';
+import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
 /** Operations that have begun on the old table end on it: the longest statement and the longest wait for a position are far shorter. */
-const oldTableSeconds = 300;
+export const oldTableSeconds = 300;
+
+/** A snapshot to begin from instead of the first event; `log` for the events that its dead letters stand for. */
+export interface RebuildStart {
+  readonly log: EventLog;
+  readonly snapshot: WhichSnapshot;
+}
 
 /**
- * Asks for a version's table to be built anew, from the first event, by whichever process maintains the version; the old table serves
- * and stays current meanwhile. The first request wins.
+ * Asks for a version's table to be built anew, from the first event or from a snapshot, by whichever process maintains the version; the
+ * old table serves and stays current meanwhile. The first request wins.
  *
- * @throws RefoldError `INVALID_TRANSITION` where one is under way, saying who asked for it, or where there is nothing to rebuild.
+ * @throws RefoldError `INVALID_TRANSITION` where one is under way, saying who asked for it, where there is nothing to rebuild, or where
+ *   there is no such snapshot; `PROJECTION_CHANGED` where the table, or the snapshot's, is declared here differently.
  */
 export async function requestRebuild(
   db: Database,
   projection: Projection,
   readSchema: string,
   step: StepReason,
+  from?: RebuildStart,
 ): Promise<void> {
   const { name, version } = projection;
   await db.transaction(async (tx) => {
-    const { state, generation, heldReason } = await expectVersion(tx, name, version);
-    if (state === 'building')
-      throw refused(name, version, 'is being built for the first time; there is nothing to rebuild.');
-    if (state !== 'ready' && state !== 'active')
-      throw refused(name, version, `is ${state}; only a version that is maintained can be rebuilt.`);
+    const { state, generation, heldReason } = await expectRebuildable(tx, projection);
+    const snapshot = from && (await expectSnapshot(tx, projection, from.snapshot));
     const tableName = `${name}_v${version}_g${generation + 1}`;
-    if (!(await insertRebuild(tx, { name, version, tableName, ...step }))) {
-      const other = (await readRebuilds(tx)).find((one) => one.name === name && one.version === version);
-      throw refused(
-        name,
-        version,
-        `is being rebuilt already: ${other?.requestedBy} asked for it at ${other?.requestedAt} (${other?.reason}); ${other?.owner ?? 'nobody yet'} works on it.`,
-      );
-    }
+    await insertRebuild(tx, {
+      name,
+      version,
+      form: 'beside',
+      tableName,
+      startAt: snapshot?.checkpoint ?? beginning,
+      snapshotId: snapshot?.id ?? null,
+      stateBefore: null,
+      ...step,
+    });
     await dropNever(tx, readSchema, tableName);
-    const table = createReadTable(storedIn(projection, tableName), readSchema);
-    await table.drop(tx);
-    await table.create(tx);
+    const stored = storedIn(projection, tableName);
+    await createTableFrom(tx, readSchema, stored, snapshot);
+    if (from) await redeliverInherited(tx, { log: from.log, readSchema, projection: stored });
     await recordStep(tx, {
       name,
       version,
@@ -53,12 +72,39 @@ export async function requestRebuild(
       to: state,
       heldReason,
       actor: step.actor,
-      reason: `rebuild asked for: ${step.reason}`,
+      reason: `rebuild asked for${snapshot ? `, from snapshot ${snapshot.id} at position ${snapshot.checkpoint}` : ''}: ${step.reason}`,
     });
   });
 }
 
-/** Ends a rebuild without a result. @throws RefoldError `INVALID_TRANSITION` where there is none. */
+/**
+ * A version whose table can be built anew, locked.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where that is under way, saying by whom, or impossible; `PROJECTION_CHANGED` where it is declared
+ *   here with another table, which no process that is deployed could fill
+ */
+export async function expectRebuildable(tx: Queryable, projection: Projection): Promise<LockedVersion> {
+  const { name, version } = projection;
+  const found = await expectDeclaredTable(tx, projection);
+  const other = (await readAllRebuilds(tx)).find((one) => one.name === name && one.version === version);
+  if (other)
+    throw refused(
+      name,
+      version,
+      `is being rebuilt already: ${other.requestedBy} asked for it at ${other.requestedAt} (${other.reason}); ${other.owner ?? 'nobody yet'} works on it.`,
+    );
+  if (found.state === 'building')
+    throw refused(name, version, 'is being built for the first time; there is nothing to rebuild.');
+  if (found.state !== 'ready' && found.state !== 'active')
+    throw refused(name, version, `is ${found.state}; only a version that is maintained can be rebuilt.`);
+  return found;
+}
+
+/**
+ * Ends a rebuild beside the version's table without a result.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where there is none, or where it is one in place, which has no old table to go back to.
+ */
 export async function cancelRebuild(
   db: Database,
   name: string,
@@ -68,8 +114,8 @@ export async function cancelRebuild(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const { state, heldReason } = await expectVersion(tx, name, version);
-    const ended = await deleteRebuild(tx, name, version);
-    if (!ended) throw refused(name, version, 'is not being rebuilt.');
+    const ended = await deleteRebuild(tx, name, version, 'beside');
+    if (!ended) throw refused(name, version, await whyNotCancelled(tx, name, version));
     await deleteDeadLettersOf(tx, ended.tableName);
     await dropLater(tx, readSchema, ended.tableName, 0);
     await recordStep(tx, {
@@ -102,26 +148,41 @@ export async function completeRebuild(options: {
   const { name, version, tableName, codeFingerprint } = projection;
   await createReadTable(projection, readSchema).createIndexes(db);
   await db.transaction(async (tx) => {
+    // First of all: an append that folds has it, and may wait for the other locks below.
+    const held = await holdInline(tx, projection);
     const before = await expectVersion(tx, name, version);
-    const served = await lockCheckpoint(tx, name, version);
-    const upTo = laterPosition(progress.checkpoint, served ?? progress.checkpoint);
-    // What the processor has folded is below the horizon, so this statement sees it all.
+    // No row may go back, so the furthest of the partitions counts.
+    const served = held ?? globalPosition(furthest(await lockPartitions(tx, name, version)));
+    const upTo = laterPosition(progress.checkpoint, served);
+    // What the processors have folded is below the horizon, and what appends have folded is committed, so this statement sees it all.
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
-    await deleteRebuild(tx, name, version);
+    const ended = await deleteRebuild(tx, name, version, 'beside');
+    await forgetDifferences(tx, name, version);
+    if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
     await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint });
     await deleteDeadLettersOf(tx, before.tableName);
+    // What was thrown away while this was under way may be among what this has kept.
+    await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');
     await dropLater(tx, readSchema, before.tableName, oldTableSeconds);
     await recordStep(tx, {
       name,
       version,
       from: before.state,
       to: before.state,
-      heldReason: before.heldReason,
+      // Rows that were found to differ are built anew: they are compared once more.
+      heldReason: before.heldBy === 'verification' ? null : before.heldReason,
       actor,
-      reason: `rebuilt up to position ${upTo}`,
+      reason: `rebuilt up to position ${upTo}${ended ? `${rebuiltFrom(ended)}, ${ended.eventsFolded} events folded` : ''}`,
     });
     await pointView(tx, readSchema, name);
   });
+}
+
+async function whyNotCancelled(tx: Queryable, name: string, version: number): Promise<string> {
+  const inPlace = (await readAllRebuilds(tx)).some((one) => one.name === name && one.version === version);
+  return inPlace
+    ? `is being rebuilt in place: its old rows are gone, so there is nothing to go back to. It goes on by itself, also after a crash and with mended code; 'refold status' shows how far it is.`
+    : 'is not being rebuilt.';
 }
 
 async function eventsBetween(

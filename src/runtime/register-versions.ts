@@ -2,8 +2,13 @@ import { RefoldError } from '../errors.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { Database, Transaction } from '../store/database.ts';
 import { deleteDeadLettersOf } from '../store/dead-letters.ts';
+import { updateDefinition } from '../store/definitions.ts';
+import { deleteDiscards } from '../store/discards.ts';
 import { readHead } from '../store/horizon.ts';
+import { declareInline, forgetInline, leaveInline } from '../store/inline-versions.ts';
 import { registryLockKey } from '../store/lock-keys.ts';
+import { dropLater, dropNever } from '../store/old-tables.ts';
+import { changePartitions } from '../store/partitions.ts';
 import { createReadSchema, createReadTable } from '../store/read-table.ts';
 import { deleteRebuild } from '../store/rebuilds.ts';
 import {
@@ -12,16 +17,21 @@ import {
   type NewVersion,
   type RegisteredVersion,
   readRegistry,
-  recordStep,
   resetVersion,
 } from '../store/registry.ts';
-
+import { createSetMerge } from '../store/sql-fold.ts';
+import { deleteTableSnapshotsOf } from '../store/table-snapshots.ts';
+import { recordStep } from '../store/transitions.ts';
+import { forgetDifferences } from '../store/verifications.ts';
+import { expectVersion } from './expect-version.ts';
 import { completeVersion } from './lifecycle.ts';
+import type { SchemaDeclarations } from './schema-changes.ts';
+import { createVersionTable, dropVersionTable } from './version-tables.ts';
 
 export interface RegisterOptions {
   readonly db: Database;
   readonly readSchema: string;
-  readonly projections: readonly Projection[];
+  readonly declarations: SchemaDeclarations;
   readonly actor: string;
   /** Rebuilds a version whose table or code was edited, instead of refusing or warning. */
   readonly development: boolean;
@@ -37,10 +47,11 @@ export interface RegisterOptions {
 export async function registerVersions({
   db,
   readSchema,
-  projections,
+  declarations,
   actor,
   development,
 }: RegisterOptions): Promise<string[]> {
+  const { projections } = declarations;
   return db.transaction(async (tx) => {
     await lockRegistry(tx, registryLockKey);
     await createReadSchema(tx, readSchema);
@@ -48,14 +59,36 @@ export async function registerVersions({
     const warnings = removedVersions(registered, projections);
     for (const projection of projections) {
       const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
-      if (!known) await declareVersion(tx, readSchema, projection, actor);
+      // Versions that come at once with an empty log have served nobody, so nothing of theirs can break.
+      const served = registered.some((entry) => entry.name === projection.name && entry.state === 'active');
+      if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
       else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));
+      // First of both: a version that leaves the appends has its checkpoint only then.
+      if (known?.state !== 'retired') await compareMode(tx, projection, known);
+      if (known) await adjustPartitions(tx, projection, known, actor);
     }
     return warnings;
   });
 }
 
-function removedVersions(registered: readonly RegisteredVersion[], projections: readonly Projection[]): string[] {
+/** A version that is declared inline joins the appends when it has caught up; one that is not any more leaves them. */
+async function compareMode(
+  tx: Transaction,
+  projection: Projection,
+  known: RegisteredVersion | undefined,
+): Promise<void> {
+  const { name, version, mode } = projection;
+  if (mode === 'inline') return declareInline(tx, projection);
+  if (!known || known.inline === null) return;
+  await leaveInline(tx, name, version);
+  await forgetInline(tx, name, version);
+}
+
+/** @returns warnings. @throws RefoldError `PROJECTION_REMOVED` */
+export function removedVersions(
+  registered: readonly RegisteredVersion[],
+  projections: readonly Projection[],
+): string[] {
   const warnings: string[] = [];
   for (const [name, versions] of Map.groupBy(
     registered.filter((entry) => entry.state === 'active'),
@@ -66,9 +99,12 @@ function removedVersions(registered: readonly RegisteredVersion[], projections: 
       .map((projection) => projection.version);
     const undeclared = versions.map((entry) => entry.version).filter((version) => !declared.includes(version));
     const highest = Math.max(...versions.map((entry) => entry.version));
+    const retired = (version: number) =>
+      registered.some((entry) => entry.name === name && entry.version === version && entry.state === 'retired');
+    const coming = declared.filter((version) => !retired(version));
     if (undeclared.length === 0) continue;
     if (undeclared.length === versions.length) {
-      const next = declared.length > 0 ? ` until ${name}@${Math.max(...declared)} is active` : '';
+      const next = coming.length > 0 ? ` until ${name}@${Math.max(...coming)} is active` : '';
       throw new RefoldError(
         'PROJECTION_REMOVED',
         `${name}@${highest} is active, but this program declares no active version of '${name}': its readers would lose it. Declare ${name}@${highest} again${next}, or take it out of service with 'refold retire ${name}@${highest}'.`,
@@ -95,16 +131,18 @@ async function declareVersion(
   readSchema: string,
   projection: Projection,
   actor: string,
+  declarations: SchemaDeclarations | null,
 ): Promise<void> {
   const { name, version } = projection;
   const table = createReadTable(projection, readSchema);
-  await table.create(tx);
+  await createVersionTable(tx, projection, readSchema);
+  await checkSqlFold(tx, readSchema, projection);
   await insertVersion(tx, newVersion(projection, readSchema));
   await recordStep(tx, { name, version, from: null, to: 'building', actor, reason: 'declared', heldReason: null });
   // Nothing to build: a new application answers from its first moment.
   if ((await readHead(tx)) > 0n) return;
   await table.createIndexes(tx);
-  await completeVersion(tx, readSchema, projection, { actor, reason: 'the log is empty' });
+  await completeVersion(tx, readSchema, projection, { actor, reason: 'the log is empty' }, declarations);
 }
 
 async function compareVersion(
@@ -116,18 +154,30 @@ async function compareVersion(
 ): Promise<string[]> {
   const { id, name, version } = projection;
   if (known.state === 'retired')
-    return [`${id} is retired: it is declared, but not maintained and not served. Remove its declaration.`];
+    return [
+      `${id} is retired: it is declared, but not maintained and not served. Remove its declaration${projection.tearDown ? ' when its table has been dropped: its tearDown runs then' : ''}.`,
+    ];
   const tableChanged = known.tableFingerprint !== projection.tableFingerprint;
   const codeChanged = known.codeFingerprint !== projection.codeFingerprint;
+  if (!tableChanged) await updateDefinition(tx, newVersion(projection, readSchema));
   if (!tableChanged && !codeChanged) return [];
+  if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
   if (development) {
-    const table = createReadTable(projection, readSchema);
+    await leaveInline(tx, name, version);
     await tx.query({ text: `drop view if exists "${readSchema}"."${name}"` });
-    await createReadTable(storedIn(projection, known.tableName), readSchema).drop(tx);
-    await deleteRebuild(tx, name, version);
+    await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
+    const rebuild = await deleteRebuild(tx, name, version);
+    if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
     await deleteDeadLettersOf(tx, known.tableName);
-    await table.drop(tx);
-    await table.create(tx);
+    // The edited code is to meet again what the old code could not fold.
+    await deleteDiscards(tx, name, version);
+    if (tableChanged) await deleteTableSnapshotsOf(tx, name, version);
+    // The first table's name is in use again, also where a rebuild had put it out of use.
+    await dropNever(tx, readSchema, projection.tableName);
+    await dropVersionTable(tx, projection, readSchema);
+    await createVersionTable(tx, projection, readSchema);
+    await checkSqlFold(tx, readSchema, projection);
+    await forgetDifferences(tx, name, version);
     await resetVersion(tx, newVersion(projection, readSchema));
     await recordStep(tx, {
       name,
@@ -141,21 +191,53 @@ async function compareVersion(
     return [`${id}: its ${tableChanged ? 'table' : 'code'} changed, so it is built anew (development).`];
   }
   if (tableChanged) {
-    throw new RefoldError(
-      'PROJECTION_CHANGED',
-      `${id}: its table is declared differently from the one in the database. Undo the change and declare it as ${name}@${version + 1} beside this version.`,
-      { name, version },
-    );
+    throw new RefoldError('PROJECTION_CHANGED', tableChangedMessage(projection), { name, version });
   }
-  return [
-    `${id}: the code of its key or evolve is not the code that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}.`,
-  ];
+  return [codeChangedMessage(projection)];
+}
+
+/** A column or a function that is not there is an error of the start, not of the first batch. */
+async function checkSqlFold(tx: Transaction, readSchema: string, projection: Projection): Promise<void> {
+  const { sqlFold, tableName } = projection;
+  if (sqlFold) await createSetMerge(projection, sqlFold, `"${readSchema}"."${tableName}"`).check(tx);
+}
+
+export function tableChangedMessage({ id, name, version }: Projection): string {
+  return `${id}: its table is declared differently from the one in the database. Undo the change and declare it as ${name}@${version + 1} beside this version.`;
+}
+
+export function codeChangedMessage({ id, name, version, sqlFold }: Projection): string {
+  return `${id}: the ${sqlFold ? 'SQL of its evolveSql is not the SQL' : 'code of its key or evolve is not the code'} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was mended, 'refold rebuild ${id}' builds all rows with the new code.`;
+}
+
+/** All processes follow the registered number of partitions; whoever starts with another one changes it for all. */
+async function adjustPartitions(
+  tx: Transaction,
+  { name, version, partitions }: Projection,
+  known: RegisteredVersion,
+  actor: string,
+): Promise<void> {
+  const before = known.partitions.length;
+  if (known.state === 'retired' || before === partitions) return;
+  const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
+  await changePartitions(tx, name, version, partitions);
+  const reason = `${partitions} ${partitions === 1 ? 'partition' : 'partitions'} instead of ${before}`;
+  await recordStep(tx, {
+    name,
+    version,
+    from: state,
+    to: state,
+    actor,
+    reason,
+    heldReason,
+    ...(heldBy ? { heldBy } : {}),
+  });
 }
 
 function newVersion(projection: Projection, readSchema: string): NewVersion {
   const columns = Object.entries(projection.columns).map(([name, { type, flags }]) => ({
     name,
-    sqlName: projection.sqlNames[name],
+    sqlName: String(projection.sqlNames[name]), // one for each column
     type,
     flags,
   }));
@@ -166,6 +248,13 @@ function newVersion(projection: Projection, readSchema: string): NewVersion {
     tableName: projection.tableName,
     tableFingerprint: projection.tableFingerprint,
     codeFingerprint: projection.codeFingerprint,
-    definition: { columns, keyColumns: projection.keyColumns, filter: projection.filter, graphql: projection.graphql },
+    partitions: projection.partitions,
+    definition: {
+      columns,
+      keyColumns: projection.keyColumns,
+      filter: projection.filter,
+      graphql: projection.graphql,
+      relations: projection.relations,
+    },
   };
 }

@@ -8,7 +8,13 @@ import type { Queryable } from '../store/statement.ts';
 /** Reads of relations that share a statement: what the resolvers of one level have all asked. */
 export interface RelatedReads {
   page(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
-  count(projection: Projection, column: string, value: unknown, where: RowFilter | null): Promise<number>;
+  count(
+    projection: Projection,
+    column: string,
+    value: unknown,
+    where: RowFilter | null,
+    upTo?: number | null,
+  ): Promise<number>;
 }
 
 // What an answer of some tens of megabytes holds. Lists in lists multiply: each page may be as long as any, and all of them too much.
@@ -33,9 +39,11 @@ export function createRelatedReads(db: Queryable, readSchema: string): RelatedRe
         return findRelatedPages(db, readSchema, projection, column, values, query);
       }).load(value);
     },
-    count(projection, column, value, where) {
-      const id = keyText(['count', projection.tableName, column, where]);
-      return loaderOf(id, (values) => countRelatedRows(db, readSchema, projection, column, values, where)).load(value);
+    count(projection, column, value, where, upTo = null) {
+      const id = keyText(['count', projection.tableName, column, where, upTo]);
+      return loaderOf(id, (values) => countRelatedRows(db, readSchema, projection, column, values, where, upTo)).load(
+        value,
+      );
     },
   };
 }

@@ -1,77 +1,129 @@
-import type { RowMemory } from '../projections/fold.ts';
+import type { FoldStep, RowMemory } from '../projections/fold.ts';
 import type { RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
+import { createKeyFilter } from './key-filter.ts';
 
 interface Entry {
+  readonly text: string;
   readonly key: RowKey;
   row: Row | null;
   dirty: boolean;
+  /** Whether the table has a row of this key, or may have one. */
+  stored: boolean;
+  /** How often all had been written before it came to the end of memory. */
+  placed: number;
+}
+
+/** What has changed since the rows were last written. */
+export interface RowChanges {
+  /** Of keys that the table has no row of. */
+  readonly inserted: Row[];
+  readonly updated: Row[];
+  /** Of both. */
+  readonly upsertedKeys: RowKey[];
+  readonly deletedKeys: RowKey[];
 }
 
 /** Rows kept between batches, with what has changed since they were last written. */
 export interface RowCache extends RowMemory {
   readonly changed: number;
-  /** The keys that memory does not know, of those given. */
-  missing(keys: ReadonlyMap<string, RowKey>): RowKey[];
+  /** The keys of these steps that memory does not know. */
+  missing(steps: readonly FoldStep[]): RowKey[];
   /** A row as the table has it; null where it has none. */
   learn(text: string, key: RowKey, row: Row | null): void;
-  /** What has changed since the last {@link written}: rows to write, keys to remove. */
-  changes(): { upserted: Row[]; upsertedKeys: RowKey[]; deletedKeys: RowKey[] };
+  /** What is to be written. */
+  changes(): RowChanges;
   /** Everything is in the table now; forgets the rows used longest ago where there are more than `keep`. */
   written(keep: number): void;
 }
 
-/** `complete`: the table is known to be empty, so what memory does not know does not exist. */
+/**
+ * `complete`: the table is known to be empty, so what memory does not know does not exist. Of the rows that it has forgotten since, it
+ * remembers as much as it takes to tell the keys that are new: a log that makes a row of each event is folded without one look-up.
+ */
 export function createRowCache(complete: boolean): RowCache {
   const entries = new Map<string, Entry>();
+  const forgotten = complete ? createKeyFilter() : undefined;
+  const exists = (text: string) => forgotten?.mayHold(text) ?? true;
   let knowsAll = complete;
-  let dirty = new Map<string, Entry>();
+  let dirty: Entry[] = [];
+  let writes = 0;
+  // What was looked up last: the fold sets the row that it has just got.
+  let lastText: string | undefined;
+  let lastEntry: Entry | undefined;
+  let lastExists = false;
+
+  function lookUp(text: string): void {
+    lastText = text;
+    lastEntry = entries.get(text);
+    lastExists = lastEntry !== undefined || exists(text);
+  }
+
+  function place(entry: Entry): void {
+    entries.set(entry.text, entry);
+    lastText = undefined;
+  }
 
   return {
     get changed() {
-      return dirty.size;
+      return dirty.length;
     },
     get(text) {
-      const entry = entries.get(text);
-      return entry ? entry.row : knowsAll ? null : undefined;
+      lookUp(text);
+      return lastEntry ? lastEntry.row : lastExists ? undefined : null;
     },
     set(text, key, row) {
-      const entry = entries.get(text);
+      if (text !== lastText) lookUp(text);
+      let entry = lastEntry;
       if (entry) entry.row = row;
-      const changed = entry ?? { key, row, dirty: false };
-      if (!entry) entries.set(text, changed);
-      if (changed.dirty) return;
-      changed.dirty = true;
-      dirty.set(text, changed);
+      else {
+        entry = { text, key, row, dirty: false, stored: lastExists, placed: writes };
+        place(entry);
+      }
+      if (entry.dirty) return;
+      entry.dirty = true;
+      dirty.push(entry);
     },
-    missing: (keys) => (knowsAll ? [] : [...keys].filter(([text]) => !entries.has(text)).map(([, key]) => key)),
-    learn: (text, key, row) => void entries.set(text, { key, row, dirty: false }),
+    missing(steps) {
+      if (knowsAll) return [];
+      const unknown = new Map<string, RowKey>();
+      for (const { text, key } of steps) if (!entries.has(text) && exists(text)) unknown.set(text, key);
+      return [...unknown.values()];
+    },
+    learn: (text, key, row) => place({ text, key, row, dirty: false, stored: row !== null, placed: writes }),
     changes() {
-      const upserted: Row[] = [];
-      const upsertedKeys: RowKey[] = [];
-      const deletedKeys: RowKey[] = [];
-      for (const { key, row } of dirty.values()) {
-        if (row === null) deletedKeys.push(key);
+      const changes: RowChanges = { inserted: [], updated: [], upsertedKeys: [], deletedKeys: [] };
+      for (const { key, row, stored } of dirty) {
+        if (row === null) changes.deletedKeys.push(key);
         else {
-          upserted.push(row);
-          upsertedKeys.push(key);
+          (stored ? changes.updated : changes.inserted).push(row);
+          changes.upsertedKeys.push(key);
         }
       }
-      return { upserted, upsertedKeys, deletedKeys };
+      return changes;
     },
     written(keep) {
-      // What was used last goes to the end, so that the map's own order tells which rows were used longest ago.
-      for (const [text, entry] of dirty) {
+      // What was used last goes to the end, so that the map's own order tells which rows were used longest ago. What came since the last
+      // time is there already.
+      for (const entry of dirty) {
         entry.dirty = false;
-        entries.delete(text);
-        entries.set(text, entry);
+        entry.stored = entry.row !== null;
+        if (entry.placed < writes) {
+          entries.delete(entry.text);
+          entries.set(entry.text, entry);
+        }
+        entry.placed = writes;
       }
-      dirty = new Map();
+      writes++;
+      dirty = [];
+      lastText = undefined;
       let surplus = entries.size - keep;
-      if (surplus <= 0) return;
-      knowsAll = false;
-      for (const text of entries.keys()) {
+      for (const [text, { stored }] of entries) {
         if (surplus-- <= 0) break;
+        if (stored) {
+          forgotten?.add(text);
+          knowsAll = false;
+        }
         entries.delete(text);
       }
     },

@@ -1,23 +1,47 @@
 import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
-import type { Config } from '../define-config.ts';
+import type { Config } from '../config/define-config.ts';
 import { createAdvisoryOwnership } from '../store/advisory-ownership.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import { createLeaseOwnership } from '../store/lease-ownership.ts';
 import { createNotifications, type Notifications, noNotifications } from '../store/notifications.ts';
 import { checkServer } from '../store/server-check.ts';
+import { addShadowResult, type ShadowResult } from '../store/shadows.ts';
 import { createWaker } from '../store/waker.ts';
+import { readWork } from '../store/work.ts';
+import { createActivator } from './activator.ts';
+import { openApplicationLog } from './application-log.ts';
+import { createAuditor } from './auditor.ts';
+import { type CanaryRecorder, createCanaryRecorder } from './canary-recorder.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './command-handler.ts';
+import type { EventSource } from './event-source.ts';
+import { createEvolution, type Evolution } from './evolution.ts';
+import { createGoLive } from './go-live.ts';
+import { createKeyPruner } from './key-pruner.ts';
 import { createLifecycle, type Lifecycle } from './lifecycle.ts';
-import { createLiveReadModels, type LiveReadModelSource } from './live-read-models.ts';
-import { createLogSource } from './log-source.ts';
+import { createLiveReadModels, type LiveReadModelSource } from './live/read-models.ts';
+import { createLogSource, positionTold } from './log-source.ts';
 import { createPositions, type Positions } from './positions.ts';
+import { createProjectionUnits } from './projection-units.ts';
+import { createReactorSteps, type ReactorSteps } from './reactor-steps.ts';
+import { createReactorUnits } from './reactor-units.ts';
 import { createReadModels, type ReadModelSource } from './read-models.ts';
+import { registerReactors } from './register-reactors.ts';
 import { registerVersions } from './register-versions.ts';
+import { createReplica, type Replica } from './replica.ts';
+import { createRowHistory } from './row-history.ts';
+import { createSnapshotWriter } from './snapshot-writer.ts';
 import { readStatus, type VersionStatus } from './status.ts';
+import { createStreamTurns } from './stream-turns.ts';
+import { createSnapshotSchedule } from './table-snapshot-schedule.ts';
+import { createUsageRecorder, type UsageRecorder } from './usage-recorder.ts';
+import { dropTablesOutOfUse } from './version-tables.ts';
 import { createVersions, type Versions } from './versions.ts';
 import { createWorker } from './worker.ts';
+
+// As many as somebody reads.
+const shadowExamples = 50;
 
 export interface RuntimeOptions {
   readonly config: Config;
@@ -27,6 +51,8 @@ export interface RuntimeOptions {
   readonly development: boolean;
   /** Whether this process maintains read tables, or only reads them. */
   readonly maintain: boolean;
+  /** Whether this process answers clients: what they ask for is recorded, then. @default false */
+  readonly serves?: boolean;
   readonly logger: Logger;
 }
 
@@ -34,12 +60,24 @@ export interface RuntimeOptions {
 export interface Runtime {
   readonly db: Database;
   readonly log: EventLog;
+  /** The log for consumers. */
+  readonly source: EventSource;
   readonly notifications: Notifications;
   readonly versions: Versions;
   readonly lifecycle: Lifecycle;
+  readonly evolution: Evolution;
+  readonly reactors: ReactorSteps;
   readonly positions: Positions;
   readonly readModels: ReadModelSource;
+  /** Undefined where none is declared. */
+  readonly replica: Replica | undefined;
   readonly live: LiveReadModelSource;
+  /** Keeps what a comparison of two versions' answers found. */
+  recordShadow(result: ShadowResult): Promise<void>;
+  /** Undefined where the process answers nobody. */
+  readonly canaries: CanaryRecorder | undefined;
+  /** Undefined where the process answers nobody. */
+  readonly usage: UsageRecorder | undefined;
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
   status(): Promise<VersionStatus[]>;
   /** Stops in reverse order of the start; resolves when everything is let go of. */
@@ -61,15 +99,37 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const warnings = await registerVersions({
       db,
       readSchema,
-      projections: config.projections,
+      declarations: config,
       actor: owner,
       development: options.development,
     });
     for (const warning of warnings) logger.warn(warning);
+    await registerReactors(db, config.reactors, owner);
 
-    const log = createEventLog(db, config.families);
+    const appends = openApplicationLog(db, config, {
+      freeze: options.development,
+      onAppended: (position) => source.appended(position),
+    });
+    stops.push(() => appends.close());
+    const { log } = appends;
+    const snapshots = createSnapshotWriter(db, (error) =>
+      logger.error({ err: error }, `a snapshot of a stream was not kept. ${String(error)}`),
+    );
+    stops.push(() => snapshots.stop());
+    const turns = createStreamTurns();
     const notifications = sessions ? createNotifications({ url }) : noNotifications;
     stops.push(() => notifications.close());
+    const { min, max, step, jitter } = config.runtime.polling;
+    const waker = createWaker({
+      minMs: min,
+      maxMs: max,
+      stepMs: step,
+      jitter,
+    });
+    stops.push(async () => waker.wake());
+    const source = createLogSource(log, waker);
+    const unsubscribe = notifications.on('refold_events', (payload) => source.appended(positionTold(payload)));
+    stops.push(async () => unsubscribe());
     const versions = await createVersions({
       db,
       projections: config.projections,
@@ -77,11 +137,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       onError: (error) => logger.warn({ err: error }, 'the registry could not be read; trying again'),
     });
     stops.push(() => versions.close());
-    const lifecycle = createLifecycle(db, readSchema);
+    const lifecycle = createLifecycle(db, readSchema, config);
 
     // Reads of their own, so that slow queries never take the connections that appends and batches need.
     const reads = createDatabase({
       ...connection,
+      pipeline: sessions,
       statementTimeoutMs: config.gateway.statementTimeout,
       applicationName: 'refold-reads',
     });
@@ -93,11 +154,17 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       head: () => log.head(),
     });
     stops.push(async () => positions.close());
+    // A version that began again is behind what was heard of it, also where no notification tells.
+    versions.onChange(() => positions.forget());
+    const replica = openReplica(config, db, logger);
+    if (replica) stops.push(() => replica.close());
     const readModels = createReadModels({
+      replica,
       db: reads,
       readSchema,
       statementTimeout: config.gateway.statementTimeout,
       positions,
+      history: createRowHistory(createEventLog(reads, config.families)),
     });
 
     const live = createLiveReadModels({
@@ -109,19 +176,35 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     });
     stops.push(() => live.close());
 
-    if (options.maintain) stops.push(startMaintenance({ ...options, db, log, notifications, versions, lifecycle }));
+    const usage = options.serves ? createUsageRecorder({ db, usage: config.gateway.fieldUsage, logger }) : undefined;
+    if (usage) stops.push(() => usage.stop());
+    const canaries = options.serves ? createCanaryRecorder(db, logger) : undefined;
+    if (canaries) stops.push(() => canaries.stop());
+
+    if (options.maintain) stops.push(startMaintenance({ ...options, db, log, source, versions, positions, lifecycle }));
 
     return {
       db,
       log,
+      source,
       notifications,
       versions,
       lifecycle,
+      evolution: createEvolution(db, config, () => usage?.flush()),
+      reactors: createReactorSteps(db, log),
       positions,
       readModels,
+      replica,
       live,
-      execute: (command, input, executeOptions) => executeCommand(log, command, input, executeOptions),
-      status: () => readStatus(db, log),
+      recordShadow: (result) => addShadowResult(db, result, shadowExamples),
+      canaries,
+      usage,
+      execute: (command, input, executeOptions) =>
+        executeCommand(log, command, input, executeOptions, { snapshots, forClients: true, turns }),
+      async status() {
+        await canaries?.flush();
+        return readStatus(db, log);
+      },
       stop,
     };
   } catch (error) {
@@ -130,6 +213,34 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
 }
 
+function openReplica({ database, gateway }: Config, primary: Database, logger: Logger): Replica | undefined {
+  const { readUrl: url, maxReadLag: maxLag, maxConnections, prepare, notifications: sessions } = database;
+  if (url === undefined) return undefined;
+  // A replica that has vanished must not keep its readers waiting: the primary can answer them.
+  const connection = { url, prepare, sessions, connectTimeoutMs: answerTime };
+  return createReplica({
+    primary,
+    db: createDatabase({
+      ...connection,
+      maxConnections,
+      statementTimeoutMs: gateway.statementTimeout,
+      answerTimeoutMs: gateway.statementTimeout + answerTime,
+      applicationName: 'refold-replica-reads',
+    }),
+    watch: createDatabase({
+      ...connection,
+      maxConnections: 1,
+      answerTimeoutMs: answerTime,
+      applicationName: 'refold-replica-watch',
+    }),
+    maxLag,
+    logger,
+  });
+}
+
+// What a server in reach needs for the smallest of answers, many times over. Milliseconds.
+const answerTime = 5000;
+
 function startMaintenance({
   config,
   url,
@@ -137,36 +248,50 @@ function startMaintenance({
   development,
   logger,
   ...parts
-}: RuntimeOptions & Pick<Runtime, 'db' | 'log' | 'notifications' | 'versions' | 'lifecycle'>): () => Promise<void> {
-  const { min, max, step, jitter } = config.runtime.polling;
-  const { leaseSeconds } = config.runtime;
+}: RuntimeOptions &
+  Pick<Runtime, 'db' | 'log' | 'source' | 'versions' | 'positions' | 'lifecycle'>): () => Promise<void> {
+  const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
   const { prepare, notifications: sessions } = config.database;
-  const waker = createWaker({
-    minMs: min,
-    maxMs: max,
-    stepMs: step,
-    jitter,
-    subscribe: (wake) => parts.notifications.on('refold_events', wake),
-  });
   const ownership =
     config.runtime.ownership === 'lease'
       ? createLeaseOwnership({ url, prepare, sessions, leaseSeconds })
       : createAdvisoryOwnership(url);
-  const worker = createWorker({
+  const projectionUnits = createProjectionUnits({
     ...parts,
     readSchema: config.database.readSchema,
     projections: config.projections,
-    source: createLogSource(parts.log, waker),
-    pageSize: config.runtime.pageSize,
-    ownership,
-    longestStallMs: leaseSeconds * 1000,
     owner,
     freeze: development,
     logger,
   });
+  const reactorUnits = createReactorUnits({ ...parts, reactors: config.reactors, grace: stopTimeout, logger });
+  const worker = createWorker({
+    db: parts.db,
+    versions: parts.versions,
+    async work() {
+      const work = await readWork(parts.db);
+      return { units: [...projectionUnits(work), ...(await reactorUnits())], oldTables: work.oldTables };
+    },
+    dropOldTables: () => dropTablesOutOfUse({ db: parts.db, projections: config.projections, logger }),
+    source: parts.source,
+    pageSize,
+    bufferedPages,
+    ownership,
+    longestStallMs: leaseSeconds * 1000,
+    owner,
+    logger,
+  });
+  const checks = { ...parts, readSchema: config.database.readSchema, projections: config.projections, owner, logger };
+  const keyPruner = createKeyPruner(parts.db, config.runtime.idempotencyDays, logger);
+  const activator = createActivator(checks);
+  const goLive = createGoLive({ ...checks, freeze: development });
+  const { audit } = config.runtime;
+  const snapshotSchedule = createSnapshotSchedule(checks);
+  const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
   return async () => {
-    await worker.stop();
+    // None waits for another: what is in work everywhere is the last that is begun.
+    const others = [activator.stop(), goLive.stop(), keyPruner.stop(), auditor?.stop(), snapshotSchedule?.stop()];
+    await Promise.all([worker.stop(), ...others]);
     await ownership.close();
-    waker.close();
   };
 }

@@ -1,23 +1,24 @@
 import { createHash } from 'node:crypto';
 import { RefoldError } from '../errors.ts';
-import { beginning, type GlobalPosition } from '../events/global-position.ts';
-import { fold, foldAround, foldSteps } from '../projections/fold.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { beginning, type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import { type Discarded, eventsToFold, stepsToFold } from '../projections/discarded.ts';
+import { type FoldStep, fold, foldAround, foldSteps } from '../projections/fold.ts';
+import { furthest, type Partition, reachedBy } from '../projections/partition.ts';
 import { keyText, type Projection, storedIn } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
+import type { Difference } from '../store/compare-tables.ts';
 import type { Database } from '../store/database.ts';
+import { readDiscards } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { readVisible } from '../store/read-events.ts';
 import { createReadTable } from '../store/read-table.ts';
 import { readRegistry } from '../store/registry.ts';
 import { scanTable } from '../store/table-scan.ts';
+import { checkDeclaredTable } from './expect-version.ts';
+import { verifySetBased } from './verify-set-based.ts';
 
-/** A row that is not what the log says. */
-export interface Difference {
-  /** The row's key as JSON. */
-  readonly key: string;
-  /** `missing` in the table, `surplus` in the table, or with other values in these columns. */
-  readonly kind: 'missing' | 'surplus' | 'different';
-  readonly columns: readonly string[];
-}
+export type { Difference } from '../store/compare-tables.ts';
 
 export interface Verification {
   /** Both were looked at as of this position. */
@@ -33,13 +34,18 @@ export interface VerifyOptions {
   readonly log: EventLog;
   readonly readSchema: string;
   readonly projection: Projection;
-  /** Compare about one row of so many, chosen by its key and always the same ones; 1 compares all. @default 1 */
+  /**
+   * Compare about one row of so many, chosen by its key and always the same ones; 1 compares all. A version with `evolveSql` is
+   * compared as a whole, since that is in the database and costs no memory here.
+   * @default 1
+   */
   readonly oneOf?: number;
   onProgress?(position: GlobalPosition, of: GlobalPosition): void;
+  /** Called after each page of the log and of the table; the next one is read when it is done. Throws to end the verification. */
+  onPage?(): Promise<void>;
 }
 
-const samplesKept = 20;
-const pageSize = 10_000;
+export const samplesKept = 20;
 
 /**
  * Folds the log again, from the first event up to the version's checkpoint, and compares with the table. Memory holds the compared
@@ -54,7 +60,10 @@ export async function verifyVersion({
   projection,
   oneOf = 1,
   onProgress,
+  onPage,
 }: VerifyOptions): Promise<Verification> {
+  // Before the snapshot, so that the snapshot shows all that is at or below it.
+  const horizon = await log.horizon();
   return db.transaction(
     async (snapshot) => {
       const found = (await readRegistry(snapshot)).find(
@@ -65,72 +74,139 @@ export async function verifyVersion({
           'INVALID_TRANSITION',
           `${projection.id} is not in the registry; 'refold status' lists the versions.`,
         );
-      const chosen = (text: string) =>
-        oneOf === 1 || createHash('md5').update(text).digest().readUInt32BE() % oneOf === 0;
-      const upTo = found.checkpoint;
-      const expected = await foldAgain(log, projection, upTo, chosen, onProgress);
+      checkDeclaredTable(projection, found.tableFingerprint);
+      const chosen = oneOfSoMany(oneOf);
+      const inline = found.inline === 'live';
+      // Each row is compared as of where its own partition is.
+      const upTo = inline ? horizon : globalPosition(furthest(found.partitions));
+      // What commits with the events is there with them, also above the horizon.
+      const beyond = inline ? await readVisible(snapshot, log.families, upTo, projection.filter) : [];
+      const { sqlFold } = projection;
+      const progress = async (position: GlobalPosition) => {
+        onProgress?.(position, upTo);
+        await onPage?.();
+      };
+      if (sqlFold) {
+        const { tableName } = found;
+        const again = { snapshot, log, readSchema, projection, fold: sqlFold, tableName, upTo, samples: samplesKept };
+        const { rows, ...outcome } = await verifySetBased({ ...again, onBatch: progress });
+        return { position: found.checkpoint, rowsCompared: rows, ...outcome };
+      }
+      const discarded = await readDiscards(snapshot, projection.name, projection.version);
+      const expected = await foldAgain({
+        log,
+        projection,
+        upTo,
+        beyond,
+        partitions: inline ? [] : found.partitions,
+        chosen,
+        discarded,
+        onPage: progress,
+      });
       const stored = storedIn(projection, found.tableName);
       const { keyOf } = createReadTable(stored, readSchema);
       const differences: Difference[] = [];
       let compared = 0;
       for await (const rows of scanTable(snapshot, readSchema, stored)) {
+        await onPage?.();
         for (const row of rows) {
           const key = keyText(keyOf(row));
           if (!chosen(key)) continue;
           compared++;
-          const should = expected.get(key);
-          expected.delete(key);
-          if (!should) differences.push({ key, kind: 'surplus', columns: [] });
-          else {
-            const columns = differingColumns(projection, should, row);
-            if (columns.length > 0) differences.push({ key, kind: 'different', columns });
-          }
+          differences.push(...compareRow(projection, expected, key, row));
         }
       }
-      for (const [key, row] of expected) if (row) differences.push({ key, kind: 'missing', columns: [] });
+      differences.push(...missingRows(expected));
       return {
-        position: upTo,
+        position: inline ? (beyond.at(-1)?.position ?? upTo) : found.checkpoint,
         rowsCompared: compared,
         differences: differences.length,
         samples: differences.slice(0, samplesKept),
       };
     },
-    { isolation: 'repeatable read', readOnly: true },
+    // A transaction that only reads can't make the temporary table of a set-based fold.
+    { isolation: 'repeatable read', readOnly: projection.sqlFold === null },
   );
 }
 
-async function foldAgain(
-  log: EventLog,
-  projection: Projection,
-  upTo: GlobalPosition,
-  chosen: (text: string) => boolean,
-  onProgress: VerifyOptions['onProgress'],
-): Promise<Map<string, Row | null>> {
+/** Chooses about one key of so many, always the same ones in the same round; in as many rounds each is chosen once. */
+export function oneOfSoMany(oneOf: number, round = 0n): (text: string) => boolean {
+  if (oneOf === 1) return () => true;
+  const wanted = Number(round % BigInt(oneOf));
+  return (text) => createHash('md5').update(text).digest().readUInt32BE() % oneOf === wanted;
+}
+
+export interface FoldAgainOptions {
+  readonly log: EventLog;
+  readonly projection: Projection;
+  readonly upTo: GlobalPosition;
+  /** Where each row is to be taken, where partitions are at different positions. @default at `upTo` */
+  readonly partitions?: readonly Partition[];
+  /** Events after that which are folded, too. @default none */
+  readonly beyond?: readonly RecordedEvent[];
+  /** Which rows are folded, by the text of their key. */
+  readonly chosen: (text: string) => boolean;
+  /** What an operator has thrown away. @default nothing */
+  readonly discarded?: Discarded;
+  /** Events read at once. @default 10000 */
+  readonly pageSize?: number;
+  /** Called after each page; the next one is read when it is done. */
+  readonly onPage?: (position: GlobalPosition) => Promise<void> | void;
+}
+
+/** The chosen rows as the log says they are, by the text of their key; null where a row was removed. */
+export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, Row | null>> {
+  const { log, projection, upTo, partitions = [], beyond = [], chosen, pageSize = 10_000, onPage } = options;
+  const { discarded = new Set() } = options;
   const rows = new Map<string, Row | null>();
   const memory = {
     get: (text: string) => rows.get(text) ?? null,
     set: (text: string, _: unknown, row: Row | null) => void rows.set(text, row),
   };
+  const together = partitions.every(({ checkpoint }) => checkpoint === upTo);
+  const wanted = ({ event, text }: FoldStep) =>
+    chosen(text) && (together || event.position <= reachedBy(text, partitions));
   const { policy } = projection.onError;
   const blocked = new Set<string>();
   for (let after = beginning; after < upTo; ) {
     const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
-    if (policy === 'stop') {
-      fold(
-        projection,
-        foldSteps(projection, page.events).filter(({ text }) => chosen(text)),
-        memory,
-        { freeze: false },
-      );
-    } else {
-      // What the policy sets aside is not in the table either.
-      const steps = foldSteps(projection, page.events, () => {}).filter(({ text }) => chosen(text));
-      foldAround(projection, steps, memory, { freeze: false, block: policy === 'dead-letter', blocked });
-    }
+    foldEvents(page.events);
     after = page.upTo;
-    onProgress?.(after, upTo);
+    await onPage?.(after);
   }
+  foldEvents(beyond);
   return rows;
+
+  function foldEvents(found: readonly RecordedEvent[]): void {
+    const events = eventsToFold(found, discarded);
+    const toFold = (steps: readonly FoldStep[]) => stepsToFold(steps, discarded).filter(wanted);
+    if (policy === 'stop') {
+      fold(projection, toFold(foldSteps(projection, events)), memory, { freeze: false });
+      return;
+    }
+    // What the policy sets aside is not in the table either.
+    const steps = toFold(foldSteps(projection, events, () => {}));
+    foldAround(projection, steps, memory, { freeze: false, block: policy === 'dead-letter', blocked });
+  }
+}
+
+/** Compares a row of the table with what it should be, and takes that out of what is expected. */
+export function compareRow(
+  projection: Projection,
+  expected: Map<string, Row | null>,
+  key: string,
+  found: Row,
+): Difference[] {
+  const should = expected.get(key);
+  expected.delete(key);
+  if (!should) return [{ key, kind: 'surplus', columns: [] }];
+  const columns = differingColumns(projection, should, found);
+  return columns.length > 0 ? [{ key, kind: 'different', columns }] : [];
+}
+
+/** What is expected and was not found. */
+export function missingRows(expected: ReadonlyMap<string, Row | null>): Difference[] {
+  return [...expected].flatMap(([key, row]) => (row ? [{ key, kind: 'missing' as const, columns: [] }] : []));
 }
 
 function differingColumns(projection: Projection, expected: Row, found: Row): string[] {

@@ -1,13 +1,37 @@
+import { RefoldError } from '../errors.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
-import type { ServedVersion, VersionMap, VersionState } from '../projections/version-map.ts';
+import type {
+  Canary,
+  DeprecatedVersion,
+  Pins,
+  ServedVersion,
+  ShadowRule,
+  VersionMap,
+  VersionState,
+} from '../projections/version-map.ts';
 import type { Database } from '../store/database.ts';
-import { type RegisteredVersion, readRegistry, registryChannel } from '../store/registry.ts';
+import { type RegisteredVersion, readRegistry } from '../store/registry.ts';
+import { registryChannel } from '../store/transitions.ts';
 
 /** What this process knows of the registry, kept current. */
 export interface Versions {
   /** Which declared version answers for each projection. */
   current(): VersionMap;
+  /**
+   * As {@link current}, with these versions in their places: any that is declared here and kept current, active or not.
+   *
+   * @throws RefoldError `BAD_USER_INPUT` for another
+   */
+  pinned(pins: Pins): VersionMap;
+  /** The ready versions declared here that some clients are to be answered by. */
+  canaries(): readonly Canary[];
+  /** The ready versions declared here that are compared with those that answer. */
+  shadows(): readonly ShadowRule[];
   stateOf(name: string, version: number): VersionState | undefined;
+  /** The versions, such as `cart_summary@2`, whose processor has stopped at an event. */
+  stopped(): ReadonlySet<string>;
+  /** In how many partitions a version is processed. */
+  partitionsOf(projection: Projection): number;
   /**
    * The declared version with the table that its rows are in now. The same object until its rows are others than before for
    * another reason than an event: whoever remembers rows of it reads them again then.
@@ -36,34 +60,77 @@ export async function createVersions(options: {
   const { db, projections, notifications, onError } = options;
   const listeners = new Set<() => void>();
   let states = new Map<string, VersionState>();
-  let tables = new Map<string, Pick<RegisteredVersion, 'tableName' | 'generation'>>();
+  let tables = new Map<string, RegisteredVersion>();
   const known = new Map<string, Projection>();
   let map: VersionMap = { revision: '', served: new Map() };
+  let registry: readonly RegisteredVersion[] = [];
+  let canaries: readonly Canary[] = [];
+  let shadows: readonly ShadowRule[] = [];
+  let stopped: ReadonlySet<string> = new Set();
   let lastSeen = '';
   let looking: Promise<void> | undefined;
   let lookAgain = false;
 
   async function look(): Promise<void> {
     const registered = await readRegistry(db);
+    stopped = new Set(
+      registered.filter(({ status }) => status === 'stopped').map((entry) => `${entry.name}@${entry.version}`),
+    );
     const seen = JSON.stringify(
-      registered.map(({ name, version, state, tableName, generation }) => [
+      registered.map(({ name, version, state, tableName, generation, partitions, inline, canary, shadow }) => [
         name,
         version,
         state,
         tableName,
         generation,
+        partitions.length,
+        inline,
+        canary,
+        shadow,
       ]),
     );
     if (seen === lastSeen) return;
     lastSeen = seen;
+    registry = registered;
     states = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.state]));
     tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry]));
     const served = serve(projections.map(stored), registered);
-    const revision = [...served.values()]
-      .map(({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : '?'}`)
-      .join(', ');
+    const revision = revisionOf(served);
+    // Where none is active, clients are told to wait.
+    const waiting = registered.filter(
+      ({ name, version, state }) =>
+        state === 'ready' &&
+        served.get(name)?.active &&
+        projections.some((one) => one.name === name && one.version === version),
+    );
+    canaries = waiting.flatMap(({ name, version, canary }) => (canary ? [{ name, version, ...canary }] : []));
+    shadows = waiting.flatMap(({ name, version, shadow }) => (shadow ? [{ name, version, ...shadow }] : []));
     if (revision !== map.revision) map = Object.freeze({ revision, served });
     for (const listener of listeners) listener();
+  }
+
+  function revisionOf(served: VersionMap['served']): string {
+    return [...served.values()]
+      .map(({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : '?'}`)
+      .join(', ');
+  }
+
+  function pinned(pins: Pins): VersionMap {
+    if (pins.size === 0) return map;
+    const served = new Map(map.served);
+    const deprecated: DeprecatedVersion[] = [];
+    for (const [name, version] of pins) {
+      const declared = projections.find((one) => one.name === name && one.version === version);
+      const state = states.get(`${name}@${version}`);
+      if (!declared || !state) throw notServed(name, version, 'it is not declared here');
+      if (state !== 'active' && state !== 'ready') throw notServed(name, version, `it is ${state}`);
+      served.set(name, { projection: stored(declared), active: true, state });
+      const higher = registry.findLast((entry) => entry.name === name && entry.state === 'active');
+      if (higher && higher.version > version)
+        deprecated.push({ id: declared.id, since: new Date(higher.stateChangedAt), sunset: declared.sunset });
+    }
+    const revision = revisionOf(served);
+    return revision === map.revision ? map : { revision, served, deprecated };
   }
 
   function stored(projection: Projection): Projection {
@@ -97,7 +164,12 @@ export async function createVersions(options: {
 
   return {
     current: () => map,
+    pinned,
+    canaries: () => canaries,
+    shadows: () => shadows,
     stateOf: (name, version) => states.get(`${name}@${version}`),
+    stopped: () => stopped,
+    partitionsOf: ({ id, partitions }) => tables.get(id)?.partitions.length ?? partitions,
     stored,
     onChange(listener) {
       listeners.add(listener);
@@ -129,4 +201,8 @@ function serve(
       served.set(name, { projection, active: active !== undefined, state: stateOf(projection) ?? 'building' });
   }
   return served;
+}
+
+function notServed(name: string, version: number, because: string): RefoldError {
+  return new RefoldError('BAD_USER_INPUT', `${name}@${version} can't be pinned: ${because}.`);
 }

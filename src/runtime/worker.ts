@@ -1,188 +1,156 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
-import { type Projection, storedIn } from '../projections/projection.ts';
-import {
-  claimProcessor,
-  type ProcessorClaim,
-  type ProcessorKind,
-  recordStop,
-  releaseProcessor,
-} from '../store/checkpoints.ts';
+import { claimProcessor, type ProcessorClaim, recordStop, releaseProcessor } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
-import type { EventLog } from '../store/event-log.ts';
-import { dropOldTables } from '../store/old-tables.ts';
 import type { Ownership, OwnershipLock } from '../store/ownership.ts';
-import { readRebuilds } from '../store/rebuilds.ts';
+import { unitText } from '../store/processor-unit.ts';
 import { createConsumer, type Subscription } from './consumer.ts';
 import type { EventSource } from './event-source.ts';
-import type { Lifecycle } from './lifecycle.ts';
+import type { MaintainedProcessor, MaintainedUnit, WorkSource } from './maintained-unit.ts';
 import { ownedDatabase } from './owned-database.ts';
-import { type BuildProgress, createProjectionProcessor, type ProjectionProcessor } from './projection-processor.ts';
-import { completeRebuild } from './rebuild.ts';
 import type { Versions } from './versions.ts';
+import { createWorkShares, type Standing } from './work-shares.ts';
 
 export interface WorkerOptions {
   readonly db: Database;
-  readonly readSchema: string;
-  readonly projections: readonly Projection[];
+  /** What is to be maintained; every process that declares the same asks for the same. */
+  readonly work: WorkSource;
+  /** Drops what has been out of use for long enough. */
+  dropOldTables(): Promise<void>;
   readonly source: EventSource;
-  readonly log: EventLog;
   readonly pageSize: number;
+  readonly bufferedPages: number;
   readonly ownership: Ownership;
   /** A batch of a process that hangs is rolled back after this long, so that the next owner can go on. Milliseconds. */
   readonly longestStallMs: number;
-  readonly versions: Versions;
-  readonly lifecycle: Lifecycle;
+  readonly versions: Pick<Versions, 'onChange'>;
   /** Names this process in the registry, such as `host:4711`. */
   readonly owner: string;
-  readonly freeze: boolean;
   readonly logger: Logger;
 }
 
-/** Keeps the read tables of the declared versions true, together with the workers of other processes. */
+/** Keeps what this process declares true and current, together with the workers of other processes. */
 export interface Worker {
   /** Finishes the batches in work, writes what is folded and lets go of everything owned. */
   stop(): Promise<void>;
 }
 
-/** A processor that this process owns. */
+/** A unit that this process owns. */
 interface Owned {
   readonly lock: OwnershipLock;
   readonly claim: ProcessorClaim;
-  readonly processor: ProjectionProcessor;
+  readonly processor: MaintainedProcessor;
   readonly since: number;
   subscription?: Subscription;
+  /** It can't go on by itself. */
+  stopped: boolean;
 }
 
 interface Slot {
-  readonly kind: ProcessorKind;
-  /** As declared; of a rebuild, with the table that it fills. */
-  readonly projection: Projection;
+  readonly maintained: MaintainedUnit;
   owned: Owned | undefined;
   failures: number;
   retryAt: number;
 }
 
-// How soon a process notices that another one's processor is free: the bound of a fail-over, beside what PostgreSQL needs to see a connection end.
+// How soon a process notices that another one's unit is free: the bound of a fail-over, beside what PostgreSQL needs to see a connection end.
 const lookForWorkMilliseconds = 500;
 const retryAtMost = 30_000;
 const retryFenced = 100;
 
 export function createWorker(options: WorkerOptions): Worker {
   const { db, versions, ownership, logger } = options;
-  const consumer = createConsumer({ source: options.source, pageSize: options.pageSize });
-  const newSlot = (kind: ProcessorKind, projection: Projection): Slot => ({
-    kind,
-    projection,
-    owned: undefined,
-    failures: 0,
-    retryAt: 0,
-  });
-  const slots = new Set(options.projections.map((projection) => newSlot('processor', projection)));
+  const { source, pageSize, bufferedPages } = options;
+  const consumer = createConsumer({ source, pageSize, bufferedPages });
+  const shares = createWorkShares(db, options.owner);
+  const slots = new Map<string, Slot>();
   let stopped = false;
   let looking: Promise<void> | undefined;
 
   async function lookForWork(): Promise<void> {
-    for (const slot of slots) if (slot.owned && !maintained(slot)) await letGo(slot);
-    await lookForRebuilds();
-    await dropOldTables(db);
-    const claimed: Owned[] = [];
-    for (const slot of slots) {
-      if (stopped || slot.owned || !maintained(slot) || Date.now() < slot.retryAt) continue;
-      try {
-        const owned = await take(slot);
-        if (owned) claimed.push(owned);
-      } catch (error) {
-        postpone(slot, error);
-      }
+    const { units, oldTables } = await options.work();
+    await adjustSlots(units);
+    if (oldTables) await options.dropOldTables();
+    const { surplus, take, inherit } = await shares.next(standing());
+    await letGo(slotsOf(surplus), () => shares.announce(standing()));
+    const claimed: [Slot, Owned][] = [];
+    const tryToTake = async (slot: Slot): Promise<boolean> => {
+      const owned = stopped || slot.owned ? null : await claim(slot);
+      if (owned) claimed.push([slot, owned]);
+      return owned !== null;
+    };
+    for (const slot of slotsOf(take)) await tryToTake(slot);
+    for (const { process, units } of inherit) {
+      // Where the first unit is still held, the process lives, and the rest is not asked for.
+      const [first, ...rest] = slotsOf(units);
+      if (!first || !(await tryToTake(first))) continue;
+      await shares.declareGone(process);
+      for (const slot of rest) await tryToTake(slot);
     }
     // Added together, so that those near each other share one reading of the log.
-    const subscriptions = consumer.add(claimed.map((owned) => owned.processor));
-    for (const [index, owned] of claimed.entries()) {
-      owned.subscription = subscriptions[index] as Subscription; // one for each
-      follow(owned);
+    const subscriptions = consumer.add(claimed.map(([, { processor }]) => processor));
+    for (const [index, [slot, owned]] of claimed.entries()) {
+      follow(slot, owned, subscriptions[index] as Subscription); // one for each
+    }
+    if (claimed.length > 0) await shares.announce(standing());
+  }
+
+  /** What the others should know. What has failed here for now is better tried elsewhere. */
+  function standing(): Standing {
+    const all = [...slots.values()];
+    const owned = all.filter((slot) => slot.owned);
+    const able = all.filter((slot) => slot.owned || slot.failures === 0 || Date.now() >= slot.retryAt);
+    const texts = (some: readonly Slot[]) => some.map(({ maintained }) => unitText(maintained.unit));
+    return { declares: texts(able), owns: texts(owned), keeps: texts(owned.filter((slot) => slot.owned?.stopped)) };
+  }
+
+  function slotsOf(units: readonly string[]): Slot[] {
+    return [...slots.values()].filter(({ maintained }) => units.includes(unitText(maintained.unit)));
+  }
+
+  /** A slot for each unit, for as long as it is to be maintained. */
+  async function adjustSlots(units: readonly MaintainedUnit[]): Promise<void> {
+    const wanted = new Map(units.map((maintained) => [maintained.key, maintained]));
+    const over = [...slots].filter(([key]) => !wanted.has(key));
+    await letGo(over.map(([, slot]) => slot));
+    for (const [key] of over) slots.delete(key);
+    for (const [key, maintained] of wanted) {
+      if (!slots.has(key)) slots.set(key, { maintained, owned: undefined, failures: 0, retryAt: 0 });
     }
   }
 
-  /** A slot for each rebuild of a declared version, for as long as it is asked for. */
-  async function lookForRebuilds(): Promise<void> {
-    const wanted = await readRebuilds(db);
-    for (const slot of slots) {
-      if (slot.kind !== 'rebuild' || wanted.some(({ tableName }) => tableName === slot.projection.tableName)) continue;
-      await letGo(slot);
-      slots.delete(slot);
-    }
-    for (const { name, version, tableName } of wanted) {
-      const declared = options.projections.find(
-        (projection) => projection.name === name && projection.version === version,
-      );
-      if (!declared || [...slots].some(({ projection }) => projection.tableName === tableName)) continue;
-      slots.add(newSlot('rebuild', storedIn(declared, tableName)));
-    }
-  }
-
-  function maintained({ projection }: Slot): boolean {
-    const state = versions.stateOf(projection.name, projection.version);
-    return state === 'building' || state === 'ready' || state === 'active';
-  }
-
-  async function take(slot: Slot): Promise<Owned | null> {
-    const { kind, projection } = slot;
-    const { name, version, id } = projection;
-    const lock = await ownership.tryAcquire(kind, name, version);
-    if (!lock) return null;
+  async function claim(slot: Slot): Promise<Owned | null> {
+    const { id, unit } = slot.maintained;
+    let lock: OwnershipLock | null = null;
     try {
-      const claim = await claimProcessor(db, kind, name, version, options.owner);
-      // After the claim: a rebuild that ends now raises the epoch again, and this claim writes to no table.
-      await versions.refresh();
-      const owned = ownedDatabase(db, lock, options.longestStallMs);
-      const processor = createProjectionProcessor({
-        db: owned,
-        claim,
-        readSchema: options.readSchema,
-        projection: kind === 'rebuild' ? projection : versions.stored(projection),
-        state: kind === 'rebuild' ? 'building' : (versions.stateOf(name, version) ?? 'building'),
-        freeze: options.freeze,
-        onCaughtUp: (progress) => caughtUp(owned, slot, claim, progress),
-      });
+      if (Date.now() < slot.retryAt) return null;
+      lock = await ownership.tryAcquire(unit);
+      if (!lock) return null;
+      const claim = await claimProcessor(db, unit, options.owner);
+      const processor = await slot.maintained.start(ownedDatabase(db, lock, options.longestStallMs), claim);
       logger.info(
-        { projection: id, kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
-        `${id}: this process owns its ${kind}`,
+        { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
+        `${id}: this process owns its ${unit.kind}`,
       );
-      slot.owned = { lock, claim, processor, since: Date.now() };
+      slot.owned = { lock, claim, processor, since: Date.now(), stopped: false };
       return slot.owned;
     } catch (error) {
-      await lock.release().catch(() => {});
-      throw error;
+      await lock?.release().catch(() => {});
+      postpone(slot, error);
+      return null;
     }
   }
 
-  async function caughtUp(owned: Database, { kind, projection }: Slot, claim: ProcessorClaim, progress: BuildProgress) {
-    const { id } = projection;
-    if (kind === 'rebuild') {
-      await completeRebuild({ ...options, db: owned, projection, claim, progress, actor: options.owner });
-      logger.info({ projection: id }, `${id} is rebuilt`);
-      void look();
-      return 'over' as const;
-    }
-    const state = await options.lifecycle.caughtUp(projection, options.owner);
-    logger.info(
-      { projection: id, checkpoint: progress.checkpoint.toString(), state },
-      `${id} has caught up and is ${state}`,
-    );
-    return state;
-  }
-
-  function follow(owned: Owned): void {
-    const slot = [...slots].find((candidate) => candidate.owned === owned);
-    const subscription = owned.subscription;
-    if (!slot || !subscription) return;
+  function follow(slot: Slot, owned: Owned, subscription: Subscription): void {
+    owned.subscription = subscription;
     const { lost } = owned.lock;
     const onLost = () => void drop(slot, owned, lost.reason);
     lost.addEventListener('abort', onLost, { once: true });
     if (lost.aborted) onLost();
-    subscription.done
-      .then(() => (owned.processor.failure ? keepStopped(owned, owned.processor.failure) : undefined))
+    const { ended } = owned.processor;
+    (ended ? Promise.race([subscription.done, ended]) : subscription.done)
+      // One that is over, as a rebuild is in the end, may have changed what there is to do.
+      .then(() => (owned.processor.failure ? keepStopped(owned, owned.processor.failure) : void look()))
       .catch((error: unknown) => (isTransient(error) ? drop(slot, owned, error) : keepStopped(owned, error)))
       .catch((error: unknown) => drop(slot, owned, error));
   }
@@ -190,6 +158,7 @@ export function createWorker(options: WorkerOptions): Worker {
   /** The owner keeps a processor that can't go on, so that no other process fails at the same event. */
   async function keepStopped(owned: Owned, error: unknown): Promise<void> {
     const { id } = owned.processor;
+    owned.stopped = true;
     logger.error({ projection: id, err: error }, `${id} has stopped; the other projections go on. ${messageOf(error)}`);
     await recordStop(db, owned.claim, {
       message: messageOf(error),
@@ -204,6 +173,7 @@ export function createWorker(options: WorkerOptions): Worker {
     slot.owned = undefined;
     // What has run well for a while starts its back-off anew.
     if (Date.now() - owned.since > retryAtMost) slot.failures = 0;
+    await owned.processor.interrupt?.(error);
     await owned.subscription?.remove();
     await owned.lock.release().catch(() => {});
     postpone(slot, error);
@@ -214,33 +184,47 @@ export function createWorker(options: WorkerOptions): Worker {
     // A rebuild or a retry of dead letters has changed the rows beside the processor; it goes on from them.
     if (error instanceof RefoldError && error.code === 'PROCESSOR_FENCED') {
       slot.retryAt = Date.now() + retryFenced;
-      const message = `${slot.projection.id}: trying again in ${retryFenced} ms. ${messageOf(error)}`;
-      logger.warn({ projection: slot.projection.id, err: error }, message);
+      const message = `${slot.maintained.id}: trying again in ${retryFenced} ms. ${messageOf(error)}`;
+      // An inline version that has joined the appends is as it should be.
+      const level = error.fields.mode === 'inline' ? 'debug' : 'warn';
+      logger[level]({ projection: slot.maintained.id, err: error }, message);
       return;
     }
     slot.failures++;
     const delay = Math.min(retryAtMost, 100 * 2 ** slot.failures) * (0.5 + Math.random() / 2);
     slot.retryAt = Date.now() + delay;
     logger.warn(
-      { projection: slot.projection.id, err: error },
-      `${slot.projection.id}: trying again in ${Math.round(delay)} ms. ${messageOf(error)}`,
+      { projection: slot.maintained.id, err: error },
+      `${slot.maintained.id}: trying again in ${Math.round(delay)} ms. ${messageOf(error)}`,
     );
   }
 
-  async function letGo(slot: Slot): Promise<void> {
-    const { owned } = slot;
-    if (!owned) return;
-    slot.owned = undefined;
-    await owned.subscription?.remove();
-    if (!owned.processor.failure)
-      await owned.processor
-        .flush()
-        .catch((error: unknown) => logger.debug({ err: error }, 'what was folded is folded again by the next owner'));
-    await releaseProcessor(db, owned.claim).catch(() => {});
-    await owned.lock.release().catch(() => {});
+  /** In an orderly way: what is folded is written, and the others know before the units are free. */
+  async function letGo(some: readonly Slot[], announce?: () => Promise<void>): Promise<void> {
+    const leaving = some.flatMap((slot) => (slot.owned ? [slot.owned] : []));
+    for (const slot of some) slot.owned = undefined;
+    if (leaving.length === 0) return;
+    await Promise.all(leaving.map(settle));
+    await announce?.().catch((error: unknown) => logger.debug({ err: error }, 'the others find the units free'));
+    for (const { lock } of leaving) await lock.release().catch(() => {});
   }
 
-  const look = () => {
+  async function settle({ claim, processor, subscription }: Owned): Promise<void> {
+    void processor.interrupt?.();
+    await subscription?.remove();
+    if (!processor.failure)
+      await processor
+        .flush()
+        .catch((error: unknown) => logger.debug({ err: error }, 'what was folded is folded again by the next owner'));
+    await releaseProcessor(db, claim).catch(() => {});
+  }
+
+  function interruptAll(): void {
+    for (const { owned } of slots.values()) void owned?.processor.interrupt?.();
+  }
+
+  const look = (): Promise<void> => {
+    if (stopped) return Promise.resolve();
     looking ??= lookForWork()
       .catch((error: unknown) => logger.warn({ err: error }, `looking for work failed: ${messageOf(error)}`))
       .finally(() => {
@@ -257,9 +241,15 @@ export function createWorker(options: WorkerOptions): Worker {
       stopped = true;
       clearInterval(timer);
       unsubscribe();
+      // At once, so that nothing more is begun, and all at the same time, so that the wait for what is in work is bounded once.
+      interruptAll();
       await looking;
+      // Those that were claimed meanwhile, too.
+      interruptAll();
       await consumer.stop();
-      for (const slot of slots) await letGo(slot);
+      await letGo([...slots.values()], shares.leave);
+      // Also where nothing was owned. Whom the database does not hear is forgotten by itself.
+      await shares.leave().catch(() => {});
     },
   };
 }

@@ -1,18 +1,18 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { isNumeric, isOrdered } from '../projections/aggregate-columns.ts';
+import type { Column } from '../projections/column.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { Measure } from '../projections/row-query.ts';
-import { groupConditions, groupOrder } from './aggregate-inputs.ts';
+import { type GroupArguments, groupedQuery, wholeQuery } from './aggregate-query.ts';
 import { aggregateOf } from './aggregate-types.ts';
-import { beforeRead } from './before-read.ts';
+import { beforeFilter, beforeRead } from './before-read.ts';
 import type { Builder } from './builder.ts';
-import { groupingsOf } from './groupings.ts';
-import { firstOf } from './page-arguments.ts';
+import { meaning } from './field-meaning.ts';
+import { groupableColumns } from './groupings.ts';
 import type { ProjectionTypes } from './projection-types.ts';
 import { queryNames } from './query-names.ts';
 import { selectedFields } from './selected-columns.ts';
 import type { TypeNames } from './type-names.ts';
-import { rowFilter } from './where.ts';
 
 /** `cartSummariesAggregate(where)` and `cartSummariesGrouped(by, …)` of one projection: one statement each, for what is selected. */
 export function addAggregateFields(
@@ -30,18 +30,13 @@ function addAggregate(builder: Builder, names: TypeNames, { served, projection, 
     t.field({
       type: aggregates.aggregate,
       description: 'Numbers about all rows that match, in as many pages as they may be; what is selected is computed.',
+      ...meaning({ kind: 'aggregate', served }),
       args: { where: t.arg({ type: where, required: false }) },
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
-        const query = {
-          where: rowFilter(projection, args.where),
-          groupBy: [],
-          measures: selectedMeasures(projection, info),
-          having: [],
-          orderBy: [],
-          limit: null,
-        };
+        const query = wholeQuery(projection, args, selectedMeasures(projection, info), context.versions);
+        await beforeFilter(context, query.where);
         const [all] = await context.readModels.aggregate(projection, query);
         return aggregateOf([], query, all ?? { key: [], measures: [] });
       },
@@ -55,11 +50,11 @@ function addGrouped(
   { served, projection, where, aggregates }: ProjectionTypes,
   maxPageSize: number,
 ) {
-  const groupings = groupingsOf(projection);
   builder.queryField(names.claimField('Query', queryNames(projection).grouped, projection.id), (t) =>
     t.field({
       type: [aggregates.group],
       description: 'Numbers about groups of the rows that match.',
+      ...meaning({ kind: 'groups', served, maxPageSize }),
       args: {
         by: t.arg({
           type: [aggregates.groupBy],
@@ -81,15 +76,9 @@ function addGrouped(
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
-        const by = [...new Set(args.by)];
-        const query = {
-          where: rowFilter(projection, args.where),
-          groupBy: by.flatMap((name) => groupings.get(name) ?? []), // the enum has no other names
-          measures: selectedMeasures(projection, info),
-          having: groupConditions(projection, args.having),
-          orderBy: groupOrder(projection, by, args.orderBy),
-          limit: firstOf(args.first ?? maxPageSize, maxPageSize),
-        };
+        const measures = selectedMeasures(projection, info);
+        const { query, by } = groupedQuery(projection, args as GroupArguments, measures, maxPageSize, context.versions); // says the field
+        await beforeFilter(context, query.where);
         const groups = await context.readModels.aggregate(projection, query);
         return groups.map((group) => aggregateOf(by, query, group));
       },
@@ -99,7 +88,9 @@ function addGrouped(
 
 function selectedMeasures(projection: Projection, info: GraphQLResolveInfo): readonly Measure[] {
   const columns = Object.entries(projection.columns);
+  const groupable = groupableColumns(projection);
   const kinds = [
+    ['countDistinct', (_: Column, name: string) => groupable.has(name)],
     ['sum', isNumeric],
     ['avg', isNumeric],
     ['min', isOrdered],
@@ -110,7 +101,7 @@ function selectedMeasures(projection: Projection, info: GraphQLResolveInfo): rea
     ...kinds.flatMap(([kind, has]): Measure[] => {
       const selected = selectedFields(info, [[kind]]);
       return columns
-        .filter(([name, column]) => selected.has(name) && has(column))
+        .filter(([name, column]) => selected.has(name) && has(column, name))
         .map(([column]) => ({ kind, column }));
     }),
   ];

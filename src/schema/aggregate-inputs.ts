@@ -7,7 +7,7 @@ import type { ComparisonOperator, GroupCondition, GroupOrder, Measure } from '..
 import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
 import type { ColumnField } from './column-types.ts';
-import { groupingsOf } from './groupings.ts';
+import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { OrderTypes } from './order.ts';
 import type { TypeNames } from './type-names.ts';
 
@@ -56,6 +56,8 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
     const claim = (part: string) => names.claim(`${graphql.type}Group${part}`, id);
     const columnOf = ({ name }: ColumnField) => projection.columns[name] as Column; // a field for each column
     const numeric = fields.filter((field) => isNumeric(columnOf(field)));
+    const groupableNames = groupableColumns(projection);
+    const groupable = fields.filter(({ name }) => groupableNames.has(name));
     const ordered = fields.filter((field) => isOrdered(columnOf(field)));
     const parts = (
       kinds: readonly Kind[],
@@ -82,6 +84,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
         claim('Having'),
         [
           ['count', comparison('Int')],
+          ...parts(['countDistinct'], 'HavingDistinct', groupable, () => comparison('Int')),
           ...parts(['sum'], 'HavingSum', numeric, (field) =>
             comparison(columnOf(field).type.kind === 'decimal' ? 'Decimal' : 'BigInt'),
           ),
@@ -102,6 +105,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
             ),
           ],
           ['count', direction],
+          ...parts(['countDistinct'], 'DistinctOrder', groupable, toDirection, true),
           ...parts(['sum', 'avg'], 'NumberOrder', numeric, toDirection, true),
           ...parts(['min', 'max'], 'ExtremeOrder', ordered, toDirection, true),
         ],
@@ -124,8 +128,8 @@ export function groupConditions(projection: Projection, having: Input | null | u
         { kind: kind as 'sum', column }, // the input's type has a field for each of the kinds only
         operators,
         `having.${kind}.${column}`,
-        kind === 'sum' || kind === 'avg'
-          ? (value) => decimal(value as string) // Decimal and BigInt are decimal strings
+        kind === 'sum' || kind === 'avg' || kind === 'countDistinct'
+          ? (value) => decimal(value as string) // Decimal and BigInt are decimal strings, counts are numbers
           : (value) => canonicalInput(projection.columns[column] as Column, column, value),
       ),
     );

@@ -4,16 +4,18 @@ import type { Column } from '../projections/column.ts';
 import { type Decimal, isDecimal } from '../projections/decimal.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
-import type { AggregateQuery, AggregateRow } from '../projections/row-query.ts';
+import type { AggregateQuery, AggregateRow, Measure } from '../projections/row-query.ts';
 import type { Builder, Types } from './builder.ts';
 import { type ColumnField, implement } from './column-types.ts';
-import { groupingsOf } from './groupings.ts';
+import { meaning } from './field-meaning.ts';
+import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { TypeNames } from './type-names.ts';
 
 /** One group: its measures by kind and column. */
 export interface Aggregate {
   readonly key: Row;
   readonly count: number;
+  readonly countDistinct: Row;
   readonly sum: Row;
   readonly avg: Row;
   readonly min: Row;
@@ -41,6 +43,12 @@ export function createAggregateTypes(
   const typeOf = (part: string, of: readonly ColumnField[], description: string) =>
     of.length === 0 ? undefined : implement(builder, names.claim(`${graphql.type}${part}`, id), of, description);
 
+  const groupable = groupableColumns(projection);
+  const distinct = typeOf(
+    'AggregateCountDistinct',
+    fields.filter(({ name }) => groupable.has(name)).map(distinctField),
+    'How many different values there are, exactly; rows without a value add none.',
+  );
   const sum = typeOf(
     'AggregateSum',
     numeric.map((field) => sumField(field, columnOf(field))),
@@ -67,17 +75,46 @@ export function createAggregateTypes(
     return ref.implement({
       description,
       fields: (t) => ({
-        count: t.int({ description: 'How many rows there are.', resolve: (aggregate) => aggregate.count }),
+        count: t.int({
+          description: 'How many rows there are.',
+          ...meaning({ kind: 'measure', of: 'count' }),
+          resolve: (aggregate) => aggregate.count,
+        }),
+        ...(distinct
+          ? {
+              countDistinct: t.field({
+                type: distinct,
+                ...meaning({ kind: 'measure', of: 'countDistinct' }),
+                resolve: (aggregate) => aggregate.countDistinct,
+              }),
+            }
+          : {}),
         ...(sum && avg
           ? {
-              sum: t.field({ type: sum, resolve: (aggregate) => aggregate.sum }),
-              avg: t.field({ type: avg, resolve: (aggregate) => aggregate.avg }),
+              sum: t.field({
+                type: sum,
+                ...meaning({ kind: 'measure', of: 'sum' }),
+                resolve: (aggregate) => aggregate.sum,
+              }),
+              avg: t.field({
+                type: avg,
+                ...meaning({ kind: 'measure', of: 'avg' }),
+                resolve: (aggregate) => aggregate.avg,
+              }),
             }
           : {}),
         ...(extreme
           ? {
-              min: t.field({ type: extreme, resolve: (aggregate) => aggregate.min }),
-              max: t.field({ type: extreme, resolve: (aggregate) => aggregate.max }),
+              min: t.field({
+                type: extreme,
+                ...meaning({ kind: 'measure', of: 'min' }),
+                resolve: (aggregate) => aggregate.min,
+              }),
+              max: t.field({
+                type: extreme,
+                ...meaning({ kind: 'measure', of: 'max' }),
+                resolve: (aggregate) => aggregate.max,
+              }),
             }
           : {}),
       }),
@@ -86,7 +123,10 @@ export function createAggregateTypes(
   const aggregate = measured(`${graphql.type}Aggregate`, 'Numbers about all rows that match.');
   const group = measured(`${graphql.type}Group`, 'Numbers about the rows of one group.');
   // There is always a key: that of the table is indexed.
-  if (key) builder.objectField(group, 'key', (t) => t.field({ type: key, resolve: ({ key }) => key }));
+  if (key)
+    builder.objectField(group, 'key', (t) =>
+      t.field({ type: key, ...meaning({ kind: 'groupKey' }), resolve: ({ key }) => key }),
+    );
   return { aggregate, group };
 }
 
@@ -96,8 +136,8 @@ export function aggregateOf(
   { measures }: Pick<AggregateQuery, 'measures'>,
   row: AggregateRow,
 ): Aggregate {
-  const made = { count: 0, sum: {}, avg: {}, min: {}, max: {} } as Record<
-    'sum' | 'avg' | 'min' | 'max',
+  const made = { count: 0, countDistinct: {}, sum: {}, avg: {}, min: {}, max: {} } as Record<
+    Exclude<Measure['kind'], 'count'>,
     Record<string, unknown>
   > & { count: number }; // filled below
   for (const [index, measure] of measures.entries()) {
@@ -109,6 +149,10 @@ export function aggregateOf(
 
 function nullable(field: ColumnField): ColumnField {
   return { ...field, nullable: true };
+}
+
+function distinctField(field: ColumnField): ColumnField {
+  return { ...field, type: 'Int', nullable: false, resolve: (row) => row[field.name] };
 }
 
 function sumField(field: ColumnField, { type }: Column): ColumnField {
@@ -136,6 +180,7 @@ function keyFields(projection: Projection, fields: readonly ColumnField[]): read
     if (bucket === null) return [nullable(field)];
     return {
       name,
+      ...(field.column ? { column: field.column } : {}),
       type: bucket === 'hour' ? 'DateTime' : 'Date',
       nullable: true,
       description: descriptions[bucket],

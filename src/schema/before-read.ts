@@ -1,10 +1,13 @@
-import type { GraphQLResolveInfo, OperationDefinitionNode } from 'graphql';
+import { type FieldNode, type GraphQLResolveInfo, type OperationDefinitionNode, valueFromASTUntyped } from 'graphql';
 import { RefoldError } from '../errors.ts';
 import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
+import { relatedFilters } from '../projections/filter-columns.ts';
+import type { RowFilter } from '../projections/row-query.ts';
 import type { ServedVersion, VersionMap } from '../projections/version-map.ts';
+import { parseGlobalId } from './global-id.ts';
 import type { OperationContext, ReadModels } from './operation-context.ts';
 import { readFields, selectedNames } from './operation-reads.ts';
-import { queryNames } from './query-names.ts';
+import { queryNames, uniqueLookUps } from './query-names.ts';
 
 /**
  * What comes before a read of a version: it must be active, and have reached the position that the client demands.
@@ -30,6 +33,15 @@ export function beforeRelatedRead(served: ServedVersion, context: OperationConte
   const demanded = latestDemand.get(context.readModels);
   // The row's own read waited for all that the operation reads.
   return demanded === undefined ? undefined : waitOnce(context.readModels, served, demanded);
+}
+
+/** As {@link beforeRelatedRead}, for the tables that a filter looks into. */
+export async function beforeFilter(context: OperationContext, filter: RowFilter | null): Promise<void> {
+  for (const { target, filter: inner } of relatedFilters(filter)) {
+    const served = context.versions.served.get(target.projection.name);
+    if (served) await beforeRelatedRead(served, context);
+    await beforeFilter(context, inner);
+  }
 }
 
 /** Of one operation; mutations run one after the other, so that the latest demand is the one of the payload that is being answered. */
@@ -73,11 +85,34 @@ function waitOnce(readModels: ReadModels, { projection }: ServedVersion, positio
   return waiting;
 }
 
-const readBy = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
+interface Reading {
+  readonly names: ReadonlySet<string>;
+  /** `node`, `nodes` and `_entities`, whose arguments say what they read. */
+  readonly byArguments: readonly FieldNode[];
+}
 
-function readVersions({ operation, fragments }: GraphQLResolveInfo, versions: VersionMap): readonly ServedVersion[] {
-  const names = readBy.get(operation) ?? new Set(readFields(operation, fragments).map(({ name }) => name.value));
-  readBy.set(operation, names);
+const readBy = new WeakMap<OperationDefinitionNode, Reading>();
+
+function readingOf({ operation, fragments }: GraphQLResolveInfo): Reading {
+  const known = readBy.get(operation);
+  if (known) return known;
+  const fields = readFields(operation, fragments);
+  const byArguments = fields.filter(({ name }) => ['node', 'nodes', '_entities'].includes(name.value));
+  const reading = { names: new Set(fields.map(({ name }) => name.value)), byArguments };
+  readBy.set(operation, reading);
+  return reading;
+}
+
+function readVersions(info: GraphQLResolveInfo, versions: VersionMap): readonly ServedVersion[] {
+  const { operation, fragments, variableValues } = info;
+  const { names, byArguments } = readingOf(info);
+  const given = byArguments.flatMap((field) =>
+    (field.arguments ?? []).flatMap(({ value }): readonly unknown[] =>
+      [valueFromASTUntyped(value, variableValues)].flat(),
+    ),
+  );
+  const identified = new Set(given.map((id) => (typeof id === 'string' ? parseGlobalId(id)?.name : undefined)));
+  const entities = new Set(given.map(typeNameIn));
   const nested = selectedNames(operation, fragments);
   const related = new Set(
     [...versions.served.values()]
@@ -87,8 +122,17 @@ function readVersions({ operation, fragments }: GraphQLResolveInfo, versions: Ve
   );
   return [...versions.served.values()].filter(
     ({ projection }) =>
-      related.has(projection.name) || Object.values(queryNames(projection)).some((name) => names.has(name)),
+      related.has(projection.name) ||
+      identified.has(projection.name) ||
+      entities.has(projection.graphql.type) ||
+      Object.values(queryNames(projection)).some((name) => names.has(name)) ||
+      uniqueLookUps(projection).some(([, field]) => names.has(field)),
   );
+}
+
+/** The type that a representation of an entity names. */
+function typeNameIn(given: unknown): unknown {
+  return typeof given === 'object' && given !== null && '__typename' in given ? given.__typename : undefined;
 }
 
 async function refuse({ projection }: ServedVersion, context: OperationContext): Promise<never> {

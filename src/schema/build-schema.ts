@@ -4,8 +4,12 @@ import type { VersionMap } from '../projections/version-map.ts';
 import { withAfterDirective } from './after-directive.ts';
 import { addAggregateFields } from './aggregate-fields.ts';
 import { createBuilder } from './builder.ts';
+import { applyExtension, type SchemaExtension } from './extend-schema.ts';
+import { addFederation } from './federation.ts';
+import { addHistoryField } from './history-fields.ts';
 import { addMeta } from './meta.ts';
 import { addMutationField } from './mutation-fields.ts';
+import { addNodeFields } from './node-fields.ts';
 import { createProjectionTypes } from './projection-types.ts';
 import { addQueryFields } from './query-fields.ts';
 import { addRelationFields } from './relation-fields.ts';
@@ -18,6 +22,10 @@ export interface SchemaOptions {
   readonly commands: readonly Command[];
   /** Most rows in one page. */
   readonly maxPageSize: number;
+  /** Whether it is a subgraph of Apollo Federation. @default false */
+  readonly federation?: boolean;
+  /** What the application adds. */
+  readonly extension?: SchemaExtension | undefined;
 }
 
 /**
@@ -25,23 +33,29 @@ export interface SchemaOptions {
  *
  * @throws RefoldError `INVALID_DECLARATION` where names collide, or a command's input has what GraphQL can't express.
  */
-export function buildSchema({ versions, commands, maxPageSize }: SchemaOptions): GraphQLSchema {
+export function buildSchema({ versions, commands, maxPageSize, federation, extension }: SchemaOptions): GraphQLSchema {
   const builder = createBuilder();
   const names = createTypeNames();
   const served = [...versions.served.values()];
   const projections = createProjectionTypes(builder, names, served);
   const query = builder.queryType({});
   addMeta(builder, served);
+  addNodeFields(builder, names, projections);
   for (const types of projections) {
     addQueryFields(builder, names, types, maxPageSize);
     addAggregateFields(builder, names, types, maxPageSize);
+    addHistoryField(builder, names, types);
     addRelationFields(builder, types, projections, maxPageSize);
   }
   if (commands.length > 0) builder.mutationType({});
   for (const command of commands) addMutationField(builder, names, command, projections, query);
   if (projections.length > 0) builder.subscriptionType({});
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
-  return withoutUnusedScalars(withAfterDirective(builder.toSchema({ sortSchema: false })));
+  if (extension) applyExtension(extension, builder, names, projections);
+  const tellSdl = federation ? addFederation(builder, projections) : undefined;
+  const schema = withoutUnusedScalars(withAfterDirective(builder.toSchema({ sortSchema: false })));
+  tellSdl?.(schema);
+  return schema;
 }
 
 /** Every builder knows all scalars; a schema shows those that a field or an argument has. */

@@ -1,6 +1,7 @@
 import { RefoldError } from '../errors.ts';
 import type { Column } from '../projections/column.ts';
 import { decimal } from '../projections/decimal.ts';
+import { problemOf } from '../projections/invalid-row.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import { createRowCodec, type RowCodec } from '../projections/row-codec.ts';
 
@@ -19,7 +20,7 @@ export function canonicalInput(column: Column, name: string, value: unknown): un
     return codecOf(column).normaliseKey([column.type.kind === 'bigint' ? bigintInput(name, value) : value])[0];
   } catch (cause) {
     if (cause instanceof RefoldError && cause.code === 'INVALID_ROW')
-      throw badInput(cause.message.replace("column 'value'", `'${name}'`), { cause });
+      throw badInput(problemOf(cause).replace("column 'value'", `'${name}'`), { cause });
     throw cause;
   }
 }

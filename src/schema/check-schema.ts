@@ -1,6 +1,7 @@
 import type { Command } from '../commands/define-command.ts';
 import type { Projection } from '../projections/projection.ts';
 import { buildSchema } from './build-schema.ts';
+import type { SchemaExtension } from './extend-schema.ts';
 
 /**
  * Makes the schemas that these declarations can lead to, before anything starts: an activation must not be the moment that finds out
@@ -12,6 +13,7 @@ export function checkSchema(
   projections: readonly Projection[],
   commands: readonly Command[],
   maxPageSize: number,
+  extension?: SchemaExtension,
 ): void {
   const byName = [...Map.groupBy(projections, ({ name }) => name).values()].map((versions) =>
     versions.toSorted((a, b) => a.version - b.version),
@@ -31,6 +33,6 @@ export function checkSchema(
     const served = new Map(
       combination.map((projection) => [projection.name, { projection, active: true, state: 'active' }] as const),
     );
-    buildSchema({ versions: { revision, served }, commands, maxPageSize });
+    buildSchema({ versions: { revision, served }, commands, maxPageSize, extension });
   }
 }

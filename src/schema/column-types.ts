@@ -4,6 +4,7 @@ import type { Column, ColumnFlags, Columns } from '../projections/column.ts';
 import { type Decimal, isDecimal } from '../projections/decimal.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { AnyOutput, Builder, ScalarName, Types } from './builder.ts';
+import { meaning } from './field-meaning.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** How the types of one projection's columns are made; they are remembered, so that filters and arguments use the same enum. */
@@ -17,6 +18,8 @@ export interface ColumnTypes {
 export interface ColumnField {
   readonly name: string;
   readonly type: AnyOutput;
+  /** What it is the value of; none of what is computed. */
+  readonly column?: Column;
   readonly nullable: boolean;
   readonly description: string | undefined;
   readonly deprecated: string | undefined;
@@ -63,6 +66,7 @@ export function createColumnTypes(builder: Builder, names: TypeNames, prefix: st
     fieldsOf: (columns) =>
       Object.entries(columns).map(([name, column]) => ({
         name,
+        column,
         type: typeOf(column, name),
         nullable: column.flags.nullable,
         description: column.flags.description,
@@ -84,6 +88,7 @@ export function implement(builder: Builder, name: string, fields: readonly Colum
             type: field.type,
             nullable: field.nullable,
             resolve: field.resolve,
+            ...(field.column ? meaning({ kind: 'column', name: field.name, column: field.column }) : {}),
             ...(field.description === undefined ? {} : { description: field.description }),
             ...(field.deprecated === undefined ? {} : { deprecationReason: field.deprecated }),
           }),

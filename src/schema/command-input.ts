@@ -9,7 +9,10 @@ import { pascalCase, type TypeNames } from './type-names.ts';
 export interface InputPart {
   readonly type: AnyInput;
   readonly nullable: boolean;
-  /** Leaves out what GraphQL clients send as null though the validator knows it as optional only. */
+  /**
+   * Says what the client said in the validator's words: without what is null and only optional there, and with null for what the client
+   * left out and must be null there at least. GraphQL tells neither apart.
+   */
   clean(value: unknown): unknown;
 }
 
@@ -128,8 +131,9 @@ function objectPart(
 
 function cleanObject(value: unknown, parts: ReadonlyMap<string, InputPart>, required: ReadonlySet<string>): unknown {
   if (typeof value !== 'object' || value === null) return value;
+  const missing = [...required].filter((name) => parts.get(name)?.nullable && !Object.hasOwn(value, name));
   return Object.fromEntries(
-    Object.entries(value).flatMap(([name, given]) => {
+    [...Object.entries(value), ...missing.map((name) => [name, null] as const)].flatMap(([name, given]) => {
       const part = parts.get(name);
       if (!part) return [[name, given]];
       return given === null && !part.nullable && !required.has(name) ? [] : [[name, part.clean(given)]];

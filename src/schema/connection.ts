@@ -3,12 +3,15 @@ import type { Projection } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { RowPage } from '../projections/row-query.ts';
 import type { Builder, Types } from './builder.ts';
+import { badInput } from './canonical-input.ts';
+import { meaning } from './field-meaning.ts';
 import type { TypeNames } from './type-names.ts';
 
 /** A page that is read when a field of it is selected, and once. */
 export interface Connection {
   page(): Promise<RowPage>;
-  count(): Promise<number>;
+  /** `upTo`: no more than so many are counted; null counts all. */
+  count(upTo: number | null): Promise<number>;
   cursorOf(row: Row): string;
 }
 
@@ -39,29 +42,41 @@ export function connectionOf(
     fields: (t) => ({
       cursor: t.string({
         description: 'The place of this row in the list, for `after` and `before`.',
+        ...meaning({ kind: 'cursor' }),
         resolve: ({ connection, row }) => connection.cursorOf(row),
       }),
-      node: t.field({ type: row, resolve: (edge) => edge.row }),
+      node: t.field({ type: row, ...meaning({ kind: 'node' }), resolve: (edge) => edge.row }),
     }),
   });
   return builder.objectRef<Connection>(names.claim(`${graphql.type}Connection`, id)).implement({
     fields: (t) => ({
       edges: t.field({
         type: [edge],
+        ...meaning({ kind: 'edges' }),
         resolve: async (connection) => (await connection.page()).rows.map((row) => ({ row, connection })),
       }),
       nodes: t.field({
         type: [row],
         description: 'The rows without their cursors.',
+        ...meaning({ kind: 'nodes' }),
         resolve: async (connection) => (await connection.page()).rows,
       }),
       pageInfo: t.field({
         type: pageInfoOf(builder),
+        ...meaning({ kind: 'pageInfo' }),
         resolve: async (connection) => ({ connection, page: await connection.page() }),
       }),
       totalCount: t.int({
         description: 'How many rows the list has in all pages; counted only when it is asked for.',
-        resolve: (connection) => connection.count(),
+        ...meaning({ kind: 'totalCount' }),
+        args: {
+          upTo: t.arg.int({
+            required: false,
+            description:
+              'Counts no further than to this number: an answer that is equal to it says so many or more. Without it all are counted, which is as expensive as the list is long.',
+          }),
+        },
+        resolve: (connection, { upTo }) => connection.count(boundOf(upTo)),
       }),
     }),
   });
@@ -72,14 +87,32 @@ function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
   if (known) return known;
   const type = builder.objectRef<PageInfo>('PageInfo').implement({
     fields: (t) => ({
-      hasNextPage: t.boolean({ resolve: ({ page }) => page.hasNextPage }),
-      hasPreviousPage: t.boolean({ resolve: ({ page }) => page.hasPreviousPage }),
-      startCursor: t.string({ nullable: true, resolve: (info) => cursorOf(info, info.page.rows[0]) }),
-      endCursor: t.string({ nullable: true, resolve: (info) => cursorOf(info, info.page.rows.at(-1)) }),
+      hasNextPage: t.boolean({ ...meaning({ kind: 'hasNextPage' }), resolve: ({ page }) => page.hasNextPage }),
+      hasPreviousPage: t.boolean({
+        ...meaning({ kind: 'hasPreviousPage' }),
+        resolve: ({ page }) => page.hasPreviousPage,
+      }),
+      startCursor: t.string({
+        nullable: true,
+        ...meaning({ kind: 'startCursor' }),
+        resolve: (info) => cursorOf(info, info.page.rows[0]),
+      }),
+      endCursor: t.string({
+        nullable: true,
+        ...meaning({ kind: 'endCursor' }),
+        resolve: (info) => cursorOf(info, info.page.rows.at(-1)),
+      }),
     }),
   });
   pageInfoTypes.set(builder, type);
   return type;
+}
+
+/** What is counted at most; null counts all. @throws RefoldError `BAD_USER_INPUT` */
+export function boundOf(upTo: number | null | undefined): number | null {
+  if (upTo === null || upTo === undefined) return null;
+  if (upTo < 1) throw badInput(`'upTo' is ${upTo}; count up to 1 at least.`);
+  return upTo;
 }
 
 function cursorOf({ connection }: PageInfo, row: Row | undefined): string | null {

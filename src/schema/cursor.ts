@@ -3,6 +3,7 @@ import type { Projection } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { Cursor, RowOrder } from '../projections/row-query.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
+import { opaqueText, readOpaqueText } from './opaque-text.ts';
 
 /**
  * Cursors of one list in one order: the order's name, then the values of its columns and of the key, as base64url of JSON.
@@ -16,16 +17,12 @@ export interface CursorCodec {
 
 export function cursorCodec(projection: Projection, orderBy: readonly RowOrder[]): CursorCodec {
   const columns = [...orderBy.map((order) => order.column), ...projection.keyColumns];
-  const order = [
-    projection.name,
-    ...orderBy.map(({ column, direction, nulls }) => `${column} ${direction} ${nulls}`),
-    ...projection.keyColumns,
-  ].join(', ');
+  const order = orderName(projection, orderBy);
 
   return {
     encode(row) {
       const values = columns.map((name) => projection.codec.encodeValue(name, row[name]));
-      return Buffer.from(JSON.stringify([order, ...values])).toString('base64url');
+      return opaqueText([order, ...values]);
     },
     decode(text, argument) {
       const refusal = (cause?: unknown) =>
@@ -33,7 +30,7 @@ export function cursorCodec(projection: Projection, orderBy: readonly RowOrder[]
           `'${argument}' is no cursor of this list in this order. Give one that a page of the same list and 'orderBy' answered with.`,
           { cause },
         );
-      const parsed = parse(text);
+      const parsed = readOpaqueText(text);
       if (!Array.isArray(parsed) || parsed[0] !== order || parsed.length !== columns.length + 1) throw refusal();
       try {
         return columns.map((name, index) =>
@@ -46,13 +43,11 @@ export function cursorCodec(projection: Projection, orderBy: readonly RowOrder[]
   };
 }
 
-function parse(text: string): unknown {
-  const bytes = Buffer.from(text, 'base64url');
-  // Buffer skips what is no base64url; a cursor is taken as it was given or not at all.
-  if (bytes.toString('base64url') !== text) return undefined;
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return undefined;
-  }
+/** What cursors of the list in this order begin with. */
+export function orderName(projection: Projection, orderBy: readonly RowOrder[]): string {
+  return [
+    projection.name,
+    ...orderBy.map(({ column, direction, nulls }) => `${column} ${direction} ${nulls}`),
+    ...projection.keyColumns,
+  ].join(', ');
 }

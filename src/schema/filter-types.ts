@@ -1,12 +1,28 @@
 import type { InputRef } from '@pothos/core';
-import type { Column, ColumnKind } from '../projections/column.ts';
+import pluralize from 'pluralize';
+import { type Column, type ColumnKind, isContainer } from '../projections/column.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { AnyInput, Builder, ScalarName } from './builder.ts';
 import type { ColumnTypes } from './column-types.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** The operators that `where` offers for a column. */
-export type FilterOperator = 'eq' | 'ne' | 'in' | 'notIn' | 'lt' | 'lte' | 'gt' | 'gte' | 'startsWith' | 'isNull';
+export type FilterOperator =
+  | 'eq'
+  | 'ne'
+  | 'in'
+  | 'notIn'
+  | 'lt'
+  | 'lte'
+  | 'gt'
+  | 'gte'
+  | 'startsWith'
+  | 'contains'
+  | 'ilike'
+  | 'has'
+  | 'hasEvery'
+  | 'hasSome'
+  | 'isNull';
 
 /** A `where` as GraphQL gives it. */
 export type WhereInput = Readonly<Record<string, unknown>>;
@@ -16,22 +32,52 @@ export interface FilterTypes {
   filterOf(projection: Projection, columnTypes: ColumnTypes, owner: string): InputRef<WhereInput>;
 }
 
-/** The columns that `where` and `orderBy` offer: those that an index serves. */
+/** The columns that `where` and `orderBy` offer: those that an index serves, and that have an order. */
 export function indexedColumns(projection: Projection): readonly (readonly [string, Column])[] {
+  return filteredColumns(projection).filter(([, column]) => !isContainer(column));
+}
+
+/** The columns that `where` offers: lists, objects and JSON too, by what is in them. */
+function filteredColumns(projection: Projection): readonly (readonly [string, Column])[] {
   return Object.entries(projection.columns).filter(([, column]) => column.flags.index);
 }
 
 export function createFilterTypes(builder: Builder, names: TypeNames): FilterTypes {
   const shared = new Map<string, AnyInput>();
+  const byName = new Map<string, InputRef<WhereInput>>();
+  const lists = new Map<string, InputRef<WhereInput>>();
+
+  /** `some`, `every` and `none` of the rows of a projection. */
+  function listFilter(target: string, filter: InputRef<WhereInput>, owner: string): InputRef<WhereInput> {
+    const known = lists.get(target);
+    if (known) return known;
+    const ref = builder.inputRef<Record<string, unknown>>(
+      names.claim(`${filter.name.replace(/Filter$/, '')}ListFilter`, owner),
+    );
+    const described = (description: string) => ({ type: filter, required: false, description }) as const;
+    ref.implement({
+      fields: (t) =>
+        ({
+          some: t.field(described('There is one for which this holds.')),
+          every: t.field(described('There is none for which this does not hold.')),
+          none: t.field(described('There is none for which this holds.')),
+        }) as never, // as below
+    });
+    lists.set(target, ref as InputRef<WhereInput>); // as below
+    return ref as InputRef<WhereInput>;
+  }
 
   function columnFilter(column: Column, name: string, types: ColumnTypes, prefix: string, owner: string): AnyInput {
     const operators = operatorsOf(column);
-    if (column.type.kind === 'enum') {
+    const value = comparedColumn(column);
+    if (value?.type.kind === 'enum') {
       const filter = names.claim(`${prefix}${pascalCase(name)}Filter`, owner);
-      return operatorInput(builder, filter, types.typeOf(column, name) as AnyInput, operators); // an enum goes both ways
+      const item = value === column ? name : pluralize.singular(name); // as the column's own type is named
+      return operatorInput(builder, filter, types.typeOf(value, item) as AnyInput, operators); // an enum goes both ways
     }
-    const scalar = scalarOf(column);
-    const filter = `${column.flags.nullable ? 'Nullable' : ''}${scalar}Filter`;
+    const scalar = value ? scalarOf(value) : 'JSON';
+    const kind = `${column.flags.search ? 'Searchable' : ''}${scalar}${value === column || !value ? '' : 'List'}`;
+    const filter = `${column.flags.nullable ? 'Nullable' : ''}${kind}Filter`;
     const type = shared.get(filter) ?? operatorInput(builder, filter, scalar, operators);
     shared.set(filter, type);
     return type;
@@ -41,17 +87,26 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
     filterOf(projection, types, owner) {
       const name = names.claim(`${projection.graphql.type}Filter`, owner);
       const ref = builder.inputRef<Record<string, unknown>>(name);
-      const columns = indexedColumns(projection).map(
+      const columns = filteredColumns(projection).map(
         ([column, declared]) =>
           [column, columnFilter(declared, column, types, projection.graphql.type, owner)] as const,
       );
       for (const word of ['and', 'or', 'not']) names.claimField(name, word, 'Refold');
       for (const [column] of columns) names.claimField(name, column, `${owner}, column '${column}'`);
+      byName.set(projection.name, ref as InputRef<WhereInput>); // as below
+      const related = (): readonly (readonly [string, InputRef<WhereInput>])[] =>
+        Object.entries(projection.relations).flatMap(([relation, { kind, target }]) => {
+          const filter = byName.get(target);
+          if (!filter || columns.some(([column]) => column === relation)) return []; // retired in all its versions
+          return [[relation, kind === 'one' ? filter : listFilter(target, filter, owner)] as const];
+        });
       ref.implement({
         description: `All that is set must hold. An empty list holds under 'and' and never under 'or'. Null stands nowhere in it: leave out what does not matter.`,
         fields: (t) =>
           ({
-            ...Object.fromEntries(columns.map(([column, type]) => [column, t.field({ type, required: false })])),
+            ...Object.fromEntries(
+              [...columns, ...related()].map(([name, type]) => [name, t.field({ type, required: false })]),
+            ),
             and: t.field({ type: [ref], required: false }),
             or: t.field({ type: [ref], required: false }),
             not: t.field({ type: ref, required: false }),
@@ -62,8 +117,19 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
   };
 }
 
-export function operatorsOf({ type, flags }: Column): readonly FilterOperator[] {
-  return [...(operators[type.kind] ?? []), ...(flags.nullable ? (['isNull'] as const) : [])];
+export function operatorsOf(column: Column): readonly FilterOperator[] {
+  const { type, flags } = column;
+  return [
+    ...(comparedColumn(column) === undefined ? (['contains'] as const) : (operators[type.kind] ?? [])),
+    ...(flags.search ? (['contains', 'ilike'] as const) : []),
+    ...(flags.nullable ? (['isNull'] as const) : []),
+  ];
+}
+
+/** What a column is compared with: values of its own type, a list with its items. Undefined where it is JSON, compared by what is in it. */
+export function comparedColumn(column: Column): Column | undefined {
+  if (!isContainer(column)) return column;
+  return column.type.kind === 'list' && !isContainer(column.type.item) ? column.type.item : undefined;
 }
 
 const equality = ['eq', 'ne', 'in', 'notIn'] as const;
@@ -79,6 +145,7 @@ const operators: Readonly<Partial<Record<ColumnKind['kind'], readonly FilterOper
   decimal: ordered,
   date: ordered,
   timestamptz: ordered,
+  list: ['has', 'hasEvery', 'hasSome'],
 };
 
 const descriptions: Readonly<Record<FilterOperator, string>> = {
@@ -91,8 +158,26 @@ const descriptions: Readonly<Record<FilterOperator, string>> = {
   gt: 'Greater.',
   gte: 'Greater or equal.',
   startsWith: 'Starts with this text, in upper and lower case as it stands.',
+  contains: 'Has this in it.',
+  ilike:
+    "Is of this pattern, in upper and lower case alike: '%' stands for any characters, '_' for any one; after a backslash they stand for themselves.",
+  has: 'Has this item.',
+  hasEvery: 'Has each of these items. An empty list finds all.',
+  hasSome: 'Has one of these items. An empty list finds nothing.',
   isNull: 'True finds null, false all that is not null.',
 };
+
+const jsonContains =
+  'Has this in it: fields of an object, items of a list, at whatever depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
+
+/** Whose value is a list. */
+const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];
+const textOperators: readonly string[] = ['startsWith', 'contains', 'ilike'];
+
+/** A part of a key is text, and no key. */
+function textOf(value: AnyInput): AnyInput {
+  return value === 'JSON' ? value : 'String';
+}
 
 function operatorInput(
   builder: Builder,
@@ -104,9 +189,9 @@ function operatorInput(
     fields: (t) =>
       Object.fromEntries(
         operators.map((operator) => {
-          const listed = operator === 'in' || operator === 'notIn';
-          const type = operator === 'isNull' ? 'Boolean' : operator === 'startsWith' ? 'String' : value;
-          const description = descriptions[operator];
+          const listed = listOperators.includes(operator);
+          const type = operator === 'isNull' ? 'Boolean' : textOperators.includes(operator) ? textOf(value) : value;
+          const description = operator === 'contains' && value === 'JSON' ? jsonContains : descriptions[operator];
           return [
             operator,
             listed
@@ -140,6 +225,6 @@ function scalarOf({ type, flags }: Column): ScalarName {
     case 'json':
     case 'object':
     case 'list':
-      throw new TypeError(`A column of kind ${type.kind} has no filter of a scalar.`); // an enum has its own, the others no index
+      throw new TypeError(`A column of kind ${type.kind} has no filter of a scalar.`); // an enum has its own, the others are JSON's
   }
 }

@@ -19,5 +19,11 @@ export function groupingsOf(projection: Projection): ReadonlyMap<string, Groupin
   );
 }
 
+/** Columns whose values make groups, and are counted. */
+export function groupableColumns(projection: Projection): ReadonlySet<string> {
+  const groupings = [...groupingsOf(projection).values()];
+  return new Set(groupings.filter(({ bucket }) => bucket === null).map(({ column }) => column));
+}
+
 /** Names of columns that GraphQL takes as fields, and not as values of an enum. */
 const noEnumValues = ['true', 'false', 'null'];

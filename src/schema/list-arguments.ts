@@ -1,5 +1,6 @@
 import type { Projection } from '../projections/projection.ts';
 import type { PageQuery } from '../projections/row-query.ts';
+import type { VersionMap } from '../projections/version-map.ts';
 import type { Builder } from './builder.ts';
 import type { Connection } from './connection.ts';
 import { cursorCodec } from './cursor.ts';
@@ -39,9 +40,10 @@ export function listQuery(
   args: ListArguments,
   columns: readonly string[],
   maxPageSize: number,
+  versions: VersionMap,
 ): { readonly query: PageQuery; readonly cursorOf: Connection['cursorOf'] } {
   const orderBy = rowOrder(args.orderBy);
   const cursors = cursorCodec(projection, orderBy);
-  const where = rowFilter(projection, args.where);
+  const where = rowFilter(projection, args.where, versions);
   return { query: { where, orderBy, columns, ...pageOf(args, cursors, maxPageSize) }, cursorOf: cursors.encode };
 }

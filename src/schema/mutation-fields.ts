@@ -10,6 +10,7 @@ import { inputJsonSchema } from './json-schema.ts';
 import type { CommandResult } from './operation-context.ts';
 import type { ProjectionTypes } from './projection-types.ts';
 import { columnSelection } from './selected-columns.ts';
+import { checkStorable, isStorable } from './storable-input.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** The mutation of one command, and its payload. */
@@ -27,6 +28,8 @@ export function addMutationField(
   builder.mutationField(names.claimField('Mutation', command.name, owner), (t) =>
     t.field({
       type: payload,
+      // A failed one must not take the payloads of those before it along: they have been executed.
+      nullable: true,
       ...(command.description === undefined ? {} : { description: command.description }),
       args: {
         ...(input ? { input: t.arg({ type: input.type, required: input.required }) } : {}),
@@ -37,14 +40,18 @@ export function addMutationField(
         }),
         idempotencyKey: t.arg.string({
           required: false,
-          description: 'Names this execution: sent again, it does nothing and answers as the first time.',
+          description:
+            'Names this execution among those of the viewer: sent again with the same input, it does nothing and answers as the first time. With another input it is refused.',
         }),
       },
-      resolve: (_, args, context) =>
-        context.commands.execute(command, inputOf(input, args), {
+      resolve(_, args, context) {
+        const given = inputOf(input, args);
+        checkStorable(command.name, given);
+        return context.commands.execute(command, given, {
           ...optional('expectedVersion', checkedVersion(args.expectedVersion)),
           ...optional('idempotencyKey', checkedKey(args.idempotencyKey)),
-        }),
+        });
+      },
     }),
   );
 }
@@ -139,6 +146,8 @@ function checkedVersion(version: number | null | undefined): number | undefined 
 function checkedKey(key: string | null | undefined): string | undefined {
   // Keys are kept in an index, whose entries PostgreSQL limits to 2704 bytes.
   if (key === '' || (key && key.length > 200)) throw badInput("'idempotencyKey' has 1 to 200 characters.");
+  if (key && !isStorable(key))
+    throw badInput("'idempotencyKey' has the character U+0000, or half of a surrogate pair; use printable characters.");
   return key ?? undefined;
 }
 

@@ -1,6 +1,8 @@
+import type { Viewer } from '../access.ts';
 import type { Command } from '../commands/define-command.ts';
 import type { ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import type { AnswerQuery } from '../projections/answer-query.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type {
@@ -12,6 +14,7 @@ import type {
   RowPage,
 } from '../projections/row-query.ts';
 import type { VersionMap, VersionProgress } from '../projections/version-map.ts';
+import type { ChangeFeedQuery, ChangeFeedUpdate } from './change-feed.ts';
 
 /**
  * What the resolvers of one operation work with. The schema declares it, the runtime and the store implement it, so that the schema
@@ -19,27 +22,56 @@ import type { VersionMap, VersionProgress } from '../projections/version-map.ts'
  */
 export interface OperationContext {
   readonly versions: VersionMap;
+  /** Who asks; `system` is the program itself. */
+  readonly viewer: Viewer | 'system';
   readonly readModels: ReadModels;
   readonly commands: CommandExecutor;
   readonly live: LiveReadModels;
   /** The position that the client demands its answers to include (`@after`, header `refold-after`); null where it demands none. */
   readonly after: GlobalPosition | null;
+  /** The id of the last event that the client was sent, where it comes back (header `Last-Event-ID`). */
+  readonly lastEventId: string | null;
 }
 
 /** Reads of one operation. All reads of one query see one snapshot of the database. */
 export interface ReadModels {
-  /** The rows of these keys, in their order; null where there is none. Concurrent calls share statements. */
+  /**
+   * The rows of these keys, in their order; null where there is none, or `where` does not hold. Concurrent calls with the same `where`
+   * share statements.
+   */
   findByKeys(
     projection: Projection,
     keys: readonly RowKey[],
     columns: readonly string[],
+    where?: RowFilter | null,
   ): Promise<readonly (Row | null)[]>;
+  /** The row whose unique column has the value. Concurrent calls share statements as those by key do. */
+  findByUnique(
+    projection: Projection,
+    column: string,
+    value: unknown,
+    columns: readonly string[],
+    where?: RowFilter | null,
+  ): Promise<Row | null>;
   findPage(projection: Projection, query: PageQuery): Promise<RowPage>;
-  count(projection: Projection, where: RowFilter | null): Promise<number>;
+  /** `upTo`: counts no further than to this number. */
+  count(projection: Projection, where: RowFilter | null, upTo?: number | null): Promise<number>;
   /** The page of the rows whose column has the value. Concurrent calls that differ in the value only share a statement. */
   findRelated(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
   /** As {@link findRelated}: how many they are, in all pages. */
-  countRelated(projection: Projection, column: string, value: unknown, where: RowFilter | null): Promise<number>;
+  countRelated(
+    projection: Projection,
+    column: string,
+    value: unknown,
+    where: RowFilter | null,
+    upTo?: number | null,
+  ): Promise<number>;
+  /**
+   * Every state that the row has had, folded anew from its events; of a projection with `history`. `columns` are those that are shown.
+   *
+   * @throws RefoldError `QUERY_TOO_COMPLEX` where there are too many
+   */
+  history(projection: Projection, key: RowKey, columns: readonly string[]): Promise<readonly RowVersion[]>;
   /** One row where there are no groupings. */
   aggregate(projection: Projection, query: AggregateQuery): Promise<readonly AggregateRow[]>;
   /**
@@ -49,6 +81,18 @@ export interface ReadModels {
    */
   waitFor(projection: Projection, position: GlobalPosition): Promise<void>;
   progress(projection: Projection): Promise<VersionProgress>;
+  /**
+   * A whole answer in one statement, so that all of it is of one state of the database: the JSON of all root fields. Look-ups of one row
+   * share statements. Where it is not offered, everything is resolved.
+   */
+  answer?(query: AnswerQuery): Promise<string>;
+}
+
+/** A row before and after one of its events, with all columns. */
+export interface RowVersion {
+  readonly event: RecordedEvent;
+  readonly before: Row | null;
+  readonly row: Row | null;
 }
 
 export interface CommandResult {
@@ -95,6 +139,12 @@ export interface LiveListQuery {
   readonly columns: readonly string[];
 }
 
+export interface LiveOptions {
+  readonly after: GlobalPosition | null;
+  /** Whether it stays with this version, whichever is active, for as long as it is kept current. @default false */
+  readonly pinned?: boolean;
+}
+
 /**
  * Subscriptions to read models. Each gives the current state first, then every change, coalesced to the latest state where the
  * consumer is slower than the changes. They move with an activation where the new version has the columns that they read.
@@ -106,11 +156,13 @@ export interface LiveReadModels {
     projection: Projection,
     key: RowKey,
     columns: readonly string[],
-    options: { readonly after: GlobalPosition | null },
+    options: LiveOptions,
   ): AsyncIterableIterator<LiveRow>;
-  list(
+  list(projection: Projection, query: LiveListQuery, options: LiveOptions): AsyncIterableIterator<LiveListUpdate>;
+  /** What became of the rows, removed ones included, from where the subscriber knows them. */
+  changes(
     projection: Projection,
-    query: LiveListQuery,
-    options: { readonly after: GlobalPosition | null },
-  ): AsyncIterableIterator<LiveListUpdate>;
+    query: ChangeFeedQuery,
+    options: LiveOptions,
+  ): AsyncIterableIterator<ChangeFeedUpdate>;
 }

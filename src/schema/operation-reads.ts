@@ -37,7 +37,9 @@ function mayReadTwice(operation: OperationDefinitionNode, document: DocumentNode
   const reads = readFields(operation, fragments);
   const counts = reads.filter((read) => fieldsOf(read, fragments).some(({ name }) => name.value === 'totalCount'));
   selectedNames(operation, fragments); // remembered
-  return reads.length + counts.length > 1;
+  // Each may look into several tables.
+  const several = reads.filter(({ name }) => name.value === 'nodes' || name.value === '_entities');
+  return reads.length + counts.length + several.length > 1;
 }
 
 /** By name alone: a field of the same name that is no relation costs a snapshot, and no more. */

@@ -8,6 +8,7 @@ import type { AnyInput, Builder, Types } from './builder.ts';
 import { type ColumnField, createColumnTypes, implement } from './column-types.ts';
 import { type ConnectionTypes, connectionOf } from './connection.ts';
 import { createFilterTypes, type WhereInput } from './filter-types.ts';
+import { keyTypeOf } from './key-type.ts';
 import { createOrderTypes, type OrderInput } from './order.ts';
 import type { TypeNames } from './type-names.ts';
 
@@ -16,6 +17,7 @@ export interface ProjectionTypes {
   readonly served: ServedVersion;
   readonly projection: Projection;
   readonly row: ObjectRef<Types, Row>;
+  readonly key: ObjectRef<Types, Row>;
   readonly fields: readonly ColumnField[];
   readonly where: InputRef<WhereInput>;
   readonly orderBy: InputRef<OrderInput>;
@@ -40,6 +42,7 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
       served: version,
       projection,
       row,
+      key: keyTypeOf(builder, names, projection, fields),
       fields,
       where: filters.filterOf(projection, columnTypes, owner),
       orderBy: orders.orderOf(projection, owner),

@@ -1,37 +1,79 @@
+import { invalidDeclaration } from '../errors.ts';
+import type { Column } from '../projections/column.ts';
 import type { PageQuery } from '../projections/row-query.ts';
-import { beforeRead } from './before-read.ts';
-import type { Builder, Root } from './builder.ts';
-import { canonicalKey } from './canonical-input.ts';
+import { beforeFilter, beforeRead } from './before-read.ts';
+import type { AnyInput, Builder, Root } from './builder.ts';
+import { canonicalInput, canonicalKey } from './canonical-input.ts';
 import type { Connection } from './connection.ts';
+import { meaning } from './field-meaning.ts';
+import { type AsOfInput, asOfType, refuseRelationsOfThePast, rowAsOf } from './history-fields.ts';
 import { listArguments, listQuery } from './list-arguments.ts';
 import type { OperationContext } from './operation-context.ts';
 import type { ProjectionTypes } from './projection-types.ts';
-import { columnSelection } from './selected-columns.ts';
+import { uniqueLookUps } from './query-names.ts';
+import { columnSelection, selectedFields } from './selected-columns.ts';
 import type { TypeNames } from './type-names.ts';
 
-/** `cartSummary(cartId)` and `cartSummaries(where, orderBy, first, …)` of one projection. */
+/** `cartSummary(cartId)`, `parcelByTrackingId(trackingId)` for each unique column, and `cartSummaries(where, orderBy, first, …)` of one projection. */
 export function addQueryFields(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number): void {
   addSingle(builder, names, types);
+  addUnique(builder, names, types);
   addList(builder, names, types, maxPageSize);
 }
 
 function addSingle(builder: Builder, names: TypeNames, { served, projection, row, keyArguments }: ProjectionTypes) {
+  if (projection.history && keyArguments.some(([name]) => name === 'asOf'))
+    throw invalidDeclaration(
+      projection.id,
+      `the key column 'asOf' would hide the argument of that name. Call it otherwise.`,
+    );
   const columnsOf = columnSelection(projection, [[]]);
   builder.queryField(names.claimField('Query', projection.graphql.single, projection.id), (t) =>
     t.field({
       type: row,
       nullable: true,
       ...describe(projection.description),
-      args: Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
+      ...meaning({ kind: 'row', served, by: projection.keyColumns }),
+      args: {
+        ...Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
+        ...(projection.history
+          ? { asOf: t.arg({ type: asOfType(builder), required: false, description: 'The row as it was then.' }) }
+          : {}),
+      },
       async resolve(root, args, context, info) {
+        const asOf = (args as { readonly asOf?: AsOfInput | null }).asOf; // where it is declared
+        if (asOf) refuseRelationsOfThePast(projection, selectedFields(info, [[]]));
         const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
         const key = canonicalKey(projection, args);
+        if (asOf) return rowAsOf(context.readModels, projection, key, columnsOf(info), asOf);
         const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
         return found;
       },
     }),
   );
+}
+
+function addUnique(builder: Builder, names: TypeNames, { served, projection, row, fields }: ProjectionTypes) {
+  const columnsOf = columnSelection(projection, [[]]);
+  for (const [column, field] of uniqueLookUps(projection)) {
+    const type = fields.find(({ name }) => name === column)?.type as AnyInput; // a column with an index is a scalar or an enum, which go both ways
+    builder.queryField(names.claimField('Query', field, projection.id), (t) =>
+      t.field({
+        type: row,
+        nullable: true,
+        ...describe(projection.description),
+        ...meaning({ kind: 'row', served, by: [column] }),
+        args: { [column]: t.arg({ type, required: true }) },
+        async resolve(root, args, context, info) {
+          const waiting = beforeRead(served, context, positionOf(root), info);
+          if (waiting) await waiting;
+          const value = canonicalInput(projection.columns[column] as Column, column, args[column]); // a column of its own
+          return context.readModels.findByUnique(projection, column, value, columnsOf(info));
+        },
+      }),
+    );
+  }
 }
 
 function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number) {
@@ -41,11 +83,13 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
     t.field({
       type: connection,
       ...describe(projection.description),
+      ...meaning({ kind: 'list', served, maxPageSize }),
       args: listArguments(builder, types, maxPageSize),
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
-        const { query, cursorOf } = listQuery(projection, args, columnsOf(info), maxPageSize);
+        const { query, cursorOf } = listQuery(projection, args, columnsOf(info), maxPageSize, context.versions);
+        await beforeFilter(context, query.where);
         return connect(types, context, query, cursorOf);
       },
     }),
@@ -64,7 +108,7 @@ function connect(
       page ??= readModels.findPage(projection, query);
       return page;
     },
-    count: () => readModels.count(projection, query.where),
+    count: (upTo) => readModels.count(projection, query.where, upTo),
     cursorOf,
   };
 }

@@ -1,6 +1,7 @@
 import type { GraphqlNames, Projection } from '../projections/projection.ts';
+import { pascalCase } from './type-names.ts';
 
-/** The fields of `Query` that read one projection. */
+/** The fields of `Query` that read one projection, beside those by its unique columns. */
 export interface QueryNames extends Pick<GraphqlNames, 'single' | 'list'> {
   /** `cartSummariesAggregate` */
   readonly aggregate: string;
@@ -10,4 +11,11 @@ export interface QueryNames extends Pick<GraphqlNames, 'single' | 'list'> {
 
 export function queryNames({ graphql: { single, list } }: Projection): QueryNames {
   return { single, list, aggregate: `${list}Aggregate`, grouped: `${list}Grouped` };
+}
+
+/** `parcelByTrackingId` for each unique column. What is the key alone has a look-up by it. */
+export function uniqueLookUps({ columns, graphql }: Projection): readonly (readonly [column: string, field: string])[] {
+  return Object.entries(columns)
+    .filter(([, { flags }]) => flags.unique && !flags.primaryKey)
+    .map(([name]) => [name, `${graphql.single}By${pascalCase(name)}`]);
 }

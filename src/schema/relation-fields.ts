@@ -2,11 +2,12 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { Column } from '../projections/column.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { ManyRelation, OneRelation } from '../projections/relations.ts';
-import type { RowPage } from '../projections/row-query.ts';
-import { beforeRelatedRead } from './before-read.ts';
+import type { PageQuery, RowPage } from '../projections/row-query.ts';
+import { beforeFilter, beforeRelatedRead } from './before-read.ts';
 import type { Builder } from './builder.ts';
 import { badInput, columnHolds } from './canonical-input.ts';
 import type { Connection } from './connection.ts';
+import { meaning } from './field-meaning.ts';
 import { listArguments, listQuery } from './list-arguments.ts';
 import type { ProjectionTypes } from './projection-types.ts';
 import { columnSelection, type SelectionPath, selectedFields } from './selected-columns.ts';
@@ -21,7 +22,7 @@ export function addRelationFields(
   for (const [name, relation] of Object.entries(types.projection.relations)) {
     const target = projections.find(({ projection }) => projection.name === relation.target);
     if (!target) continue; // retired in all its versions
-    if (relation.kind === 'one') addOne(builder, name, relation, types, target);
+    if (relation.kind === 'one') addOne(builder, name, relation, types, target, maxPageSize);
     else addMany(builder, name, relation, types, target, maxPageSize);
   }
 }
@@ -29,16 +30,19 @@ export function addRelationFields(
 function addOne(
   builder: Builder,
   name: string,
-  { from, description }: OneRelation,
+  relation: OneRelation,
   { row }: ProjectionTypes,
   { served, projection, row: type }: ProjectionTypes,
+  maxPageSize: number,
 ) {
+  const { from, description } = relation;
   const columnsOf = columnSelection(projection, [[]]);
   builder.objectField(row, name, (t) =>
     t.field({
       type,
       nullable: true,
       ...describe(description),
+      ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
       async resolve(parent, _, context, info) {
         const waiting = beforeRelatedRead(served, context);
         if (waiting) await waiting;
@@ -54,31 +58,34 @@ function addOne(
 function addMany(
   builder: Builder,
   name: string,
-  { from, to, description }: ManyRelation & { readonly from: string },
+  relation: ManyRelation & { readonly from: string },
   { row }: ProjectionTypes,
   target: ProjectionTypes,
   maxPageSize: number,
 ) {
+  const { from, to, description } = relation;
   const { served, projection, connection } = target;
   const columnsOf = columnSelection(projection, [['edges', 'node'], ['nodes']]);
   builder.objectField(row, name, (t) =>
     t.field({
       type: connection,
       ...describe(description),
+      ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
       args: listArguments(builder, target, maxPageSize),
       async resolve(parent, args, context, info): Promise<Connection> {
         const waiting = beforeRelatedRead(served, context);
         if (waiting) await waiting;
-        const { query, cursorOf } = listQuery(projection, args, columnsOf(info), maxPageSize);
+        const { query, cursorOf } = listQuery(projection, args, columnsOf(info), maxPageSize, context.versions);
+        await beforeFilter(context, query.where);
         const value = parent[from];
-        if (!holds(projection, to, value)) return nothing;
+        if (!holds(projection, to, value)) return nothing(query);
         let page: Promise<RowPage> | undefined;
         return {
           page() {
             page ??= context.readModels.findRelated(projection, to, value, query);
             return page;
           },
-          count: () => context.readModels.countRelated(projection, to, value, query.where),
+          count: (upTo) => context.readModels.countRelated(projection, to, value, query.where, upTo),
           cursorOf,
         };
       },
@@ -108,11 +115,19 @@ export function refuseRelations(
   );
 }
 
-const nothing: Connection = {
-  page: async () => ({ rows: [], hasNextPage: false, hasPreviousPage: false }),
-  count: async () => 0,
-  cursorOf: () => '',
-};
+/** A list without rows, with the same answer about pages beside it as any other has. */
+function nothing({ direction, after, before }: PageQuery): Connection {
+  const forward = direction === 'forward';
+  return {
+    page: async () => ({
+      rows: [],
+      hasNextPage: forward ? false : before !== null,
+      hasPreviousPage: forward ? after !== null : false,
+    }),
+    count: async () => 0,
+    cursorOf: () => '',
+  };
+}
 
 /** Whether a row of the target may have the value: no null, and nothing that its column could not hold. */
 function holds(projection: Projection, column: string, value: unknown): boolean {

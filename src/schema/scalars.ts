@@ -41,7 +41,13 @@ export const scalars = {
     parse: (text) => (/^-?\d{1,1000}(\.\d{1,1000})?$/.test(text) ? text : undefined),
     serialize: (value) => (isDecimal(value) ? value.toFixed() : String(value)),
   }),
-  JSON: GraphQLJSON,
+  JSON: new GraphQLScalarType<unknown, unknown>({
+    ...GraphQLJSON.toConfig(),
+    parseLiteral(node, variables) {
+      refuseNames(node);
+      return GraphQLJSON.parseLiteral(node, variables);
+    },
+  }),
   Position: new GraphQLScalarType<GlobalPosition, string>({
     name: 'Position',
     description:
@@ -113,6 +119,14 @@ function parsePosition(text: string | undefined, found: unknown, node?: ValueNod
     // refused below, as anything else that is no position
   }
   throw refusal('Position', "a global position as a decimal string, such as '1042'", found, node);
+}
+
+/** A bare word in a literal would be left out of an object, and be null in a list. */
+function refuseNames(node: ValueNode): void {
+  if (node.kind === Kind.ENUM)
+    throw refusal('JSON', 'texts in quotes, numbers, true, false, null, lists and objects', node.value, node);
+  if (node.kind === Kind.LIST) for (const item of node.values) refuseNames(item);
+  if (node.kind === Kind.OBJECT) for (const { value } of node.fields) refuseNames(value);
 }
 
 function shown(node: ValueNode): unknown {

@@ -1,10 +1,10 @@
 import type { ObjectRef } from '@pothos/core';
-import type { Projection } from '../projections/projection.ts';
-import type { Row } from '../projections/row-codec.ts';
+import { relatedFilters } from '../projections/filter-columns.ts';
 import { refuseUnlessActive } from './before-read.ts';
 import type { Builder, Types } from './builder.ts';
-import { canonicalKey } from './canonical-input.ts';
-import { implement } from './column-types.ts';
+import { badInput, canonicalKey } from './canonical-input.ts';
+import { addChangeFeed } from './change-feed-fields.ts';
+import { keyRow } from './key-type.ts';
 import type { LiveListUpdate } from './operation-context.ts';
 import { rowOrder } from './order.ts';
 import { defaultPageSize, firstOf } from './page-arguments.ts';
@@ -14,7 +14,7 @@ import { columnSelection } from './selected-columns.ts';
 import type { TypeNames } from './type-names.ts';
 import { rowFilter } from './where.ts';
 
-/** `cartSummary(cartId)` and `cartSummaries(where, orderBy, first)` of one projection, live. */
+/** `cartSummary(cartId)`, `cartSummaries(where, orderBy, first)` and `cartSummaryChanges(since, where)` of one projection, live. */
 export function addSubscriptionFields(
   builder: Builder,
   names: TypeNames,
@@ -23,6 +23,7 @@ export function addSubscriptionFields(
 ): void {
   addRow(builder, names, types);
   addList(builder, names, types, maxPageSize);
+  addChangeFeed(builder, names, types);
 }
 
 function addRow(builder: Builder, names: TypeNames, { served, projection, row, keyArguments }: ProjectionTypes) {
@@ -62,8 +63,13 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
         }),
       },
       async subscribe(_, args, context, info) {
+        const where = rowFilter(projection, args.where, context.versions);
+        if (relatedFilters(where).length > 0)
+          throw badInput(
+            "A subscription's 'where' can't follow relations: it would not be told when the other rows change.",
+          );
         const query = {
-          where: rowFilter(projection, args.where),
+          where,
           orderBy: rowOrder(args.orderBy),
           first: firstOf(args.first, maxPageSize),
           columns: columnsOf(info),
@@ -80,15 +86,9 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
 function updateOf(
   builder: Builder,
   names: TypeNames,
-  { projection, row, fields }: ProjectionTypes,
+  { projection, row, key }: ProjectionTypes,
 ): ObjectRef<Types, LiveListUpdate> {
-  const { graphql, id, keyColumns } = projection;
-  const key = implement(
-    builder,
-    names.claim(`${graphql.type}Key`, id),
-    fields.filter((field) => keyColumns.includes(field.name)),
-    'What names a row.',
-  );
+  const { graphql, id } = projection;
   return builder.objectRef<LiveListUpdate>(names.claim(`${graphql.type}ListUpdate`, id)).implement({
     description: 'What became of a list since the last update. The first one holds the whole list.',
     fields: (t) => ({
@@ -121,8 +121,4 @@ function updateOf(
       }),
     }),
   });
-}
-
-function keyRow({ keyColumns }: Projection, values: readonly unknown[]): Row {
-  return Object.fromEntries(keyColumns.map((name, index) => [name, values[index]]));
 }

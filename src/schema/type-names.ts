@@ -12,7 +12,7 @@ const ownNames = [
   ...['Query', 'Mutation', 'Subscription', 'PageInfo', 'Node', 'Meta', 'ProjectionStatus', 'VersionState'],
   ...['String', 'ID', 'Int', 'Float', 'Boolean'],
   ...['BigInt', 'Date', 'DateTime', 'Decimal', 'JSON', 'Position', 'SafeInt', 'UUID'],
-  ...['SortDirection', 'NullableSortDirection'],
+  ...['SortDirection', 'NullableSortDirection', 'ChangeOperation', 'LagReason', 'AsOf'],
   ...['String', 'ID', 'Int', 'Boolean', 'BigInt', 'Date', 'DateTime', 'Decimal', 'UUID'].flatMap((scalar) => [
     `${scalar}Filter`,
     `Nullable${scalar}Filter`,

@@ -1,8 +1,10 @@
 import type { Column } from '../projections/column.ts';
 import type { Projection } from '../projections/projection.ts';
-import type { RowFilter } from '../projections/row-query.ts';
+import { type JsonValue, type RelatedFilter, type RowFilter, relatedTarget } from '../projections/row-query.ts';
+import type { VersionMap } from '../projections/version-map.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
-import type { WhereInput } from './filter-types.ts';
+import { comparedColumn, type WhereInput } from './filter-types.ts';
+import { itemInside, partInside, searchedPattern, searchedText } from './inside-input.ts';
 
 // More than a person's interface asks for, and few enough for PostgreSQL to plan within milliseconds.
 const mostConditions = 100;
@@ -13,15 +15,26 @@ const deepest = 10;
  *
  * @throws RefoldError `BAD_USER_INPUT`
  */
-export function rowFilter(projection: Projection, where: WhereInput | null | undefined): RowFilter | null {
+export function rowFilter(
+  projection: Projection,
+  where: WhereInput | null | undefined,
+  versions?: VersionMap,
+): RowFilter | null {
   if (where === null || where === undefined) return null;
-  const budget = { conditions: mostConditions };
-  return allOf(conditionsOf(projection, where, 'where', 1, budget));
+  return allOf(
+    conditionsOf(projection, where, 'where', 1, { conditions: mostConditions, related: mostRelated, versions }),
+  );
 }
 
 interface Budget {
   conditions: number;
+  related: number;
+  /** Where relations lead; without it there are none. */
+  readonly versions: VersionMap | undefined;
 }
+
+// Each is a join; a few say what a person's interface asks for.
+const mostRelated = 5;
 
 function conditionsOf(
   projection: Projection,
@@ -46,9 +59,44 @@ function conditionsOf(
       case 'not':
         return [{ kind: 'not', filter: nested(value, at) }];
       default:
+        if (Object.hasOwn(projection.relations, name))
+          return relatedOf(projection, name, value as WhereInput, at, depth, budget); // of the target's filter type, or quantified
         return comparisonsOf(projection, name, value as WhereInput, at, budget); // the column's operators
     }
   });
+}
+
+/** `{ customer: { … } }` of a relation to one, `{ carts: { some: { … } } }` of one to many. */
+function relatedOf(
+  projection: Projection,
+  name: string,
+  where: WhereInput,
+  path: string,
+  depth: number,
+  budget: Budget,
+): readonly RowFilter[] {
+  const relation = projection.relations[name];
+  const other = relation && budget.versions?.served.get(relation.target)?.projection;
+  if (!relation || !other) throw badInput(`'${path}' can't be filtered by here.`);
+  const columns =
+    relation.kind === 'one'
+      ? relation.from.map((from, index) => [from, other.keyColumns[index] as string] as const) // as many, checked at start-up
+      : [[relation.from, relation.to] as const];
+  const quantified = relation.kind === 'one' ? { some: where } : where;
+  return Object.entries(quantified)
+    .filter(([, given]) => given !== undefined)
+    .map(([quantifier, given]): RowFilter => {
+      if (--budget.related < 0) throw badInput(`'where' follows more than ${mostRelated} relations.`);
+      if (given === null) throw badInput(`'${path}.${quantifier}' is null; leave it out instead.`);
+      const filter = allOf(conditionsOf(other, given as WhereInput, path, depth + 1, budget)); // of the target's filter type
+      return {
+        kind: 'related',
+        quantifier: quantifier as RelatedFilter['quantifier'], // says its type
+        target: relatedTarget(other),
+        columns,
+        filter,
+      };
+    });
 }
 
 function comparisonsOf(
@@ -60,10 +108,19 @@ function comparisonsOf(
 ): readonly RowFilter[] {
   const column = projection.columns[name] as Column; // the filter's type has a field for each of the columns only
   const value = (given: unknown) => canonicalInput(column, name, given);
+  const holds = (inside: JsonValue): RowFilter => ({ kind: 'holds', column: name, value: inside });
+  const items = (given: unknown) => (given as unknown[]).map((item) => holds([itemInside(column, name, item)])); // a list, says its type
+  /** Each item is a condition of its own. */
+  const spend = (filters: readonly RowFilter[]) => {
+    budget.conditions -= Math.max(0, filters.length - 1);
+    if (budget.conditions < 0) throw badInput(`'where' has more than ${mostConditions} conditions.`);
+    return filters;
+  };
   return Object.entries(operators)
     .filter(([, given]) => given !== undefined)
     .map(([operator, given]): RowFilter => {
-      if (--budget.conditions < 0) throw badInput(`'where' has more than ${mostConditions} conditions.`);
+      budget.conditions--;
+      spend([]);
       if (given === null) throw badInput(`'${path}.${operator}' is null; ${insteadOfNull(column)}`);
       switch (operator) {
         case 'in':
@@ -72,6 +129,18 @@ function comparisonsOf(
           return { kind: 'not', filter: { kind: 'in', column: name, values: (given as unknown[]).map(value) } }; // a list, says its type
         case 'startsWith':
           return { kind: 'startsWith', column: name, value: given as string }; // says its type
+        case 'contains':
+          return comparedColumn(column)
+            ? { kind: 'contains', column: name, value: searchedText(given as string, `${path}.${operator}`) } // says its type
+            : holds(partInside(column, name, given));
+        case 'ilike':
+          return { kind: 'ilike', column: name, pattern: searchedPattern(given as string, `${path}.${operator}`) }; // says its type
+        case 'has':
+          return holds([itemInside(column, name, given)]);
+        case 'hasEvery':
+          return { kind: 'and', filters: spend(items(given)) };
+        case 'hasSome':
+          return { kind: 'or', filters: spend(items(given)) };
         case 'isNull':
           return { kind: 'isNull', column: name, isNull: given as boolean }; // says its type
         case 'eq':

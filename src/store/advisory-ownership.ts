@@ -20,20 +20,20 @@ export function createAdvisoryOwnership(url: string): Ownership {
   }
 
   return {
-    async tryAcquire(kind, name, version) {
+    async tryAcquire(unit) {
       if (closed) return null;
       const opened = await current().catch((error: unknown) => {
         session = undefined;
         throw error;
       });
-      const key = processorLockKey(kind, name, version, 0);
-      const result = await opened.client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [key]);
-      if (!result.rows[0]?.held) return null;
+      const key = processorLockKey(unit);
+      const [row] = await opened.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', key);
+      if (!row?.held) return null;
       return {
         lost: opened.ended.signal,
         verify: () => opened.ended.signal.throwIfAborted(),
         async release() {
-          if (!opened.ended.signal.aborted) await opened.client.query('select pg_advisory_unlock($1)', [key]);
+          if (!opened.ended.signal.aborted) await opened.query('select pg_advisory_unlock($1)', key);
         },
       };
     },
@@ -47,6 +47,8 @@ export function createAdvisoryOwnership(url: string): Ownership {
 
 interface Session {
   readonly client: pg.Client;
+  /** One at a time, in the order in which they are asked. */
+  query<Row extends object>(text: string, key: bigint): Promise<Row[]>;
   readonly ended: AbortController;
 }
 
@@ -62,5 +64,14 @@ async function openSession(url: string, onEnd: () => void): Promise<Session> {
   await noticeDeadClients(client);
   // A machine that vanishes leaves its session, and with it the locks, to the server's keepalive: half an hour by default, 25 seconds here.
   await client.query('set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3');
-  return { client, ended };
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    client,
+    ended,
+    query<Row extends object>(text: string, key: bigint) {
+      const result = last.then(async () => (await client.query<Row>(text, [key])).rows);
+      last = result.catch(() => {});
+      return result;
+    },
+  };
 }

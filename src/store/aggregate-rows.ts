@@ -1,6 +1,7 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import { RefoldError } from '../errors.ts';
 import { averageScale, isNumeric, isOrdered, timeBuckets } from '../projections/aggregate-columns.ts';
+import { type Column, isContainer } from '../projections/column.ts';
 import { decimal } from '../projections/decimal.ts';
 import type { Projection } from '../projections/projection.ts';
 import type {
@@ -13,7 +14,8 @@ import type {
 } from '../projections/row-query.ts';
 import { runPrepared } from './prepared.ts';
 import { allOf, filterSql } from './row-filter.ts';
-import { boundValue, columnOf, columnRef, comparableRef } from './row-values.ts';
+import { boundValue, columnOf, columnRef, comparableRef, encoded } from './row-values.ts';
+import { Slot } from './slots.ts';
 import { builder, type Queryable } from './statement.ts';
 
 /**
@@ -37,8 +39,17 @@ export async function aggregateRows(
 export function aggregateQuery(
   readSchema: string,
   projection: Projection,
-  { where, groupBy, measures, having, orderBy, limit }: AggregateQuery,
+  query: AggregateQuery,
 ): CompiledQuery<Record<string, unknown>> {
+  return aggregateStatement(readSchema, projection, query).compile();
+}
+
+/** Its columns are named by {@link keyName} and {@link measureName}. */
+export function aggregateStatement(
+  readSchema: string,
+  projection: Projection,
+  { where, groupBy, measures, having, orderBy, limit }: AggregateQuery,
+) {
   const keys = groupBy.map((grouping) => groupingSql(projection, grouping));
   const selected = [
     ...keys.map((key, index) => key.as(keyName(index))),
@@ -50,7 +61,7 @@ export function aggregateQuery(
     .withSchema(readSchema)
     .selectFrom(projection.tableName)
     .select(selected)
-    .where(filterSql(projection, where))
+    .where(filterSql(projection, where, readSchema))
     .$if(keys.length > 0, (statement) => statement.groupBy(sql.join(keys)))
     .$if(having.length > 0, (statement) =>
       statement.having(allOf(having.map((condition) => conditionSql(projection, condition)))),
@@ -58,23 +69,30 @@ export function aggregateQuery(
     .$if(groupBy.length > 0, (statement) =>
       statement.orderBy(sql.join([...orderBy, ...ascending].map((order) => orderSql(projection, order)))),
     )
-    .$if(limit !== null, (statement) => statement.limit(sql.lit(limit ?? 0)))
-    .compile();
+    .$if(limit !== null, (statement) => statement.limit(sql.lit(limit ?? 0)));
 }
 
 // Names that no column has.
-const keyName = (index: number) => `key ${index}`;
-const measureName = (index: number) => `measure ${index}`;
+export const keyName = (index: number) => `key ${index}`;
+export const measureName = (index: number) => `measure ${index}`;
 
 function measureSql(projection: Projection, measure: Measure): RawBuilder<unknown> {
   if (measure.kind === 'count') return sql`count(*)`;
   const { kind, column: name } = measure;
   const column = columnOf(projection, name);
-  if (!(kind === 'sum' || kind === 'avg' ? isNumeric(column) : isOrdered(column)))
-    throw badInput(`column '${name}' is ${column.type.kind}; it has no ${kind}.`);
+  if (!has[kind](column)) throw badInput(`column '${name}' is ${column.type.kind}; it has no ${kind}.`);
   const ref = comparableRef(projection, name);
+  if (kind === 'countDistinct') return sql`count(distinct ${ref})`;
   return kind === 'avg' ? averageSql(ref, averageScale(column)) : sql`${sql.raw(kind)}(${ref})`;
 }
+
+const has = {
+  countDistinct: (column: Column) => !isContainer(column),
+  sum: isNumeric,
+  avg: isNumeric,
+  min: isOrdered,
+  max: isOrdered,
+} as const;
 
 /**
  * PostgreSQL's own division of numerics has as many digits as it finds fit, rounded; rounded again, some averages would be wrong in their
@@ -105,9 +123,15 @@ function conditionSql(projection: Projection, { measure, operator, value }: Grou
 
 function measureBound(projection: Projection, measure: Measure, value: unknown): RawBuilder<unknown> {
   if (measure.kind === 'min' || measure.kind === 'max') return boundValue(projection, measure.column, value);
+  return sql`cast(${encodedMeasure(projection, measure, value)} as numeric)`;
+}
+
+/** A value to compare a measure with, in the form that it is bound in. @throws RefoldError `BAD_USER_INPUT` */
+export function encodedMeasure(projection: Projection, measure: Measure, value: unknown): unknown {
+  if (value instanceof Slot) return value;
+  if (measure.kind === 'min' || measure.kind === 'max') return encoded(projection, measure.column, value);
   try {
-    const number = decimal(value as string); // or another form of a decimal; refused if not
-    return sql`cast(${number.toFixed()} as numeric)`;
+    return decimal(value as string).toFixed(); // or another form of a decimal; refused if not
   } catch (cause) {
     throw badInput(`'${measure.kind}' is compared with a number, found ${String(value)}.`, cause);
   }
@@ -131,6 +155,7 @@ function decodeMeasure(projection: Projection, measure: Measure, raw: unknown): 
   if (raw === null) return null;
   switch (measure.kind) {
     case 'count':
+    case 'countDistinct':
       return Number(raw);
     case 'sum':
       return columnOf(projection, measure.column).type.kind === 'decimal'

@@ -17,6 +17,8 @@ export interface StreamAppend<F extends EventFamily = EventFamily> {
 export interface AppendOptions {
   /** Names the append: a second one with the same key writes nothing and gives the first one's result. Up to 1 KiB. */
   readonly idempotencyKey?: string;
+  /** Of what is asked for under the key: another one under the same key is refused. */
+  readonly idempotencyFingerprint?: string;
   /** Goes with each of the events; an event's own keys win. */
   readonly metadata?: EventMetadata;
 }
@@ -24,10 +26,13 @@ export interface AppendOptions {
 /** An append that was checked: ready to be sent, and what its events will be once they have positions. */
 export interface CheckedAppend {
   readonly prepared: PreparedAppend;
+  /** In their order. */
+  readonly events: readonly UnplacedEvent[];
   recorded(written: WrittenAppend): RecordedEvent[];
 }
 
-type UnplacedEvent = Omit<RecordedEvent, 'position' | 'streamPosition' | 'recordedAt'>;
+/** An event before it is written: where and when is not known yet. */
+export type UnplacedEvent = Omit<RecordedEvent, 'position' | 'streamPosition' | 'recordedAt'>;
 
 /**
  * Checks everything that can be checked without the database.
@@ -51,9 +56,18 @@ export async function checkAppend(streams: readonly StreamAppend[], options: App
     events.push(ofStream);
     parts.push({ family: family.name, streamId, expectedVersion, events: members });
   }
+  let placed: { readonly written: WrittenAppend; readonly events: RecordedEvent[] } | undefined;
   return {
-    prepared: { parts, idempotencyKey: options.idempotencyKey },
-    recorded: (written) => place(events, written),
+    prepared: {
+      parts,
+      idempotencyKey: options.idempotencyKey,
+      idempotencyFingerprint: options.idempotencyFingerprint,
+    },
+    events: events.flat(),
+    recorded(written) {
+      if (placed?.written !== written) placed = { written, events: place(events, written) };
+      return placed.events;
+    },
   };
 }
 
@@ -120,7 +134,7 @@ function* nameIssues(name: string, path: InputIssue['path']): Generator<InputIss
   if (name === '') yield { path, message: 'must not be empty.' };
   if (Buffer.byteLength(name) > longestName) yield { path, message: `must not be longer than ${longestName} bytes.` };
   if (name.includes('\u0000') || !name.isWellFormed())
-    yield { path, message: 'has characters that PostgreSQL can’t store (NUL or half of a surrogate pair).' };
+    yield { path, message: 'has characters that can’t be stored (NUL or half of a surrogate pair).' };
 }
 
 // JSON.stringify writes NUL and lone surrogates, and nothing else, as escapes of these forms; jsonb refuses both.
@@ -129,7 +143,7 @@ const unstorable = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 function storableJson(value: unknown, subject: string): string {
   const json = JSON.stringify(value);
   if (unstorable.test(json)) {
-    const message = 'has characters that PostgreSQL can’t store (NUL or half of a surrogate pair).';
+    const message = 'has characters that can’t be stored (NUL or half of a surrogate pair).';
     throw new InvalidInput('INVALID_PAYLOAD', subject, [{ path: [], message }]);
   }
   return json;

@@ -1,3 +1,4 @@
+import type { RefoldError } from '../errors.ts';
 import type { ExpectedVersion } from '../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import { isoTimestamp } from './column-parsers.ts';
@@ -7,6 +8,8 @@ import type { Queryable } from './statement.ts';
 export interface PreparedAppend {
   readonly parts: readonly AppendPart[];
   readonly idempotencyKey: string | undefined;
+  /** Of what is asked for under the key. */
+  readonly idempotencyFingerprint: string | undefined;
 }
 
 /** One stream of an append. Without events it only checks the stream's version. */
@@ -30,13 +33,17 @@ export interface WrittenAppend {
   readonly positions: readonly GlobalPosition[];
   /** Each stream's version after the append. */
   readonly streams: readonly StreamVersion[];
+  /** Of what was asked for under its key. */
+  readonly idempotencyFingerprint?: string | undefined;
 }
 
 export type AppendOutcome =
   | ({ readonly kind: 'written' } & WrittenAppend)
   /** The idempotency key was used before; what was written then. */
   | ({ readonly kind: 'duplicate' } & WrittenAppend)
-  | { readonly kind: 'conflict'; readonly part: AppendPart; readonly actual: number };
+  | { readonly kind: 'conflict'; readonly part: AppendPart; readonly actual: number }
+  /** An inline projection can't fold it. */
+  | { readonly kind: 'refused'; readonly error: RefoldError };
 
 interface AppendRow {
   starts: (bigint | null)[];
@@ -51,17 +58,24 @@ interface StoredAppend {
   readonly recordedAt: string;
   readonly positions: readonly number[];
   readonly streams: readonly (readonly [family: string, streamId: string, version: number])[];
+  readonly input?: string;
 }
 
 /**
  * Sends a batch of independent appends as one statement and gives the outcome of each. An append that is refused does
  * not touch its neighbours; an error of the database fails them all, and nothing is written.
+ *
+ * @param lockTimeoutMs how long to wait for each lock; not within a transaction, whose setting it would change.
  */
-export async function appendBatch(target: Queryable, batch: readonly PreparedAppend[]): Promise<AppendOutcome[]> {
+export async function appendBatch(
+  target: Queryable,
+  batch: readonly PreparedAppend[],
+  lockTimeoutMs?: number,
+): Promise<AppendOutcome[]> {
   const [row] = await target.query<AppendRow>({
     name: 'refold_append',
-    text: 'select * from refold.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
-    values: parametersOf(batch),
+    text: 'select * from refold.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+    values: [...parametersOf(batch), lockTimeoutMs ?? null],
   });
   if (!row) throw new Error('refold.append gives one row'); // it has out parameters and no set
   return outcomesOf(batch, row);
@@ -138,8 +152,9 @@ function parametersOf(batch: readonly PreparedAppend[]): unknown[] {
   }
   const keyed = batch.some(({ idempotencyKey }) => idempotencyKey !== undefined);
   const keys = keyed ? batch.map(({ idempotencyKey }) => idempotencyKey ?? null) : null;
+  const inputs = keyed ? batch.map(({ idempotencyFingerprint }) => idempotencyFingerprint ?? null) : null;
   const ofParts = [partAppends, partStreams, partExpected, partSizes, partOffsets];
-  return [families, streamIds, streamSizes, keys, ...ofParts, `[${events.join(',')}]`];
+  return [families, streamIds, streamSizes, keys, ...ofParts, `[${events.join(',')}]`, inputs];
 }
 
 /** The streams of a batch, numbered from 1 in the order in which every process locks them. */
@@ -193,6 +208,7 @@ function outcomesOf(batch: readonly PreparedAppend[], row: AppendRow): AppendOut
       recordedAt: row.recorded,
       positions: positions.slice(firstEvent, event).map(globalPosition),
       streams,
+      idempotencyFingerprint: append.idempotencyFingerprint,
     };
     if (key !== undefined) writtenByKey.set(key, written);
     return { kind: 'written', ...written };
@@ -204,5 +220,27 @@ function fromStored(stored: StoredAppend): WrittenAppend {
     recordedAt: isoTimestamp(stored.recordedAt.replace('T', ' ').replace('+00:00', '+00')),
     positions: stored.positions.map((position) => globalPosition(BigInt(position))),
     streams: stored.streams.map(([family, streamId, version]) => ({ family, streamId, version })),
+    idempotencyFingerprint: stored.input,
   };
+}
+
+/** Forgets keys of clients that are older, a few at a time; tells how many it forgot. */
+export async function pruneAppendKeys(target: Queryable, days: number, atMost: number): Promise<number> {
+  const gone = await target.query({
+    name: 'refold_prune_append_keys',
+    text: `
+      delete from refold.append_keys
+      where key = any (array(
+        select key
+        from refold.append_keys
+        where result ? 'input'
+          and recorded_at < now() - make_interval(days => $1)
+        order by recorded_at
+        limit $2
+        for update skip locked
+      ))
+      returning key`,
+    values: [days, atMost],
+  });
+  return gone.length;
 }

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 import { translateDatabaseError } from './database-errors.ts';
 
 /**
- * Runs a query as `copy (…) to stdout` and hands over each row as a line of tab-separated texts without its newline. The
+ * Runs a query as `copy (…) to stdout` and hands over each row as a line of tab-separated texts with its newline. The
  * line is only valid during the call. Half the work of ordinary rows: no message and no value is parsed per column.
  *
  * The query carries its values as literals, since COPY takes none.
@@ -42,7 +42,7 @@ function copyOut(
 ): pg.Submittable {
   const handlers = {
     submit: (connection: CopyConnection) => connection.query(text),
-    handleCopyData: ({ chunk }: { chunk: Buffer }) => onRow(chunk.subarray(0, -1)),
+    handleCopyData: ({ chunk }: { chunk: Buffer }) => onRow(chunk),
     handleCommandComplete: () => {},
     handleReadyForQuery: resolve,
     handleError: reject,

@@ -26,6 +26,11 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
 }
 
+/** Whether an error tells that no session could be had, or that it was lost. */
+export function isConnectionLoss(error: unknown): boolean {
+  return whyUnreachable(firstOf(error)) !== undefined;
+}
+
 /** The SQLSTATE of a translated error, such as `'23505'`. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof RefoldError)) return undefined;

@@ -1,7 +1,9 @@
 import pg from 'pg';
 import { RefoldError } from '../errors.ts';
 import { columnParsers } from './column-parsers.ts';
-import { translateDatabaseError } from './database-errors.ts';
+import { copyInto } from './copy-into.ts';
+import { isConnectionLoss, translateDatabaseError } from './database-errors.ts';
+import { type Pipeline, roundTrip } from './round-trip.ts';
 import type { Queryable, Statement } from './statement.ts';
 
 export interface DatabaseOptions {
@@ -17,6 +19,12 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs?: number;
   /** How long to wait for the answer to a statement, in milliseconds; its connection is given up then. @default no limit */
   readonly answerTimeoutMs?: number;
+  /**
+   * Sends statements without waiting for the answers to those before: for connections whose users know what they send. Not for COPY.
+   * The first statement of a transaction that only reads leaves with its `begin`.
+   * @default false
+   */
+  readonly pipeline?: boolean;
   /** Whether statements with a name are prepared. Some poolers can't keep what is prepared. @default true */
   readonly prepare?: boolean;
   /**
@@ -25,6 +33,12 @@ export interface DatabaseOptions {
    * @default true
    */
   readonly sessions?: boolean;
+  /**
+   * Has the planner take indexes even for a table that it thinks is small: for connections that look up few rows again and again, whose plans
+   * are kept while the table grows. Only where a connection is a session.
+   * @default false
+   */
+  readonly byIndex?: boolean;
 }
 
 export interface TransactionOptions {
@@ -42,6 +56,18 @@ export interface TransactionOptions {
 /** One transaction on one connection. */
 export interface Transaction extends Queryable {
   readonly client: pg.PoolClient;
+  /** Where statements may be sent before those before them are answered. */
+  readonly pipeline: Pipeline | undefined;
+  /** Runs `copy … from stdin` with these pieces of its text format, whatever their borders. */
+  copyInto(text: string, pieces: Iterable<string>): Promise<void>;
+}
+
+/** A connection of one's own. Give it back. */
+export interface Session extends Queryable {
+  /** Where statements may be sent before those before them are answered. */
+  readonly pipeline: Pipeline | undefined;
+  /** With an error, the connection is closed instead of going back to the pool. */
+  release(broken?: Error): void;
 }
 
 /** A pool of connections whose values are parsed as Refold wants them and whose errors are RefoldErrors. */
@@ -52,17 +78,27 @@ export interface Database extends Queryable {
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** A connection of one's own; give it back with `release()`. Its errors are the driver's. */
   connect(): Promise<pg.PoolClient>;
+  /** As {@link connect}, with errors translated. */
+  session(): Promise<Session>;
   close(): Promise<void>;
 }
 
 /** Opens no connection yet: the first statement does. */
 export function createDatabase(options: DatabaseOptions): Database {
-  const { url, prepare = true, sessions = true, statementTimeoutMs } = options;
+  const { url, prepare = true, sessions = true, pipeline = false, statementTimeoutMs } = options;
   const pool = new pg.Pool({
     ...connectionConfig(options),
+    ...(pipeline ? { pipeline } : {}),
     Client: SessionClient,
     max: options.maxConnections ?? 10,
-    ...(sessions ? { onConnect: noticeDeadClients } : {}),
+    ...(sessions
+      ? {
+          async onConnect(client: pg.ClientBase) {
+            await noticeDeadClients(client);
+            if (options.byIndex) await client.query('set enable_seqscan = off');
+          },
+        }
+      : {}),
   });
   // A connection that ends (restart of the server, pg_terminate_backend) fails the statement that it is running, leaves the
   // pool, and the next statement opens another. Without listeners it would end the process, idle or in use.
@@ -74,7 +110,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const connect = () => orTranslated(pool.connect());
   const settings = sessions ? '' : setLocally('statement_timeout', statementTimeoutMs);
   const transaction: Database['transaction'] = async (work, transactionOptions) =>
-    inTransaction(await connect(), { url, prepare, settings }, work, transactionOptions);
+    inTransaction(await connect(), { url, prepare, settings, pipeline }, work, transactionOptions);
   let closed: Promise<void> | undefined;
 
   return {
@@ -84,6 +120,14 @@ export function createDatabase(options: DatabaseOptions): Database {
     query: (statement) =>
       settings === '' ? orTranslated(rowsOf(pool, statement, prepare)) : transaction((tx) => tx.query(statement)),
     connect,
+    async session() {
+      const client = await connect();
+      return {
+        pipeline: pipeline ? sendTogether(client) : undefined,
+        query: (statement) => orTranslated(rowsOf(client, statement, prepare)),
+        release: (broken) => client.release(broken),
+      };
+    },
     transaction,
     close: () => {
       closed ??= pool.end();
@@ -139,6 +183,19 @@ function setLocally(setting: string, milliseconds: number | undefined): string {
   return milliseconds === undefined ? '' : `; set local ${setting} = ${Math.trunc(milliseconds)}`;
 }
 
+/** One packet, where each statement would be one: for this process and the server, which both wake up for each. */
+function sendTogether(client: pg.PoolClient): Pipeline {
+  const { stream } = (client as SessionClient & pg.PoolClient).connection; // the pool makes its clients from this class
+  return (send) => {
+    stream.cork();
+    try {
+      return send();
+    } finally {
+      stream.uncork();
+    }
+  };
+}
+
 async function rowsOf<Row extends object>(
   target: pg.Pool | pg.PoolClient,
   statement: Statement,
@@ -155,7 +212,7 @@ async function rowsOf<Row extends object>(
 
 async function inTransaction<T>(
   client: pg.PoolClient,
-  { url, prepare, settings }: { url: string; prepare: boolean; settings: string },
+  { url, prepare, settings, pipeline }: { url: string; prepare: boolean; settings: string; pipeline: boolean },
   work: (tx: Transaction) => Promise<T>,
   { isolation = 'read committed', readOnly = false, idleTimeoutMs }: TransactionOptions = {},
 ): Promise<T> {
@@ -163,11 +220,19 @@ async function inTransaction<T>(
   const query: Transaction['query'] = (statement) =>
     rowsOf<never>(client, statement, prepare).catch((error: unknown) => Promise.reject(translate(error)));
   const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
+  // One message, however many settings.
+  const begin = { text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}` };
+  const together = pipeline ? sendTogether(client) : undefined;
+  const transaction: Transaction = {
+    client,
+    pipeline: together,
+    query,
+    copyInto: (text, pieces) =>
+      copyInto(client, text, pieces).catch((error: unknown) => Promise.reject(translate(error))),
+  };
   let broken: Error | undefined;
   try {
-    // One message, however many settings.
-    await query({ text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}` });
-    const result = await work({ client, query });
+    const result = together && readOnly ? await beginAlong(together) : await beginFirst();
     const { command } = await client.query('commit');
     // PostgreSQL answers a commit of a failed transaction with ROLLBACK, and no error.
     if (command !== 'COMMIT') {
@@ -179,9 +244,29 @@ async function inTransaction<T>(
     await client.query('rollback').catch((rollbackError: Error) => {
       broken = rollbackError;
     });
-    // Errors of `work` itself pass as they are; those of the driver come from the commit or the bare client.
-    throw error instanceof pg.DatabaseError || broken ? translate(error) : error;
+    // Errors of `work` itself pass as they are, whatever became of the connection; those of the driver come from the commit or the bare client.
+    throw error instanceof pg.DatabaseError || (broken && isConnectionLoss(error)) ? translate(error) : error;
   } finally {
     client.release(broken);
+  }
+
+  async function beginFirst(): Promise<T> {
+    await query(begin);
+    return work(transaction);
+  }
+
+  /** Only to read: a statement that wrote would be a transaction of its own, where the `begin` fails. What it reads is given to nobody then. */
+  async function beginAlong(send: Pipeline): Promise<T> {
+    let begun: Promise<unknown> = Promise.resolve();
+    const onceBegun: Transaction['query'] = async (statement) =>
+      (await Promise.all([query<never>(statement), begun]))[0];
+    const [, result] = await roundTrip<[unknown, T]>(send, [
+      () => {
+        begun = query(begin);
+        return begun;
+      },
+      async () => work({ ...transaction, query: onceBegun }),
+    ]);
+    return result;
   }
 }

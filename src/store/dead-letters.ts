@@ -1,3 +1,4 @@
+import type { RefoldError } from '../errors.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import { keyText, type RowKey } from '../projections/projection.ts';
 import type { Queryable } from './statement.ts';
@@ -23,6 +24,12 @@ export interface NewDeadLetter {
   readonly type: string;
   readonly streamId: string;
   readonly error: { readonly message: string; readonly stack?: string } | null;
+}
+
+/** An error as a letter keeps it. */
+export function letterError(error: RefoldError): { message: string; stack?: string } {
+  const stack = error.cause instanceof Error ? error.cause.stack : error.stack;
+  return { message: error.message, ...(stack === undefined ? {} : { stack }) };
 }
 
 interface Table {
@@ -56,6 +63,19 @@ export async function readBlockedKeys(db: Queryable, tableName: string): Promise
   return rows.map(({ key }) => keyText(key));
 }
 
+/** As {@link readBlockedKeys}, of these keys only; they come and go as `keyText` writes them. */
+export async function readBlockedAmong(db: Queryable, tableName: string, keys: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ key: RowKey }>({
+    name: 'read blocked among',
+    text: `
+      select distinct key
+      from refold.dead_letters
+      where table_name = $1 and key in (select jsonb_array_elements($2::jsonb))`,
+    values: [tableName, `[${keys.join(',')}]`],
+  });
+  return rows.map(({ key }) => keyText(key));
+}
+
 /** The letters of a table in the order of the log, those of one row where a key is given. */
 export async function readDeadLetters(db: Queryable, tableName: string, key?: string): Promise<DeadLetter[]> {
   return db.query<DeadLetter>({
@@ -68,13 +88,25 @@ export async function readDeadLetters(db: Queryable, tableName: string, key?: st
   });
 }
 
+/** The letters of every version that is maintained, by version and in the order of the log. */
+export async function readAllDeadLetters(db: Queryable): Promise<(DeadLetter & { readonly of: string })[]> {
+  return db.query<DeadLetter & { of: string }>({
+    text: `
+      select name || '@' || version as of, id, key, position, event_type as type, stream_id as "streamId", error, attempts, at
+      from refold.dead_letters
+      join refold.projections using (name, version, table_name)
+      where state <> 'retired'
+      order by name, version, position, id`,
+  });
+}
+
 export interface DeadLetterCount {
   readonly name: string;
   readonly version: number;
   readonly letters: number;
 }
 
-/** How many letters each version has, in the table that serves. */
+/** How many letters each version has that is maintained, in the table that serves. */
 export async function countDeadLetters(db: Queryable): Promise<DeadLetterCount[]> {
   return db.query<DeadLetterCount>({
     name: 'count dead letters',
@@ -82,6 +114,7 @@ export async function countDeadLetters(db: Queryable): Promise<DeadLetterCount[]
       select name, version, count(*)::integer as letters
       from refold.dead_letters
       join refold.projections using (name, version, table_name)
+      where state <> 'retired'
       group by name, version`,
   });
 }

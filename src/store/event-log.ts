@@ -1,17 +1,35 @@
-import { ConcurrencyConflict, InvalidInput, invalidDeclaration } from '../errors.ts';
+import type { StreamState } from '../commands/define-state.ts';
+import { ConcurrencyConflict, InvalidInput, invalidDeclaration, RefoldError } from '../errors.ts';
 import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
-import type { GlobalPosition } from '../events/global-position.ts';
+import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
 import { type AppendQueueOptions, createAppendQueue } from './append-queue.ts';
 import { type CheckedAppend, checkAppend, type StreamAppend } from './append-request.ts';
-import { type AppendOutcome, appendBatch, findAppend, type StreamVersion } from './append-statement.ts';
+import {
+  type AppendOutcome,
+  appendBatch,
+  findAppend,
+  type StreamVersion,
+  type WrittenAppend,
+} from './append-statement.ts';
 import type { Database } from './database.ts';
 import { readHead, readHorizon } from './horizon.ts';
-import { decodePage } from './page-decoder.ts';
+import { createInlineAppends, type InlineAppendsOptions } from './inline-appends.ts';
+import { createPageDecoder } from './page-decoder.ts';
 import { createReadAhead } from './read-ahead.ts';
-import { copyPage, type EventPage, knownFamily, type ReadAllOptions, readPositions } from './read-events.ts';
+import {
+  copyPage,
+  type EventPage,
+  knownFamily,
+  type LogTail,
+  type ReadAllOptions,
+  type ReadTailOptions,
+  readPositions,
+  readTail,
+} from './read-events.ts';
 import { type ReadStreamOptions, readStream, streamVersion } from './read-stream.ts';
 import type { Queryable } from './statement.ts';
+import { readState, type StateOf, type StateOfOptions } from './stream-state.ts';
 
 export interface AppendRequest<F extends EventFamily = EventFamily> {
   readonly family: F;
@@ -21,6 +39,11 @@ export interface AppendRequest<F extends EventFamily = EventFamily> {
   readonly expectedVersion?: ExpectedVersion;
   /** Names the append: a second one with the same key writes nothing and gives the first one's result. Up to 1 KiB. */
   readonly idempotencyKey?: string;
+  /**
+   * Of the request that the key stands for, such as a hash: the same key with another one is refused instead of answered. Keys that have one
+   * are those of clients that may ask again, and are forgotten after `runtime.idempotencyDays`; keys without are kept with the log.
+   */
+  readonly idempotencyFingerprint?: string;
   /** Goes with each of the events; an event's own keys win. */
   readonly metadata?: EventMetadata;
 }
@@ -28,6 +51,11 @@ export interface AppendRequest<F extends EventFamily = EventFamily> {
 export interface AppendToStreamsRequest {
   readonly streams: readonly StreamAppend[];
   readonly idempotencyKey?: string;
+  /**
+   * Of the request that the key stands for, such as a hash: the same key with another one is refused instead of answered. Keys that have one
+   * are those of clients that may ask again, and are forgotten after `runtime.idempotencyDays`; keys without are kept with the log.
+   */
+  readonly idempotencyFingerprint?: string;
   readonly metadata?: EventMetadata;
 }
 
@@ -45,7 +73,7 @@ export interface AppendResult {
 /** What became of one of several appends that were sent together. */
 export type AppendVerdict =
   | { readonly kind: 'written' | 'duplicate' }
-  | { readonly kind: 'refused'; readonly error: ConcurrencyConflict | InvalidInput };
+  | { readonly kind: 'refused'; readonly error: ConcurrencyConflict | InvalidInput | RefoldError };
 
 /** The event log of a database. */
 export interface EventLog {
@@ -53,8 +81,10 @@ export interface EventLog {
   /**
    * Appends events to one stream; all of them or none.
    *
-   * @param within a transaction to append in, instead of joining other callers' appends.
-   * @throws ConcurrencyConflict when the stream is not at the expected version; {@link InvalidInput} before anything is sent.
+   * @param within a transaction to append in, instead of joining other callers' appends. Inline projections fold in it, too: it is READ
+   *   COMMITTED then, and short, since others that touch the same rows wait for it.
+   * @throws ConcurrencyConflict when the stream is not at the expected version; {@link InvalidInput} before anything is sent;
+   *   RefoldError `EVOLVE_FAILED` where an inline projection that stops at errors can't fold it.
    */
   append<F extends EventFamily>(request: AppendRequest<F>, within?: Queryable): Promise<AppendResult>;
   /** Appends to several streams at once; to all of them or to none. */
@@ -64,14 +94,27 @@ export interface EventLog {
    * are in the order of the list. For imports; a failure of the database fails them all.
    */
   appendInOrder(requests: readonly AppendRequest[]): Promise<readonly AppendVerdict[]>;
-  /** What an append with this idempotency key wrote; undefined where there was none. */
-  findAppend(idempotencyKey: string): Promise<AppendResult | undefined>;
+  /** What an append with this idempotency key wrote; undefined where there was none. @throws InvalidInput where it had another fingerprint */
+  findAppend(idempotencyKey: string, idempotencyFingerprint?: string): Promise<AppendResult | undefined>;
   /** The events of a stream, in its order or backwards. Read page by page, so a stream of any length fits. */
   readStream<F extends EventFamily>(
     family: F,
     streamId: string,
     options?: ReadStreamOptions,
   ): AsyncIterable<RecordedEventOf<F>>;
+  /**
+   * The state of a stream, now or at any stream position, position of the log or time, with old payloads in today's shape. Snapshots, where the
+   * declaration keeps some, only make it faster.
+   *
+   * @throws InvalidInput for an `at` that is none of these.
+   * @example
+   * const { state, version } = await log.stateOf(cartState, 'c1', { at: '2026-01-31T12:00:00Z' });
+   */
+  stateOf<F extends EventFamily, S>(
+    state: StreamState<F, S>,
+    streamId: string,
+    options?: StateOfOptions,
+  ): Promise<StateOf<S>>;
   /** How many events the stream has; 0 where it does not exist. */
   streamVersion(family: EventFamily, streamId: string): Promise<number>;
   /** The position up to which the log is complete: nothing at or below can still appear to later statements. */
@@ -82,12 +125,24 @@ export interface EventLog {
   readAt(positions: readonly GlobalPosition[]): Promise<RecordedEvent[]>;
   /** A page of the whole log, by filter, in its order, up to a horizon. */
   readAll(options: ReadAllOptions): Promise<EventPage>;
+  /**
+   * The horizon, and the first page of {@link EventLog.readAll} up to it, in one round trip: for who has read up to the head and looks again.
+   * Read on with `readAll` where the page ends before the horizon.
+   */
+  readTail(options: ReadTailOptions): Promise<LogTail>;
+}
+
+export interface EventLogOptions extends AppendQueueOptions {
+  /** The inline projections that commit with what is appended here. @default none */
+  readonly inline?: InlineAppendsOptions;
+  /** Told the last position of what has been committed, sooner than a notification would; not of what is appended within a caller's transaction. */
+  readonly onAppended?: (position: GlobalPosition) => void;
 }
 
 export function createEventLog(
   db: Database,
   families: readonly EventFamily[],
-  options: AppendQueueOptions = {},
+  options: EventLogOptions = {},
 ): EventLog {
   const byName = new Map<string, EventFamily>();
   for (const family of families) {
@@ -96,11 +151,22 @@ export function createEventLog(
       throw invalidDeclaration(`event family '${family.name}'`, 'is declared twice; give one of them another name.');
     byName.set(family.name, family);
   }
+  const decode = createPageDecoder(byName);
   const readAll = createReadAhead(
     (readOptions) => copyPage(db, byName, readOptions),
-    (lines) => decodePage(lines, byName),
+    ({ rows }) => decode(rows),
   );
-  const queue = createAppendQueue(db, options);
+  const inline = options.inline && createInlineAppends(options.inline);
+  const send = async (batch: readonly CheckedAppend[], lockTimeoutMs?: number) => {
+    const prepared = batch.map((one) => one.prepared);
+    const outcomes = await (inline?.concerns(batch)
+      ? inline.append(batch, lockTimeoutMs)
+      : appendBatch(db, prepared, lockTimeoutMs));
+    const last = lastWritten(outcomes);
+    if (last !== undefined) options.onAppended?.(last);
+    return outcomes;
+  };
+  const queue = createAppendQueue(send, options);
 
   async function appendToStreams(
     { streams, ...appendOptions }: AppendToStreamsRequest,
@@ -108,13 +174,17 @@ export function createEventLog(
   ): Promise<AppendResult> {
     for (const { family } of streams) knownFamily(byName, family.name);
     const checked = await checkAppend(streams, appendOptions);
-    const outcome = within ? await alone(within, checked) : await queue.append(checked.prepared);
+    const outcome = within ? await alone(within, checked) : await queue.append(checked);
     switch (outcome.kind) {
+      case 'refused':
+        throw outcome.error;
       case 'conflict':
         throw conflictOf(outcome);
       case 'written':
         return resultOf(outcome, checked.recorded(outcome));
       case 'duplicate':
+        if (outcome.positions.length === 0) throw decidedOtherwise();
+        refuseOtherRequest(outcome, appendOptions.idempotencyFingerprint);
         return resultOf(outcome, await readPositions(within ?? db, byName, outcome.positions));
     }
   }
@@ -131,13 +201,26 @@ export function createEventLog(
 
   async function appendInOrder(requests: readonly AppendRequest[]): Promise<readonly AppendVerdict[]> {
     const checks = await Promise.all(requests.map(checked));
-    const sound = checks.flatMap((check) => (check instanceof InvalidInput ? [] : [check.prepared]));
-    const outcomes = (sound.length === 0 ? [] : await appendBatch(db, sound)).values();
+    const sound = checks.flatMap((check) => (check instanceof InvalidInput ? [] : [check]));
+    const outcomes = (sound.length === 0 ? [] : await send(sound)).values();
     return checks.map((check) => {
       if (check instanceof InvalidInput) return { kind: 'refused', error: check };
       const outcome = outcomes.next().value as AppendOutcome; // one for each that is sound
-      return outcome.kind === 'conflict' ? { kind: 'refused', error: conflictOf(outcome) } : { kind: outcome.kind };
+      switch (outcome.kind) {
+        case 'conflict':
+          return { kind: 'refused', error: conflictOf(outcome) };
+        case 'refused':
+          return outcome;
+        default:
+          return { kind: outcome.kind };
+      }
     });
+  }
+
+  async function alone(target: Queryable, one: CheckedAppend): Promise<AppendOutcome> {
+    if (inline?.concerns([one])) return inline.appendWithin(target, one);
+    const [outcome] = await appendBatch(target, [one.prepared]);
+    return outcome as AppendOutcome; // one for each append
   }
 
   return {
@@ -149,30 +232,55 @@ export function createEventLog(
         within,
       ), // events and family agree
     appendToStreams,
-    async findAppend(idempotencyKey) {
+    async findAppend(idempotencyKey, idempotencyFingerprint) {
       const written = await findAppend(db, idempotencyKey);
-      if (!written) return undefined;
+      if (!written || written.positions.length === 0) return undefined;
+      refuseOtherRequest(written, idempotencyFingerprint);
       return resultOf({ kind: 'duplicate', ...written }, await readPositions(db, byName, written.positions));
     },
     readStream: <F extends EventFamily>(family: F, streamId: string, readOptions?: ReadStreamOptions) =>
       readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // written only after its schema took it
+    async stateOf(state, streamId, stateOptions) {
+      knownFamily(byName, state.family.name);
+      return readState(db, state, streamId, stateOptions);
+    },
     streamVersion: (family, streamId) => streamVersion(db, family.name, streamId),
     horizon: () => readHorizon(db),
     head: () => readHead(db),
     readAt: (positions) => readPositions(db, byName, positions),
     readAll,
+    readTail: (tailOptions) => readTail(db, byName, tailOptions),
   };
 }
 
-async function alone(target: Queryable, { prepared }: CheckedAppend): Promise<AppendOutcome> {
-  const [outcome] = await appendBatch(target, [prepared]);
-  return outcome as AppendOutcome; // one for each append
+function lastWritten(outcomes: readonly AppendOutcome[]): GlobalPosition | undefined {
+  let last: GlobalPosition | undefined;
+  for (const outcome of outcomes) {
+    const position = outcome.kind === 'written' ? outcome.positions.at(-1) : undefined;
+    if (position !== undefined) last = laterPosition(last ?? position, position);
+  }
+  return last;
+}
+
+function refuseOtherRequest(before: WrittenAppend, fingerprint: string | undefined): void {
+  const { idempotencyFingerprint: kept } = before;
+  if (kept === undefined || fingerprint === undefined || kept === fingerprint) return;
+  const message = 'this key was used with another input before; a key belongs to one request. Send another key.';
+  throw new InvalidInput('BAD_USER_INPUT', 'The idempotency key', [{ path: ['idempotencyKey'], message }]);
 }
 
 function conflictOf({ part, actual }: AppendOutcome & { kind: 'conflict' }): ConcurrencyConflict {
   const { family, streamId, expectedVersion } = part;
   if (expectedVersion === 'any') throw new Error("an append that expects 'any' version is never refused"); // refold.append
   return new ConcurrencyConflict({ family, streamId, expected: expectedVersion, actual });
+}
+
+/** The key belongs to a workflow's step that was found to write nothing, by another process while this one decided. */
+function decidedOtherwise(): RefoldError {
+  return new RefoldError(
+    'PROCESSOR_FENCED',
+    'Another process has decided this step meanwhile, and wrote no event. Run it again.',
+  );
 }
 
 function resultOf(

@@ -46,7 +46,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   function keepUntil(holder: LeaseHolder, lease: Lease, validUntil: number): void {
     lease.validUntil = validUntil;
     clearTimeout(lease.expiry);
-    lease.expiry = setTimeout(() => expire(holder, lease), validUntil - now());
+    lease.expiry = setTimeout(() => expire(holder, lease), Math.max(0, validUntil - now()));
   }
 
   function expire(holder: LeaseHolder, lease: Lease): void {
@@ -90,10 +90,10 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   }
 
   return {
-    async tryAcquire(kind, name, version) {
+    async tryAcquire(unit) {
       if (closed) return null;
       const sentAt = now();
-      const holder = await acquireLease(db, kind, name, version, leaseSeconds);
+      const holder = await acquireLease(db, unit, leaseSeconds);
       if (holder === undefined || closed) return null; // what comes too late expires by itself
       const lease: Lease = { lost: new AbortController(), validUntil: 0, expiry: undefined };
       leases.set(holder, lease);

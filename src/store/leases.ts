@@ -1,35 +1,33 @@
-import type { ProcessorKind } from './checkpoints.ts';
+import type { ProcessorUnit } from './processor-unit.ts';
 import type { Queryable } from './statement.ts';
 
 /** Names one lease from its grant to its end; whoever takes it over gets another. */
 export type LeaseHolder = string;
 
 /**
- * Grants the lease of a processor where it is free or has expired, and gives its holder; undefined where another one holds it.
+ * Grants the lease of a unit where it is free or has expired, and gives its holder; undefined where another one holds it.
  * Times are the database's. The look before the write keeps those who only wait for a lease from locking its row again and again;
  * the one in the conflict decides, among those who found it free at the same time.
  */
 export async function acquireLease(
   db: Queryable,
-  kind: ProcessorKind,
-  name: string,
-  version: number,
+  { kind, name, version, partition }: ProcessorUnit,
   seconds: number,
 ): Promise<LeaseHolder | undefined> {
   const rows = await db.query<{ holder: LeaseHolder }>({
     name: 'acquire lease',
     text: `
-      insert into refold.leases as lease (kind, name, version, holder, expires_at)
-      select $1, $2, $3, gen_random_uuid(), clock_timestamp() + make_interval(secs => $4)
+      insert into refold.leases as lease (kind, name, version, partition, holder, expires_at)
+      select $1, $2, $3, $4, gen_random_uuid(), clock_timestamp() + make_interval(secs => $5)
       where not exists (
         select from refold.leases
-        where kind = $1 and name = $2 and version = $3 and partition = 0 and expires_at > clock_timestamp()
+        where kind = $1 and name = $2 and version = $3 and partition = $4 and expires_at > clock_timestamp()
       )
       on conflict (kind, name, version, partition) do update
       set holder = excluded.holder, expires_at = excluded.expires_at
       where lease.expires_at <= clock_timestamp()
       returning holder`,
-    values: [kind, name, version, seconds],
+    values: [kind, name, version, partition, seconds],
   });
   return rows[0]?.holder;
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { GlobalPosition } from '../events/global-position.ts';
+import { beginning, type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import type { RowFilter } from '../projections/row-query.ts';
 import { filterSql } from './row-filter.ts';
@@ -8,52 +8,53 @@ import { builder, type Queryable, run } from './statement.ts';
 
 /** What a version changed since a checkpoint, seen in one snapshot with where it is now. */
 export interface RecentChanges {
-  /** Null where the registry does not know the version. */
-  readonly checkpoint: GlobalPosition | null;
+  /** Of each partition, in order; none where the registry does not know the version. Of a live inline version, the end of the log. */
+  readonly checkpoints: readonly GlobalPosition[];
+  /** Appends fold into it: their changes come in the order of their commits, not of their positions. */
+  readonly live: boolean;
   /** The server's time, in milliseconds. */
   readonly readAt: number;
-  /** Oldest first; each holds the keys that one batch wrote and removed, as JSON gives them. */
-  readonly batches: readonly (readonly RowKey[])[];
+  /** Changes up to here may be forgotten. */
+  readonly forgotten: GlobalPosition;
+  /** Each holds the keys that one batch wrote and removed, as JSON gives them. */
+  readonly batches: readonly RecentBatch[];
 }
 
-/** The changes after a checkpoint, `limit` batches at most; after null there are none, only where the version is. */
+export interface RecentBatch {
+  readonly checkpoint: GlobalPosition;
+  readonly keys: readonly RowKey[];
+}
+
+/** The changes of each partition after its checkpoint, `limit` batches at most of each; after none there are none, only where the version is. */
 export async function readChanges(
   db: Queryable,
   { name, version }: Projection,
-  after: GlobalPosition | null,
+  after: readonly GlobalPosition[],
   limit: number,
 ): Promise<RecentChanges> {
   const rows = await db.query<{
-    checkpoint: GlobalPosition | null;
+    checkpoints: string[] | null;
+    live: boolean;
     readAt: number;
+    forgotten: GlobalPosition | null;
+    changedAt: GlobalPosition;
     upserted: RowKey[] | null;
     deleted: RowKey[] | null;
   }>({
     name: 'read changes',
     text: `
-      with position as (
-        select min(checkpoint) as checkpoint
-        from refold.processors
-        where name = $1 and version = $2
-      )
-      select position.checkpoint, (extract(epoch from now()) * 1000)::float8 as "readAt", upserted, deleted
-      from position
-      left join lateral (
-        select checkpoint, upserted, deleted
-        from refold.changes
-        where name = $1 and version = $2 and checkpoint > $3
-        order by checkpoint
-        limit $4
-      ) as change on true
-      order by change.checkpoint`,
+      select checkpoints, read_at as "readAt", live, forgotten, changed_at as "changedAt", upserted, deleted
+      from refold.recent_changes($1, $2, $3, $4)`,
     values: [name, version, after, limit],
   });
   return {
-    checkpoint: rows[0]?.checkpoint ?? null,
+    checkpoints: (rows[0]?.checkpoints ?? []).map(globalPosition),
+    live: rows[0]?.live ?? false,
     readAt: rows[0]?.readAt ?? 0,
+    forgotten: rows[0]?.forgotten ?? beginning,
     batches: rows
       .filter((row) => row.upserted !== null)
-      .map((row) => [...(row.upserted ?? []), ...(row.deleted ?? [])]),
+      .map((row) => ({ checkpoint: row.changedAt, keys: [...(row.upserted ?? []), ...(row.deleted ?? [])] })),
   };
 }
 
@@ -72,7 +73,7 @@ export async function matchFilters(
   for (let start = 0; start < filters.length; start += filtersInOneStatement) {
     const some = filters.slice(start, start + filtersInOneStatement);
     const columns = some.map((filter, index) =>
-      sql<boolean | null>`bool_or(${filterSql(projection, filter)})`.as(`m${index}`),
+      sql<boolean | null>`bool_or(${filterSql(projection, filter, readSchema)})`.as(`m${index}`),
     );
     const query = builder
       .withSchema(readSchema)

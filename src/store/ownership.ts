@@ -1,6 +1,6 @@
-import type { ProcessorKind } from './checkpoints.ts';
+import type { ProcessorUnit } from './processor-unit.ts';
 
-/** The right to be the one live owner of a processor. */
+/** The right to be the one live owner of a unit. */
 export interface OwnershipLock {
   /** Aborts, with an error that says why, when the right is lost: somebody else may own the processor from then on. */
   readonly lost: AbortSignal;
@@ -14,12 +14,12 @@ export interface OwnershipLock {
 }
 
 /**
- * Decides which process owns a processor. The decision is a matter of good order, not of safety: every batch is fenced by the
+ * Decides which process owns a unit. The decision is a matter of good order, not of safety: every batch is fenced by the
  * epoch of its owner, so that two who both take themselves for the owner can't both write.
  */
 export interface Ownership {
   /** The lock, or null where another process holds it. Never waits for it. */
-  tryAcquire(kind: ProcessorKind, name: string, version: number): Promise<OwnershipLock | null>;
+  tryAcquire(unit: ProcessorUnit): Promise<OwnershipLock | null>;
   /** Gives back everything that is held. */
   close(): Promise<void>;
 }

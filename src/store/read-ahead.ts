@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { CopiedPage, EventPage, ReadAllOptions } from './read-events.ts';
 
-interface Reading {
+interface Reading<Page> {
   /** Where its last page ended. */
   readonly end: GlobalPosition;
   /** The page after that, already asked for. */
-  readonly next: { readonly upTo: GlobalPosition; readonly page: Promise<CopiedPage> } | undefined;
+  readonly next: { readonly upTo: GlobalPosition; readonly page: Promise<Page> } | undefined;
 }
 
 // Readings that are remembered; a process has about as many as it has groups of processors that are apart.
@@ -16,11 +16,11 @@ const mostReadings = 8;
  * Where somebody reads page after full page with one filter, asks for the next page before this one is decoded and handled:
  * server and process work at the same time. Holds a page of each such reading at most.
  */
-export function createReadAhead(
-  copyPage: (options: ReadAllOptions) => Promise<CopiedPage>,
-  decode: (lines: readonly Buffer[]) => EventPage['events'],
+export function createReadAhead<Page extends Pick<CopiedPage, 'upTo' | 'full'>>(
+  copyPage: (options: ReadAllOptions) => Promise<Page>,
+  decode: (page: Page) => EventPage['events'],
 ): (options: ReadAllOptions) => Promise<EventPage> {
-  const readings = new Map<string, Reading>();
+  const readings = new Map<string, Reading<Page>>();
 
   return async (options) => {
     const { after, upTo, filter, limit } = options;
@@ -41,6 +41,6 @@ export function createReadAhead(
     readings.set(name, { end: page.upTo, next });
     const [oldest] = readings.keys();
     if (readings.size > mostReadings && oldest !== undefined) readings.delete(oldest);
-    return { events: decode(page.lines), upTo: page.upTo };
+    return { events: decode(page), upTo: page.upTo };
   };
 }

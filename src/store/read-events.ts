@@ -3,10 +3,12 @@ import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
-import type { GlobalPosition } from '../events/global-position.ts';
+import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
 import { copyRows } from './copy-rows.ts';
 import type { Database } from './database.ts';
-import { copiedColumns, copiedPosition } from './page-decoder.ts';
+import { readHorizon } from './horizon.ts';
+import { createPageCollector, type PageBytes } from './page-bytes.ts';
+import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 import type { Queryable } from './statement.ts';
 
@@ -33,28 +35,80 @@ export interface EventPage {
   readonly upTo: GlobalPosition;
 }
 
+export interface ReadTailOptions extends Omit<ReadAllOptions, 'upTo'> {}
+
+/** How far the log is complete, and a page of what is new. */
+export interface LogTail extends EventPage {
+  /** It may be before what was read after: a horizon that is looked up later can be lower. */
+  readonly horizon: GlobalPosition;
+}
+
 /** A page as it came, not yet made into events. */
 export interface CopiedPage {
-  readonly lines: readonly Buffer[];
+  readonly rows: PageBytes;
   readonly upTo: GlobalPosition;
   /** Whether there may be more before the `upTo` that was asked for. */
   readonly full: boolean;
 }
 
-/** Reads a page of the whole log, in its order; {@link decodePage} makes events of it. */
+/** Reads a page of the whole log, in its order; a page decoder makes events of it. */
 export async function copyPage(
   db: Database,
   families: ReadonlyMap<string, EventFamily>,
   { after, upTo, filter, limit }: ReadAllOptions,
 ): Promise<CopiedPage> {
-  const wanted = pg.escapeLiteral(`{${wantedTypes(families, filter).join(',')}}`); // names have letters, digits, _ and . only
-  if (after >= upTo) return { lines: [], upTo: after, full: false };
-  const lines: Buffer[] = [];
+  const types = wantedTypes(families, filter);
+  const collector = createPageCollector();
+  if (after >= upTo) return { rows: collector.collected(), upTo: after, full: false };
+  // Who wants no events wants to know how far the log can be read: nothing is to be looked for.
+  if (types.length === 0) return { rows: collector.collected(), upTo, full: false };
+  const wanted = pg.escapeLiteral(`{${types.join(',')}}`); // names have letters, digits, _ and . only
   const query = `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit})`;
-  await copyRows(db, query, (line) => lines.push(Buffer.from(line)));
-  const last = lines.at(-1);
-  const full = last !== undefined && lines.length === limit;
-  return { lines, upTo: full ? copiedPosition(last) : upTo, full };
+  await copyRows(db, query, collector.add);
+  const rows = collector.collected();
+  const last = lastCopiedPosition(rows);
+  const full = last !== undefined && rows.ends.length === limit;
+  return { rows, upTo: full ? last : upTo, full };
+}
+
+/**
+ * Looks up the horizon and reads a page up to it, in one round trip: for the head of the log, where a page is small, and COPY gains nothing.
+ * The events are the same as those of {@link copyPage}. Where the database has its transactions keep one snapshot, none is read, and
+ * the page ends where it began.
+ */
+export async function readTail(
+  db: Database,
+  families: ReadonlyMap<string, EventFamily>,
+  { after, filter, limit }: ReadTailOptions,
+): Promise<LogTail> {
+  const types = wantedTypes(families, filter);
+  if (types.length === 0) {
+    const horizon = await readHorizon(db);
+    return { events: [], upTo: laterPosition(after, horizon), horizon };
+  }
+  const rows = await db.query<TailRow>({
+    name: 'refold_read_tail',
+    text: `select horizon, up_to as "upTo", ${eventColumns} from refold.read_tail($1, $2, $3)`,
+    values: [after, types, limit],
+  });
+  const [first] = rows;
+  if (!first) throw new Error('refold.read_tail gives a row, event or not');
+  const { horizon, upTo } = first;
+  const events = rows.filter(isEvent).map((row) => recordedEvent(knownFamily(families, row.family), row));
+  const last = events.at(-1);
+  return { events, upTo: last && events.length === limit ? last.position : upTo, horizon };
+}
+
+interface NoEvent {
+  readonly horizon: GlobalPosition;
+  readonly upTo: GlobalPosition;
+  readonly position: null;
+}
+
+type TailRow = NoEvent | (Omit<NoEvent, 'position'> & EventRow);
+
+function isEvent(row: TailRow): row is TailRow & EventRow {
+  return row.position !== null;
 }
 
 /** The events at these positions, in their order. */
@@ -72,6 +126,33 @@ export async function readPositions(
     values: [positions],
   });
   return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
+}
+
+/** What a snapshot shows of the log after a position, whether or not it is complete up to there: for what commits with the events. */
+export async function readVisible(
+  snapshot: Queryable,
+  families: ReadonlyMap<string, EventFamily>,
+  after: GlobalPosition,
+  filter: readonly EventFilter[],
+): Promise<RecordedEvent[]> {
+  const rows = await snapshot.query<EventRow>({
+    text: `
+      select ${eventColumns}
+      from refold.events
+      where position > $1 and family || '.' || type = any ($2)
+      order by position`,
+    values: [after, wantedTypes(families, filter)],
+  });
+  return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
+}
+
+/** The last position that a snapshot shows. */
+export async function lastVisible(snapshot: Queryable): Promise<GlobalPosition> {
+  const [row] = await snapshot.query<{ last: GlobalPosition }>({
+    text: 'select coalesce(max(position), 0) as last from refold.events',
+  });
+  if (!row) throw new Error('an aggregate without groups gives one row');
+  return row.last;
 }
 
 /** The family of this name, or an error that says which ones there are. */

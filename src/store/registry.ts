@@ -1,9 +1,10 @@
-import type { GlobalPosition } from '../events/global-position.ts';
-import type { VersionState } from '../projections/version-map.ts';
+import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import type { Partition } from '../projections/partition.ts';
+import type { CanaryRule, VersionState } from '../projections/version-map.ts';
+import { definitionJson, type StoredDefinition } from './definitions.ts';
+import { readFloors, type StoredFloors } from './partitions.ts';
 import type { Queryable } from './statement.ts';
-
-/** Channel that tells every process that the registry changed. */
-export const registryChannel = 'refold_registry';
+import type { HeldBy } from './transitions.ts';
 
 /** A version as the registry holds it, with its processor. */
 export interface RegisteredVersion {
@@ -15,23 +16,53 @@ export interface RegisteredVersion {
   readonly tableFingerprint: string;
   readonly codeFingerprint: string;
   readonly heldReason: string | null;
+  readonly heldBy: HeldBy | null;
   readonly stateChangedAt: string;
+  /** Whether appends fold into it; null where it is maintained behind them. */
+  readonly inline: 'building' | 'live' | null;
+  /** Who is answered by it while it is ready; null where nobody is. */
+  readonly canary: CanaryRule | null;
+  /** Of how many live queries it executes one again; null where it does not. */
+  readonly shadow: { readonly oneOf: number; readonly startedAt: string } | null;
+  /** The least of its partitions'. Of a live inline version the end of the log: what is committed there is folded. */
   readonly checkpoint: GlobalPosition;
+  /** All of them, where its partitions have several. */
   readonly owner: string | null;
-  readonly status: 'idle' | 'running' | 'stopped';
-  readonly error: {
-    readonly message: string;
-    readonly code?: string;
-    readonly position?: string;
-    readonly at: string;
-  } | null;
+  /** Stopped where one of its partitions is, running where one of them is. */
+  readonly status: ProcessorStatus;
+  /** Of the first partition that has stopped. */
+  readonly error: ProcessorError | null;
+  readonly partitions: readonly RegisteredPartition[];
   readonly eventsFolded: bigint;
   readonly startedAt: string | null;
   readonly updatedAt: string;
 }
 
+export type ProcessorStatus = 'idle' | 'running' | 'stopped';
+
+/** Why a processor can't go on. */
+export interface ProcessorError {
+  readonly message: string;
+  readonly code?: string;
+  readonly position?: string;
+  readonly at: string;
+}
+
+/** A partition's processor, as the registry holds it. */
+export interface RegisteredPartition extends Partition {
+  readonly checkpoint: GlobalPosition;
+  readonly owner: string | null;
+  readonly status: ProcessorStatus;
+  readonly error: ProcessorError | null;
+}
+
+interface StoredPartition extends Omit<RegisteredPartition, 'checkpoint' | 'floors'> {
+  readonly checkpoint: string;
+  readonly floors: StoredFloors | null;
+}
+
 export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> {
-  return db.query<RegisteredVersion>({
+  const rows = await db.query<Omit<RegisteredVersion, 'partitions'> & { partitions: StoredPartition[] }>({
     name: 'read registry',
     text: `
       select
@@ -43,18 +74,65 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
         table_fingerprint as "tableFingerprint",
         code_fingerprint as "codeFingerprint",
         held_reason as "heldReason",
+        held_by as "heldBy",
         state_changed_at as "stateChangedAt",
-        checkpoint,
-        owner,
-        status,
-        error,
-        events_folded as "eventsFolded",
-        started_at as "startedAt",
-        updated_at as "updatedAt"
-      from refold.projections
-      join refold.processors using (name, version)
+        (
+          select status
+          from refold.inline_versions as inline
+          where inline.name = projection.name and inline.version = projection.version
+        ) as inline,
+        (
+          select json_build_object(
+            'percent', percent,
+            'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
+          )
+          from refold.canaries as canary
+          where canary.name = projection.name and canary.version = projection.version
+        ) as canary,
+        (
+          select json_build_object('oneOf', one_of, 'startedAt', started_at)
+          from refold.shadows as shadow
+          where shadow.name = projection.name and shadow.version = projection.version and stopped_at is null
+        ) as shadow,
+        together.*
+      from refold.projections as projection
+      cross join lateral (
+        select
+          refold.reached(projection.name, projection.version, min(checkpoint)) as checkpoint,
+          string_agg(distinct owner, ', ') as owner,
+          case
+            when bool_or(status = 'stopped') then 'stopped'
+            when bool_or(status = 'running') then 'running'
+            else 'idle'
+          end as status,
+          (array_agg(error order by partition) filter (where error is not null))[1] as error,
+          sum(events_folded)::bigint as "eventsFolded",
+          min(started_at) as "startedAt",
+          max(updated_at) as "updatedAt",
+          json_agg(
+            json_build_object(
+              'partition', partition,
+              'partitions', partitions,
+              'checkpoint', checkpoint::text,
+              'owner', owner,
+              'status', status,
+              'error', error,
+              'floors', floors
+            ) order by partition
+          ) as partitions
+        from refold.processors as processor
+        where processor.name = projection.name and processor.version = projection.version
+      ) as together
       order by name, version`,
   });
+  return rows.map((row) => ({
+    ...row,
+    partitions: row.partitions.map((one) => ({
+      ...one,
+      checkpoint: globalPosition(one.checkpoint),
+      floors: readFloors(one.floors),
+    })),
+  }));
 }
 
 export interface NewVersion {
@@ -64,10 +142,11 @@ export interface NewVersion {
   readonly tableName: string;
   readonly tableFingerprint: string;
   readonly codeFingerprint: string;
-  readonly definition: unknown;
+  readonly definition: StoredDefinition;
+  readonly partitions: number;
 }
 
-/** Adds a version as `building`, with a processor before the first event. */
+/** Adds a version as `building`, with its processors before the first event. */
 export async function insertVersion(db: Queryable, version: NewVersion): Promise<void> {
   await db.query({
     text: `
@@ -77,8 +156,10 @@ export async function insertVersion(db: Queryable, version: NewVersion): Promise
         values ($1, $2, 'building', $3, $4, $5, $6, $7)
         returning name, version
       )
-      insert into refold.processors (name, version)
-      select name, version from added`,
+      insert into refold.processors (name, version, partition, partitions)
+      select name, version, partition, $8
+      from added
+      cross join generate_series(0, $8 - 1) as partition`,
     values: [
       version.name,
       version.version,
@@ -86,7 +167,8 @@ export async function insertVersion(db: Queryable, version: NewVersion): Promise
       version.tableName,
       version.tableFingerprint,
       version.codeFingerprint,
-      JSON.stringify(version.definition),
+      definitionJson(version.definition),
+      version.partitions,
     ],
   });
 }
@@ -97,100 +179,106 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
     text: `
       with reset as (
         update refold.processors
-        set checkpoint = 0, epoch = epoch + 1, status = 'idle', error = null, events_folded = 0, rows_written = 0, updated_at = now()
+        set checkpoint = 0, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, updated_at = now()
         where name = $1 and version = $2
       ), forgotten as (
         delete from refold.changes where name = $1 and version = $2
       )
       update refold.projections
-      set table_fingerprint = $3, code_fingerprint = $4, definition = $5, table_name = $6, generation = 1
+      set table_fingerprint = $3, code_fingerprint = $4, definition = $5, table_name = $6, generation = generation + 1
       where name = $1 and version = $2`,
     values: [
       version.name,
       version.version,
       version.tableFingerprint,
       version.codeFingerprint,
-      JSON.stringify(version.definition),
+      definitionJson(version.definition),
       version.tableName,
     ],
   });
 }
 
-export type LockedVersion = Pick<RegisteredVersion, 'state' | 'heldReason' | 'tableName' | 'generation'>;
+export type LockedVersion = Pick<
+  RegisteredVersion,
+  'state' | 'heldReason' | 'heldBy' | 'tableName' | 'generation' | 'tableFingerprint'
+>;
 
-/** A version's state, locked until the transaction ends. */
+/**
+ * A version's state, locked until the transaction ends. Not `for update`: a batch that keeps dead letters looks at the version's key, and would wait
+ * for this transaction, which may wait for the batch's checkpoint.
+ */
 export async function lockVersion(db: Queryable, name: string, version: number): Promise<LockedVersion | undefined> {
   const rows = await db.query<LockedVersion>({
     text: `
-      select state, held_reason as "heldReason", table_name as "tableName", generation
+      select
+        state,
+        held_reason as "heldReason",
+        held_by as "heldBy",
+        table_name as "tableName",
+        generation,
+        table_fingerprint as "tableFingerprint"
       from refold.projections
       where name = $1 and version = $2
-      for update`,
+      for no key update`,
     values: [name, version],
   });
   return rows[0];
 }
 
-export interface Step {
+/** The version's rows were built by this code. */
+export async function recordCode(
+  db: Queryable,
+  { name, version, codeFingerprint }: Pick<NewVersion, 'name' | 'version' | 'codeFingerprint'>,
+): Promise<void> {
+  await db.query({
+    text: 'update refold.projections set code_fingerprint = $3 where name = $1 and version = $2',
+    values: [name, version, codeFingerprint],
+  });
+}
+
+/** A version's state, which can't change until the transaction ends; batches share the lock. */
+export async function shareState(
+  db: Queryable,
+  { name, version }: { readonly name: string; readonly version: number },
+): Promise<VersionState | undefined> {
+  const rows = await db.query<{ state: VersionState }>({
+    name: 'share state',
+    text: `
+      select state
+      from refold.projections
+      where name = $1 and version = $2
+      for share`,
+    values: [name, version],
+  });
+  return rows[0]?.state;
+}
+
+/** A version that could become active. */
+export interface ReadyVersion {
   readonly name: string;
   readonly version: number;
-  readonly from: VersionState | null;
-  readonly to: VersionState;
-  readonly actor: string;
-  readonly reason: string;
-  /** Why the version must not become active by itself; null lifts that. */
   readonly heldReason: string | null;
+  readonly heldBy: HeldBy | null;
+  /** How long it has been ready. */
+  readonly seconds: number;
 }
 
-/** One step in the life of a version: the state, the audit log, and the notification of every process. */
-export async function recordStep(db: Queryable, step: Step): Promise<void> {
-  await db.query({
+export async function readReadyVersions(db: Queryable): Promise<ReadyVersion[]> {
+  return db.query<ReadyVersion>({
+    name: 'read ready versions',
     text: `
-      with changed as (
-        update refold.projections
-        set state = $4, held_reason = $7, state_changed_at = now()
-        where name = $1 and version = $2
-      ), logged as (
-        insert into refold.transitions (name, version, from_state, to_state, actor, reason)
-        values ($1, $2, $3, $4, $5, $6)
-      )
-      select pg_notify('${registryChannel}', $1::text || '@' || $2::text)`,
-    values: [step.name, step.version, step.from, step.to, step.actor, step.reason, step.heldReason],
-  });
-}
-
-/** The highest active version of a projection, with its table. */
-export async function highestActive(
-  db: Queryable,
-  name: string,
-): Promise<{ version: number; tableName: string } | undefined> {
-  const rows = await db.query<{ version: number; tableName: string }>({
-    text: `
-      select version, table_name as "tableName"
+      select
+        name,
+        version,
+        held_reason as "heldReason",
+        held_by as "heldBy",
+        extract(epoch from now() - state_changed_at)::float8 as seconds
       from refold.projections
-      where name = $1 and state = 'active'
-      order by version desc
-      limit 1`,
-    values: [name],
+      where state = 'ready'`,
   });
-  return rows[0];
 }
 
 /** Has processes that register versions take turns, until the transaction ends. */
 export async function lockRegistry(db: Queryable, key: bigint): Promise<void> {
   await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [key] });
-}
-
-/** The reason of a version's last step. */
-export async function lastReason(db: Queryable, name: string, version: number): Promise<string | undefined> {
-  const rows = await db.query<{ reason: string }>({
-    text: `
-      select reason
-      from refold.transitions
-      where name = $1 and version = $2
-      order by id desc
-      limit 1`,
-    values: [name, version],
-  });
-  return rows[0]?.reason;
 }

@@ -3,7 +3,7 @@ import { keyText, type Projection } from '../projections/projection.ts';
 import type { PageQuery, RowFilter, RowPage } from '../projections/row-query.ts';
 import { runPrepared } from './prepared.ts';
 import { allOf, filterSql } from './row-filter.ts';
-import { pageOf, pageStatement } from './row-queries.ts';
+import { countOf, pageOf, pageStatement } from './row-queries.ts';
 import { boundArray, columnRef, comparableRef } from './row-values.ts';
 import { builder, type Queryable } from './statement.ts';
 
@@ -34,7 +34,7 @@ export async function findRelatedPages(
   return texts.map((text) => byText.get(text) ?? pageOf([], query));
 }
 
-/** For each of the values, how many rows match of those whose column has it. */
+/** For each of the values, how many rows match of those whose column has it; for each counted no further than up to a number. */
 export async function countRelatedRows(
   db: Queryable,
   readSchema: string,
@@ -42,14 +42,22 @@ export async function countRelatedRows(
   column: string,
   values: readonly unknown[],
   where: RowFilter | null,
+  upTo: number | null = null,
 ): Promise<readonly number[]> {
   const { texts, distinct } = distinctOf(values);
+  if (upTo !== null) {
+    const rows = await runPrepared(db, boundedCounts(readSchema, projection, column, distinct, where, upTo));
+    const counts = new Map(rows.map(({ place, count }) => [keyText([distinct[Number(place) - 1]]), Number(count)]));
+    return texts.map((text) => counts.get(text) ?? 0);
+  }
   const ref = columnRef(projection, column);
   const query = builder
     .withSchema(readSchema)
     .selectFrom(projection.tableName)
     .select([ref.as('value'), sql<bigint>`count(*)`.as('count')])
-    .where(allOf([sql`${ref} = any(${boundArray(projection, column, distinct)})`, filterSql(projection, where)]))
+    .where(
+      allOf([sql`${ref} = any(${boundArray(projection, column, distinct)})`, filterSql(projection, where, readSchema)]),
+    )
     .groupBy(sql.join([ref]))
     .compile();
   const rows = await runPrepared<{ value: unknown; count: bigint }>(db, query as CompiledQuery<never>); // as selected
@@ -57,6 +65,26 @@ export async function countRelatedRows(
     rows.map((row) => [keyText([projection.codec.decodeValue(column, row.value)]), Number(row.count)]),
   );
   return texts.map((text) => counts.get(text) ?? 0);
+}
+
+/** A walk of its own for each of the values, which ends where enough are counted. */
+function boundedCounts(
+  readSchema: string,
+  projection: Projection,
+  column: string,
+  values: readonly unknown[],
+  where: RowFilter | null,
+  upTo: number,
+): CompiledQuery<{ place: bigint; count: bigint }> {
+  const table = sql.id(readSchema, projection.tableName);
+  const condition = allOf([
+    sql`${comparableRef(projection, column)} = parents.value`,
+    filterSql(projection, where, readSchema),
+  ]);
+  return sql<{ place: bigint; count: bigint }>`
+    select parents.place, counted.count
+    from unnest(${boundArray(projection, column, values)}) with ordinality as parents (value, place)
+    cross join lateral (${countOf(table, condition, upTo)}) as counted`.compile(builder);
 }
 
 export function relatedQuery(

@@ -9,8 +9,8 @@ import { boundArray, canonicalKey, columnOf, columnRef, comparableRef } from './
 import { builder, type Queryable } from './statement.ts';
 
 /**
- * The rows of these keys, in their order, null where there is none: one statement, however many keys.
- * A row has the columns asked for and the key columns.
+ * The rows of these keys, in their order, null where there is none or `where` does not hold: one statement, however many keys.
+ * A row has the columns asked for and the key columns. `by`: the columns that name a row here, the key's or a unique one.
  *
  * @throws RefoldError `BAD_USER_INPUT` for a key that could never be.
  */
@@ -20,13 +20,15 @@ export async function findByKeys(
   projection: Projection,
   keys: readonly RowKey[],
   columns: readonly string[],
+  where: RowFilter | null = null,
+  by: readonly string[] = projection.keyColumns,
 ): Promise<readonly (Row | null)[]> {
   if (keys.length === 0) return [];
-  const canonical = keys.map((key) => canonicalKey(projection, key));
+  const canonical = keys.map((key) => canonicalKey(projection, key, by));
   const texts = canonical.map(keyText);
   const distinct = [...new Map(canonical.map((key, index) => [texts[index] as string, key])).values()]; // same length
-  const rows = await read(db, projection, keyQuery(readSchema, projection, distinct, columns));
-  const byKey = new Map(rows.map((row) => [keyText(keyOf(projection, row)), row]));
+  const rows = await read(db, projection, keyQuery(readSchema, projection, distinct, columns, where, by));
+  const byKey = new Map(rows.map((row) => [keyText(by.map((name) => row[name])), row]));
   return texts.map((text) => byKey.get(text) ?? null);
 }
 
@@ -57,20 +59,28 @@ export function pageOf(found: readonly Row[], query: PageQuery): RowPage {
   };
 }
 
-/** How many rows match. @throws RefoldError `BAD_USER_INPUT` */
+/** How many rows match; counted no further than up to a number. @throws RefoldError `BAD_USER_INPUT` */
 export async function countRows(
   db: Queryable,
   readSchema: string,
   projection: Projection,
   where: RowFilter | null,
+  upTo: number | null = null,
 ): Promise<number> {
-  const query = builder
-    .selectFrom(`${readSchema}.${projection.tableName}`)
-    .select(sql<bigint>`count(*)`.as('count'))
-    .where(filterSql(projection, where))
-    .compile();
+  const table = sql.id(readSchema, projection.tableName);
+  const query = countOf(table, filterSql(projection, where, readSchema), upTo).compile(builder);
   const [row] = await runPrepared(db, query);
   return Number(row?.count ?? 0);
+}
+
+/** How many rows of this name match, or `upTo` where they are more: no more are looked at then. */
+export function countOf(
+  table: RawBuilder<unknown>,
+  condition: RawBuilder<boolean>,
+  upTo: number | null,
+): RawBuilder<{ count: bigint }> {
+  if (upTo === null) return sql`select count(*) as count from ${table} where ${condition}`;
+  return sql`select count(*) as count from (select from ${table} where ${condition} limit ${sql.lit(upTo)}) as counted`;
 }
 
 /** The key of a row that was read with its key columns. */
@@ -83,16 +93,23 @@ export function keyQuery(
   projection: Projection,
   keys: readonly RowKey[],
   columns: readonly string[],
+  where: RowFilter | null = null,
+  by: readonly string[] = projection.keyColumns,
 ): CompiledQuery<Row> {
-  return rowsFrom(readSchema, projection, [...columns, ...projection.keyColumns])
-    .where(hasKey(projection, keys))
-    .compile();
+  const found = rowsFrom(readSchema, projection, [...columns, ...projection.keyColumns, ...by]).where(
+    hasKey(projection, keys, by),
+  );
+  return (where === null ? found : found.where(filterSql(projection, where, readSchema))).compile();
 }
 
 /** Rows with one of the keys, which are bound as one array for each key column. */
-export function hasKey(projection: Projection, keys: readonly RowKey[]): RawBuilder<boolean> {
-  const refs = projection.keyColumns.map((name) => columnRef(projection, name));
-  const values = projection.keyColumns.map((name, index) =>
+export function hasKey(
+  projection: Projection,
+  keys: readonly RowKey[],
+  by: readonly string[] = projection.keyColumns,
+): RawBuilder<boolean> {
+  const refs = by.map((name) => columnRef(projection, name));
+  const values = by.map((name, index) =>
     boundArray(
       projection,
       name,
@@ -107,12 +124,12 @@ export function pageQuery(readSchema: string, projection: Projection, query: Pag
   return pageStatement(readSchema, projection, query).statement.compile();
 }
 
-/** A page, and the order that it is in. */
-export function pageStatement(readSchema: string, projection: Projection, query: PageQuery) {
+/** A page, and the order that it is in. `most`: one row more than the page has tells whether there are more. */
+export function pageStatement(readSchema: string, projection: Projection, query: PageQuery, most = query.limit + 1) {
   const terms = orderTerms(projection, query.orderBy);
   const columns = [...query.columns, ...terms.map((term) => term.column)];
   const conditions = [
-    filterSql(projection, query.where),
+    filterSql(projection, query.where, readSchema),
     ...(query.after === null ? [] : [afterCursor(projection, terms, query.after)]),
     ...(query.before === null ? [] : [beforeCursor(projection, terms, query.before)]),
   ];
@@ -125,11 +142,12 @@ export function pageStatement(readSchema: string, projection: Projection, query:
   const statement = rowsFrom(readSchema, projection, columns)
     .where(allOf(conditions))
     .orderBy(order)
-    .limit(sql.lit(query.limit + 1));
+    .limit(sql.lit(most));
   return { statement, order };
 }
 
-function rowsFrom(readSchema: string, projection: Projection, columns: readonly string[]) {
+/** Rows with these columns, under their declared names. */
+export function rowsFrom(readSchema: string, projection: Projection, columns: readonly string[]) {
   const names = [...new Set(columns)];
   for (const name of names) columnOf(projection, name);
   // Not `withSchema`: it walks through the whole statement a second time.

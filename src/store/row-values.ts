@@ -1,10 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import type { Column, ColumnKind } from '../projections/column.ts';
+import { type Column, type ColumnKind, isContainer } from '../projections/column.ts';
 import { type Decimal, decimal, isDecimal } from '../projections/decimal.ts';
+import { problemOf } from '../projections/invalid-row.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import { createRowCodec, type RowCodec } from '../projections/row-codec.ts';
+import type { JsonValue } from '../projections/row-query.ts';
+import { Slot } from './slots.ts';
 
 /** The declared column; what a client names wrongly is its mistake, not the server's. */
 export function columnOf(projection: Projection, name: string): Column {
@@ -28,6 +31,15 @@ export function comparableRef(projection: Projection, name: string): RawBuilder<
   const { kind } = columnOf(projection, name).type;
   const ref = columnRef(projection, name);
   return kind === 'text' || kind === 'enum' ? sql`${ref} collate "C"` : ref;
+}
+
+/** The SQL of a text as it is compared in upper and lower case alike; see `withoutCase`. */
+export function foldedSql(text: string): string {
+  return `upper(${text} collate "und-x-icu")`;
+}
+
+export function foldedRef(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`upper(${text} collate "und-x-icu")`;
 }
 
 /** The type that values of a column are cast to. A decimal has no scale here: a bound with more digits is compared, not rounded. */
@@ -58,23 +70,37 @@ export function boundValue(projection: Projection, name: string, value: unknown)
   return sql`cast(${encoded(projection, name, value)} as ${sql.raw(sqlType(type))})`;
 }
 
-/** Values of a scalar column, bound as one array. */
+/** Values of a scalar column, bound as one array; one slot stands for all of them. */
 export function boundArray(projection: Projection, name: string, values: readonly unknown[]): RawBuilder<unknown> {
   const { type } = scalarColumn(projection, name);
-  const list = values.map((value) => encoded(projection, name, value));
+  const [only] = values;
+  const list = only instanceof Slot ? only : values.map((value) => encoded(projection, name, value));
   return sql`cast(${list} as ${sql.raw(sqlType(type))}[])`;
 }
 
-/** A key in its canonical form. @throws RefoldError `BAD_USER_INPUT` */
-export function canonicalKey(projection: Projection, key: RowKey): RowKey {
-  if (key.length !== projection.keyColumns.length) {
-    const expected = projection.keyColumns.join(', ');
-    throw new RefoldError('BAD_USER_INPUT', `A key of ${projection.id} is (${expected}), found ${key.length} values.`);
-  }
-  return projection.keyColumns.map((name, index) => canonicalValue(projection, name, key[index]));
+/** What may be in a list, an object or JSON, bound. @throws RefoldError `BAD_USER_INPUT` for a column of another kind */
+export function boundJson(projection: Projection, name: string, value: JsonValue | Slot): RawBuilder<unknown> {
+  if (isContainer(columnOf(projection, name)))
+    return sql`cast(${value instanceof Slot ? value : JSON.stringify(value)} as jsonb)`;
+  throw badValue(name, `column '${name}' is no list, object or JSON; nothing is in it.`);
 }
 
-function encoded(projection: Projection, name: string, value: unknown): unknown {
+/** A key in its canonical form; `by`: the columns that it is of. @throws RefoldError `BAD_USER_INPUT` */
+export function canonicalKey(
+  projection: Projection,
+  key: RowKey,
+  by: readonly string[] = projection.keyColumns,
+): RowKey {
+  if (key.length !== by.length) {
+    const expected = by.join(', ');
+    throw new RefoldError('BAD_USER_INPUT', `A key of ${projection.id} is (${expected}), found ${key.length} values.`);
+  }
+  return by.map((name, index) => canonicalValue(projection, name, key[index]));
+}
+
+/** A value in the form that it is bound in. @throws RefoldError `BAD_USER_INPUT` for what the column could never hold. */
+export function encoded(projection: Projection, name: string, value: unknown): unknown {
+  if (value instanceof Slot) return value;
   return projection.codec.encodeValue(name, canonicalValue(projection, name, value));
 }
 
@@ -96,7 +122,7 @@ function byCodec(projection: Projection, name: string, value: unknown): unknown 
     return scalarCodec(projection, name).normaliseKey([value])[0];
   } catch (cause) {
     if (!(cause instanceof RefoldError)) throw cause;
-    throw badValue(name, cause.message, cause);
+    throw badValue(name, problemOf(cause), cause);
   }
 }
 
@@ -117,7 +143,7 @@ function decimalBound(name: string, value: unknown): Decimal {
 
 function scalarColumn(projection: Projection, name: string): Column {
   const column = columnOf(projection, name);
-  if (sqlType(column.type) !== 'jsonb') return column;
+  if (!isContainer(column)) return column;
   throw badValue(name, `column '${name}' is ${column.type.kind}; it can't be compared or sorted by.`);
 }
 

@@ -2,16 +2,22 @@ import type { Projection } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { Queryable } from './statement.ts';
 
-/** All rows of a version's table, in the order of their keys, a page at a time. Within one snapshot they are the table as it was. */
+/**
+ * All rows of a version's table, or these columns of them (the key's among them), in the order of their keys, a page at a time. Within one
+ * snapshot they are the table as it was.
+ */
 export async function* scanTable(
   db: Queryable,
   readSchema: string,
   projection: Projection,
-  pageSize = 5000,
+  {
+    columnNames = Object.keys(projection.columns),
+    pageSize = 5000,
+  }: { columnNames?: readonly string[]; pageSize?: number } = {},
 ): AsyncGenerator<readonly Row[]> {
   const { codec, keyColumns, tableName } = projection;
   const sqlNames: Readonly<Record<string, string>> = projection.sqlNames;
-  const columns = Object.keys(projection.columns).map((name) => `"${sqlNames[name]}" as "${name}"`);
+  const columns = columnNames.map((name) => `"${sqlNames[name]}" as "${name}"`);
   const key = keyColumns.map((name) => `"${sqlNames[name]}"`).join(', ');
   const places = keyColumns.map((name, index) => `$${index + 2}::text::${keyType(projection, name)}`).join(', ');
   let last: Row | undefined;

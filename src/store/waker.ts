@@ -7,21 +7,18 @@ export interface WakerOptions {
   readonly stepMs?: number;
   /** Part of a pause that is left to chance, so that many processes don't ask at once. @default 0.2 */
   readonly jitter?: number;
-  /** Calls `wake` at each notification; gives what ends that. */
-  readonly subscribe?: (wake: () => void) => () => void;
   /** @default Math.random */
   readonly random?: () => number;
 }
 
 /** Adaptive polling: says when to look for work again. */
 export interface Waker {
-  /** Resolves at a notification (also one that came since the last wait), after the current pause, or at the signal. */
+  /** Resolves when it is woken (also where that was since the last wait), after the current pause, or at the signal. */
   wait(signal?: AbortSignal): Promise<void>;
   /** Work was found: the next pauses are short again. */
   news(): void;
   /** Ends the next or current wait at once. */
   wake(): void;
-  close(): void;
 }
 
 export function createWaker(options: WakerOptions = {}): Waker {
@@ -34,7 +31,6 @@ export function createWaker(options: WakerOptions = {}): Waker {
     woken = true;
     endWait();
   };
-  const unsubscribe = options.subscribe?.(wake);
 
   return {
     wake,
@@ -56,10 +52,6 @@ export function createWaker(options: WakerOptions = {}): Waker {
     },
     news: () => {
       pause = minMs;
-    },
-    close: () => {
-      unsubscribe?.();
-      wake();
     },
   };
 }

@@ -1,7 +1,9 @@
 import { ConcurrencyConflict } from '../errors.ts';
 import type { ExpectedVersion, NewEvent, RecordedEvent } from '../events/event.ts';
 import { type EventFamily, payloadVersion, validateEvent } from '../events/event-family.ts';
-import { globalPosition } from '../events/global-position.ts';
+import { globalPosition, laterPosition } from '../events/global-position.ts';
+import type { EventSource } from '../runtime/event-source.ts';
+import { createSignal } from '../runtime/signal.ts';
 
 export interface InMemoryAppend {
   readonly family: EventFamily;
@@ -18,6 +20,8 @@ export interface InMemoryLog {
   /** All events, in the order of the log. */
   readonly events: readonly RecordedEvent[];
   stream(family: EventFamily, streamId: string): readonly RecordedEvent[];
+  /** Feeds consumers, also with what is appended later. */
+  readonly source: EventSource;
 }
 
 /** @param options.now when every event is recorded, ISO 8601 UTC */
@@ -27,9 +31,33 @@ export function createInMemoryLog(options: { readonly now?: string } = {}): InMe
   const stream = (family: EventFamily, streamId: string) =>
     events.filter((event) => event.family === family.name && event.streamId === streamId);
 
+  const grown = createSignal();
+  const source: EventSource = {
+    async read(after, filter, limit) {
+      const horizon = globalPosition(BigInt(events.length));
+      const wanted = events.filter(
+        ({ position, family, type }) =>
+          position > after && filter.some((entry) => entry.family === family && entry.types.includes(type)),
+      );
+      const page = wanted.slice(0, limit);
+      const last = page.at(-1);
+      const upTo = page.length === limit && last ? last.position : laterPosition(after, horizon);
+      return { after, upTo, events: page, horizon };
+    },
+    async wait(after, signal) {
+      if (BigInt(events.length) > after || signal.aborted) return;
+      const aborted = Promise.withResolvers<void>();
+      const abort = () => aborted.resolve();
+      signal.addEventListener('abort', abort, { once: true });
+      await Promise.race([grown.next(), aborted.promise]);
+      signal.removeEventListener('abort', abort);
+    },
+  };
+
   return {
     events,
     stream,
+    source,
     async append({ family, streamId, events: added, expectedVersion = 'any' }) {
       const valid = await Promise.all(added.map((event) => validateEvent(family, event)));
       const version = stream(family, streamId).length;
@@ -51,6 +79,7 @@ export function createInMemoryLog(options: { readonly now?: string } = {}): InMe
         };
       });
       events.push(...recorded);
+      grown.fire();
       return recorded;
     },
   };

@@ -1,0 +1,67 @@
+import { defineCommand } from 'citty';
+import { RefoldError } from '../errors.ts';
+import { ageText, clientsText, type UsedChanges } from '../runtime/change-usage.ts';
+import { telling } from './exit-with-error.ts';
+import { json } from './format.ts';
+import { configArgument, loadConfig } from './load-config.ts';
+import { withOperation } from './open-operation.ts';
+import { jsonArgument, parseVersionId } from './version-argument.ts';
+
+type Pending = UsedChanges & { readonly version: string };
+
+export const changes = defineCommand({
+  meta: {
+    name: 'changes',
+    description:
+      'What becomes different for clients when a version answers in place of another: breaking, dangerous and safe changes of the schema. Ends with 1 where clients would break. Changes nothing.',
+  },
+  args: {
+    older: {
+      type: 'positional',
+      description: 'Such as cart_summary@1. Alone, it is the newer one, compared with the version that answers',
+      required: false,
+    },
+    newer: { type: 'positional', description: 'Such as cart_summary@2. Default: all that wait', required: false },
+    ...jsonArgument,
+    ...configArgument,
+  },
+  run: telling(async ({ args }) => {
+    const config = await loadConfig(args.config);
+    const versions = [args.older, args.newer].filter((id) => id !== undefined).map(parseVersionId);
+    const found = await withOperation(config, async ({ evolution }): Promise<readonly Pending[]> => {
+      const [first, second] = versions;
+      if (!first) return evolution.pendingChanges();
+      if (second && first.name !== second.name)
+        throw new RefoldError(
+          'INVALID_CONFIG',
+          `'${args.older}' and '${args.newer}' are of different projections; compare versions of one.`,
+        );
+      const { name, version } = second ?? first;
+      const than = second && first.version;
+      return [{ version: `${name}@${version}`, ...(await evolution.changes(name, version, than)) }];
+    });
+    console.log(args.json ? json(found) : found.map(toText).join('\n\n') || 'No version waits to take over.');
+    if (found.some(({ breaking }) => breaking.length > 0)) process.exitCode = 1;
+  }),
+});
+
+// Whoever is beyond these is in `refold usage`.
+const shownClients = 10;
+
+function toText({ version, than, changes: all, days, recordedDays }: Pending): string {
+  const lines = all.flatMap(({ criticality, message, askedBy }) => [
+    `  ${criticality.padEnd(9)}  ${message}`,
+    ...(askedBy.length > 0 ? [`             asked for by ${clientsText(askedBy, shownClients)}`] : []),
+  ]);
+  const breaks = all.some(({ criticality }) => criticality === 'breaking');
+  const count = (criticality: string) => all.filter((change) => change.criticality === criticality).length;
+  const sum =
+    all.length === 0
+      ? `  clients can't tell the difference`
+      : `  ${count('breaking')} breaking, ${count('dangerous')} dangerous, ${count('safe')} safe`;
+  const looked =
+    recordedDays === null
+      ? '  not all gateways record what clients ask for'
+      : `  what clients ask for has been recorded for ${ageText(Math.min(days, recordedDays))}`;
+  return [`${version} in place of ${than}`, ...lines, sum, ...(breaks ? [looked] : [])].join('\n');
+}

@@ -1,0 +1,142 @@
+import { defineCommand } from 'citty';
+import { RefoldError } from '../errors.ts';
+import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import type { ReactorSteps } from '../runtime/reactor-steps.ts';
+import type { StepReason } from '../runtime/step.ts';
+import { telling } from './exit-with-error.ts';
+import { integer } from './format.ts';
+import { configArgument, loadConfig } from './load-config.ts';
+import { withOperation } from './open-operation.ts';
+import { reactorsToText } from './reactor-status.ts';
+import { textTable } from './text-table.ts';
+import { jsonArgument, reasonArgument } from './version-argument.ts';
+
+const nameArgument = {
+  name: { type: 'positional', description: 'Such as confirmation_mails', required: true },
+} as const;
+const positionArgument = {
+  position: { type: 'positional', description: 'A position of the log, such as 1042', required: true },
+} as const;
+
+const list = defineCommand({
+  meta: { name: 'list', description: 'Show every reactor: state, position, lag, what it has handled, its owner.' },
+  args: { ...jsonArgument, ...configArgument },
+  run: telling(async ({ args }) => {
+    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
+      const found = await reactors.status();
+      if (args.json) console.log(toJson(found));
+      else console.log(found.length === 0 ? 'No reactor is registered yet.' : reactorsToText(found));
+    });
+  }),
+});
+
+const history = defineCommand({
+  meta: { name: 'history', description: 'Show what was done to a reactor, by whom and why; the last first.' },
+  args: { ...nameArgument, ...jsonArgument, ...configArgument },
+  run: telling(async ({ args }) => {
+    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
+      const steps = await reactors.history(args.name);
+      if (args.json) console.log(toJson(steps));
+      else
+        console.log(
+          textTable(
+            ['at', 'step', 'from', 'to', 'who', 'why'],
+            steps.map(({ at, step, from, to, actor, reason }) => [
+              at,
+              step,
+              from === null ? '-' : integer(from),
+              integer(to),
+              actor,
+              reason,
+            ]),
+          ),
+        );
+    });
+  }),
+});
+
+const pause = defineCommand({
+  meta: { name: 'pause', description: 'Have a reactor wait, also over restarts, until it is resumed.' },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      await reactors.pause(args.name, step);
+      return `${args.name} waits; 'refold reactor resume ${args.name}' has it go on.`;
+    }),
+  ),
+});
+
+const resume = defineCommand({
+  meta: { name: 'resume', description: 'Have a reactor go on that was paused, or that has stopped at an error.' },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      await reactors.resume(args.name, step);
+      return `${args.name} goes on.`;
+    }),
+  ),
+});
+
+const rewind = defineCommand({
+  meta: {
+    name: 'rewind',
+    description: 'Set a reactor back: it handles all events past the position again, with the same message ids.',
+  },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      const position = positionOf(args.position);
+      await reactors.rewind(args.name, position, step);
+      return `${args.name} goes on after position ${integer(position)}: what follows is handled again.`;
+    }),
+  ),
+});
+
+const skip = defineCommand({
+  meta: { name: 'skip', description: 'Have a reactor leave out everything up to and with the position.' },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      const position = positionOf(args.position);
+      await reactors.skipAhead(args.name, position, step);
+      return `${args.name} goes on after position ${integer(position)}: what is before it is left out.`;
+    }),
+  ),
+});
+
+const forget = defineCommand({
+  meta: { name: 'forget', description: 'Remove a reactor that is not declared any more, with its dead letters.' },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      await reactors.forget(args.name, step);
+      return `${args.name} is forgotten.`;
+    }),
+  ),
+});
+
+export const reactor = defineCommand({
+  meta: { name: 'reactor', description: 'List, pause, resume, rewind, skip ahead or forget reactors.' },
+  subCommands: { list, history, pause, resume, rewind, skip, forget },
+});
+
+async function change(
+  args: { readonly config: string | undefined; readonly reason: string | undefined },
+  work: (reactors: ReactorSteps, step: StepReason) => Promise<string>,
+): Promise<void> {
+  await withOperation(await loadConfig(args.config), async ({ reactors, actor }) => {
+    console.log(await work(reactors, { actor, reason: args.reason ?? 'by hand' }));
+  });
+}
+
+function positionOf(text: string): GlobalPosition {
+  try {
+    return globalPosition(text);
+  } catch (error) {
+    throw new RefoldError('INVALID_CONFIG', error instanceof Error ? error.message : String(error));
+  }
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part), 2);
+}

@@ -1,0 +1,115 @@
+import type { Authenticator } from '../access.ts';
+import type { Command } from '../commands/define-command.ts';
+import { invalidDeclaration } from '../errors.ts';
+import type { Import } from '../events/define-import.ts';
+import type { EventFamily } from '../events/event-family.ts';
+import { checkRelations } from '../projections/check-relations.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { Reactor } from '../reactors/reactor.ts';
+import { invalidConfig } from './option-checks.ts';
+
+/** What an application consists of. */
+export interface Declarations {
+  /** Event families that no projection and no command names; the others are found by themselves. */
+  readonly events?: readonly EventFamily[];
+  readonly projections?: readonly Projection[];
+  readonly commands?: readonly Command[];
+  /** Side effects of events, and workflows. */
+  readonly reactors?: readonly Reactor[];
+  /** What `refold import` can read. */
+  readonly imports?: readonly Import[];
+  /**
+   * Tells who asks, such as {@link jwt}. With one, projections and commands that declare no `access` are for whoever is authenticated.
+   * @default none: everybody is anonymous, and what declares no `access` is open to everybody who reaches the gateway
+   */
+  readonly auth?: Authenticator;
+}
+
+/** What is declared, each by itself right, must fit together. @throws RefoldError `INVALID_CONFIG`, `INVALID_DECLARATION` */
+export function checkDeclarations(options: Declarations): void {
+  checkKinds(options);
+  const { projections = [], commands = [], reactors = [] } = options;
+  checkProjections(projections);
+  checkRelations(projections);
+  checkNames(projections, commands);
+  checkReactors(reactors);
+  checkAuth(options, projections, commands);
+}
+
+function checkKinds(options: Declarations): void {
+  const lists = [
+    ['events', 'event-family', 'defineEvents'],
+    ['projections', 'projection', 'defineProjection'],
+    ['commands', 'command', 'defineCommand'],
+    ['reactors', 'reactor', 'defineReactor'],
+    ['imports', 'import', 'defineImport'],
+  ] as const;
+  for (const [list, kind, maker] of lists) {
+    for (const declared of options[list] ?? []) {
+      if (declared?.kind !== kind) throw invalidConfig(`'${list}' holds something that ${maker} did not make.`);
+    }
+  }
+}
+
+function checkProjections(projections: readonly Projection[]): void {
+  const ids = new Set<string>();
+  for (const projection of projections) {
+    if (ids.has(projection.id))
+      throw invalidDeclaration(projection.id, 'is declared twice. Give one of them the next version.');
+    ids.add(projection.id);
+  }
+}
+
+function checkNames(projections: readonly Projection[], commands: readonly Command[]): void {
+  const owners = new Map<string, string>();
+  for (const projection of projections) {
+    const { type, single, list } = projection.graphql;
+    for (const name of [type, single, list]) {
+      const owner = owners.get(name) ?? projection.name;
+      if (owner !== projection.name)
+        throw invalidDeclaration(
+          projection.id,
+          `its GraphQL name '${name}' belongs to '${owner}' already. Set 'graphql' names.`,
+        );
+      owners.set(name, projection.name);
+    }
+  }
+  const seen = new Set<string>();
+  for (const command of commands) {
+    if (seen.has(command.name)) throw invalidDeclaration(`defineCommand('${command.name}')`, 'is declared twice.');
+    seen.add(command.name);
+  }
+}
+
+function checkReactors(reactors: readonly Reactor[]): void {
+  const seen = new Set<string>();
+  for (const { name } of reactors) {
+    if (seen.has(name)) throw invalidDeclaration(`defineReactor('${name}')`, 'is declared twice.');
+    seen.add(name);
+  }
+}
+
+/** Rules without anybody to apply them to would refuse everybody, or look as if they protected. */
+function checkAuth({ auth }: Declarations, projections: readonly Projection[], commands: readonly Command[]): void {
+  if (auth !== undefined && typeof auth !== 'function')
+    throw invalidConfig("'auth' is a function from a request's credentials to a viewer, such as jwt({ … }).");
+  const ruled = [...projections, ...commands].find(({ access }) => access !== undefined && access !== 'public');
+  if (auth || !ruled) return;
+  const subject = ruled.kind === 'projection' ? ruled.id : `defineCommand('${ruled.name}')`;
+  throw invalidConfig(`${subject} declares 'access', but nothing tells who asks. Set 'auth', such as jwt({ … }).`);
+}
+
+/** All families that are declared, each once. @throws RefoldError `INVALID_DECLARATION` */
+export function distinctFamilies(families: readonly EventFamily[]): readonly EventFamily[] {
+  const byName = new Map<string, EventFamily>();
+  for (const family of families) {
+    const other = byName.get(family.name);
+    if (other && other !== family)
+      throw invalidDeclaration(
+        `defineEvents('${family.name}')`,
+        'is declared twice. Declare it once and import it where it is used.',
+      );
+    byName.set(family.name, family);
+  }
+  return Object.freeze([...byName.values()]);
+}

@@ -1,0 +1,85 @@
+import type { Authenticator } from '../access.ts';
+import type { Command } from '../commands/define-command.ts';
+import type { Import } from '../events/define-import.ts';
+import type { EventFamily } from '../events/event-family.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { Reactor } from '../reactors/reactor.ts';
+import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './database-options.ts';
+import { checkDeclarations, type Declarations, distinctFamilies } from './declarations.ts';
+import { type CheckedGateway, checkGateway, type GatewayOptions } from './gateway-options.ts';
+import { invalidConfig, refuseUnknown } from './option-checks.ts';
+import { type CheckedRuntime, checkRuntime, type RuntimeOptions } from './runtime-options.ts';
+
+export interface ConfigOptions extends Declarations {
+  readonly database?: DatabaseOptions;
+  readonly runtime?: RuntimeOptions;
+  readonly gateway?: GatewayOptions;
+  /** Types and fields of the application's own in the generated schema, made with {@link extendSchema}. */
+  readonly schema?: { readonly kind: 'schema-extension' };
+  /** Freezes rows and events, rebuilds versions whose code changed, serves GraphiQL. @default `NODE_ENV` is not 'production' */
+  readonly development?: boolean;
+}
+
+/** A checked, complete and frozen configuration. Made by {@link defineConfig}. */
+export interface Config {
+  readonly kind: 'config';
+  readonly families: readonly EventFamily[];
+  readonly projections: readonly Projection[];
+  readonly commands: readonly Command[];
+  readonly reactors: readonly Reactor[];
+  readonly imports: readonly Import[];
+  readonly database: CheckedDatabase;
+  readonly gateway: CheckedGateway;
+  readonly runtime: CheckedRuntime;
+  readonly auth: Authenticator | undefined;
+  readonly schema: { readonly kind: 'schema-extension' } | undefined;
+  readonly development: boolean | undefined;
+}
+
+/**
+ * Declares an application: its projections, its commands and how it runs. Everything is checked here, before anything connects.
+ *
+ * @throws RefoldError `INVALID_CONFIG` for an unknown or impossible option, `INVALID_DECLARATION` for declarations that don't fit together.
+ * @example
+ * export default defineConfig({ projections: [cartSummaryV1, cartSummaryV2], commands: [addProductItem] });
+ */
+export function defineConfig(options: ConfigOptions): Config {
+  refuseUnknown('config', options, [
+    'events',
+    'projections',
+    'commands',
+    'reactors',
+    'imports',
+    'database',
+    'runtime',
+    'gateway',
+    'auth',
+    'schema',
+    'development',
+  ]);
+  checkDeclarations(options);
+  const { events = [], projections = [], commands = [], reactors = [], imports = [] } = options;
+  const families = distinctFamilies([
+    ...events,
+    ...projections.flatMap((projection) => projection.families),
+    ...commands.map((command) => command.family),
+    ...reactors.flatMap((reactor) => reactor.families),
+  ]);
+  if (options.schema !== undefined && options.schema?.kind !== 'schema-extension')
+    throw invalidConfig("'schema' holds something that extendSchema did not make.");
+  const { database = {}, runtime = {}, gateway = {} } = options;
+  return Object.freeze({
+    kind: 'config',
+    families,
+    projections: Object.freeze([...projections]),
+    commands: Object.freeze([...commands]),
+    reactors: Object.freeze([...reactors]),
+    imports: Object.freeze([...imports]),
+    database: checkDatabase(database),
+    runtime: checkRuntime(runtime, database),
+    gateway: checkGateway(gateway),
+    auth: options.auth,
+    schema: options.schema,
+    development: options.development,
+  } satisfies Config);
+}

@@ -1,0 +1,64 @@
+import { type CheckedPolicies, checkPolicies, type GatewayPolicies, policyNames } from './gateway-policies.ts';
+import { checkNumbers, type NumberRule, refuseUnknown } from './option-checks.ts';
+
+export interface GatewayOptions extends GatewayPolicies {
+  /** @default '127.0.0.1' */
+  readonly host?: string;
+  /** 0 takes a free one. @default 4000 */
+  readonly port?: number;
+  /** GraphiQL and introspection. @default true in development, false in production */
+  readonly graphiql?: boolean;
+  /** How long a query waits for the position that it demands, in milliseconds. @default 5000 */
+  readonly positionTimeout?: number;
+  /** How long PostgreSQL may work on one statement of a query, in milliseconds. @default 10000 */
+  readonly statementTimeout?: number;
+  /** Largest request body, in bytes. @default 262144 */
+  readonly maxBodySize?: number;
+  /**
+   * How long a client may take to send a request, head and body, in milliseconds; whoever is slower is told 408 and cut off. What is
+   * answered may take longer, and a subscription or a WebSocket lasts. A client that opens a WebSocket introduces itself within that time.
+   * @default 30000
+   */
+  readonly requestTimeout?: number;
+  /** Deepest nesting of an operation's fields. @default 12 */
+  readonly maxDepth?: number;
+  /** Most rows that an operation may read: lists within lists multiply. @default 50000 */
+  readonly maxCost?: number;
+  /** Most fields that an operation may select under other names. @default 30 */
+  readonly maxAliases?: number;
+  /** Most tokens in a document. @default 2000 */
+  readonly maxTokens?: number;
+  /** Most rows in one page. @default 1000 */
+  readonly maxPageSize?: number;
+  /** Most subscriptions that one process serves at a time, and most streams of the single connection mode. @default 10000 */
+  readonly maxSubscriptions?: number;
+}
+
+/** Checked and complete. */
+export type CheckedGateway = Omit<Required<GatewayOptions>, 'graphiql' | keyof GatewayPolicies> &
+  CheckedPolicies & { readonly graphiql: boolean | undefined };
+
+const numbers = {
+  port: { default: 4000, min: 0, max: 65_535 },
+  positionTimeout: { default: 5000, min: 0, max: 600_000 },
+  requestTimeout: { default: 30_000, min: 100, max: 600_000 },
+  statementTimeout: { default: 10_000, min: 1, max: 3_600_000 },
+  maxBodySize: { default: 262_144, min: 1024, max: 104_857_600 },
+  maxDepth: { default: 12, min: 1, max: 100 },
+  maxCost: { default: 50_000, min: 1, max: 1_000_000_000 },
+  maxAliases: { default: 30, min: 0, max: 10_000 },
+  maxTokens: { default: 2000, min: 50, max: 1_000_000 },
+  maxPageSize: { default: 1000, min: 1, max: 100_000 },
+  maxSubscriptions: { default: 10_000, min: 0, max: 10_000_000 },
+} as const satisfies Record<string, NumberRule>;
+
+/** @throws RefoldError `INVALID_CONFIG` */
+export function checkGateway(gateway: GatewayOptions): CheckedGateway {
+  refuseUnknown('gateway', gateway, ['host', 'graphiql', ...policyNames, ...Object.keys(numbers)]);
+  return Object.freeze({
+    host: gateway.host ?? '127.0.0.1',
+    graphiql: gateway.graphiql,
+    ...checkPolicies(gateway),
+    ...checkNumbers('gateway', gateway, numbers),
+  });
+}

@@ -1,0 +1,150 @@
+import { invalidConfig, refuseUnknown } from './option-checks.ts';
+
+/** Which other sites' pages may use the API from a browser. */
+export interface CorsOptions {
+  /** Their origins as browsers send them, such as `https://shop.example.com`; pages of these may open WebSockets too. */
+  readonly origins: readonly string[];
+  /** Whether cookies go with the requests. @default false */
+  readonly credentials?: boolean;
+}
+
+/** How many operations a client may send. */
+export interface RateLimitOptions {
+  /** Operations in each period; a subscription counts once. */
+  readonly operations: number;
+  /** The period, in seconds. @default 60 */
+  readonly seconds?: number;
+  /**
+   * How many proxies stand in front and add the address that they saw to `x-forwarded-for`. Clients that are not authenticated are told
+   * apart by address.
+   * @default 0: the address of the connection itself
+   */
+  readonly proxies?: number;
+}
+
+/** Documents that clients name by their hash instead of sending them. */
+export interface PersistedOperationsOptions {
+  /** By the SHA-256 of the document, in lower-case hex: what graphql-codegen's client preset writes as `persisted-documents.json`. */
+  readonly documents: Readonly<Record<string, string>>;
+  /** Whether all other documents are refused: the API answers what its own clients ask, and nothing else. @default false */
+  readonly only?: boolean;
+}
+
+/** How it is recorded which fields clients ask for. */
+export interface FieldUsageOptions {
+  /** Days for which it is kept. @default 90 */
+  readonly keepDays?: number;
+  /**
+   * How many clients are told apart on a day, by name and version; the others are counted together. Clients name themselves as they like, so
+   * this bounds the table.
+   * @default 200
+   */
+  readonly maxClients?: number;
+}
+
+export interface GatewayPolicies {
+  /** @default none: browsers use the API from its own origin only */
+  readonly cors?: CorsOptions;
+  /** For each process, by viewer or else by address. @default none */
+  readonly rateLimit?: RateLimitOptions;
+  /** @default none */
+  readonly persistedOperations?: PersistedOperationsOptions;
+  /**
+   * Whether the schema is a subgraph of Apollo Federation 2: rows are entities by their keys, and `_service` tells the schema to
+   * whoever asks.
+   * @default false
+   */
+  readonly federation?: boolean;
+  /**
+   * Whether it is recorded which client asks for which fields, by day: what `refold usage` shows, and what tells whom a breaking change would
+   * meet. Counted in memory, once for each operation, and written every ten seconds.
+   * @default {}: it is
+   */
+  readonly fieldUsage?: false | FieldUsageOptions;
+}
+
+export const policyNames = ['cors', 'rateLimit', 'persistedOperations', 'federation', 'fieldUsage'] as const;
+
+/** The policies, checked and complete. */
+export interface CheckedPolicies {
+  readonly cors: Required<CorsOptions> | undefined;
+  readonly rateLimit: Required<RateLimitOptions> | undefined;
+  readonly persistedOperations: Required<PersistedOperationsOptions> | undefined;
+  readonly federation: boolean;
+  readonly fieldUsage: false | Required<FieldUsageOptions>;
+}
+
+/** @throws RefoldError `INVALID_CONFIG` */
+export function checkPolicies({
+  cors,
+  rateLimit,
+  persistedOperations,
+  federation = false,
+  fieldUsage = {},
+}: GatewayPolicies): CheckedPolicies {
+  if (typeof federation !== 'boolean')
+    throw invalidConfig(`gateway.federation is true or false, found ${String(federation)}.`);
+  return {
+    cors: cors && checkCors(cors),
+    rateLimit: rateLimit && checkRateLimit(rateLimit),
+    persistedOperations: persistedOperations && checkPersisted(persistedOperations),
+    federation,
+    fieldUsage: checkFieldUsage(fieldUsage),
+  };
+}
+
+function checkCors(cors: CorsOptions): Required<CorsOptions> {
+  refuseUnknown('gateway.cors', cors, ['origins', 'credentials']);
+  if (!Array.isArray(cors.origins) || cors.origins.length === 0)
+    throw invalidConfig("gateway.cors.origins lists origins, such as ['https://shop.example.com'].");
+  for (const origin of cors.origins) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      throw invalidConfig(
+        `gateway.cors.origins holds '${origin}', which is no origin: scheme, host and port, and nothing after them. There is no wildcard.`,
+      );
+  }
+  return Object.freeze({ origins: Object.freeze([...cors.origins]), credentials: cors.credentials ?? false });
+}
+
+function checkRateLimit(limit: RateLimitOptions): Required<RateLimitOptions> {
+  refuseUnknown('gateway.rateLimit', limit, ['operations', 'seconds', 'proxies']);
+  const checked = { seconds: 60, proxies: 0, ...limit };
+  for (const [name, least] of [
+    ['operations', 1],
+    ['seconds', 1],
+    ['proxies', 0],
+  ] as const) {
+    const value = checked[name];
+    if (!Number.isInteger(value) || value < least)
+      throw invalidConfig(`gateway.rateLimit.${name} is a whole number from ${least} on, found ${String(value)}.`);
+  }
+  return Object.freeze(checked);
+}
+
+function checkFieldUsage(usage: false | FieldUsageOptions): CheckedPolicies['fieldUsage'] {
+  if (usage === false) return false;
+  if (typeof usage !== 'object' || usage === null)
+    throw invalidConfig(`gateway.fieldUsage is false or { keepDays, maxClients }, found ${String(usage)}.`);
+  refuseUnknown('gateway.fieldUsage', usage, ['keepDays', 'maxClients']);
+  const checked = { keepDays: 90, maxClients: 200, ...usage };
+  for (const [name, most] of [
+    ['keepDays', 3660],
+    ['maxClients', 10_000],
+  ] as const) {
+    const value = checked[name];
+    if (!Number.isInteger(value) || value < 1 || value > most)
+      throw invalidConfig(`gateway.fieldUsage.${name} is a whole number from 1 to ${most}, found ${String(value)}.`);
+  }
+  return Object.freeze(checked);
+}
+
+function checkPersisted(persisted: PersistedOperationsOptions): Required<PersistedOperationsOptions> {
+  refuseUnknown('gateway.persistedOperations', persisted, ['documents', 'only']);
+  for (const [hash, document] of Object.entries(persisted.documents ?? {})) {
+    if (!/^[0-9a-f]{64}$/.test(hash) || typeof document !== 'string')
+      throw invalidConfig(
+        `gateway.persistedOperations.documents maps the SHA-256 of a document, 64 hex digits, to its text; found '${hash}'.`,
+      );
+  }
+  return Object.freeze({ documents: Object.freeze({ ...persisted.documents }), only: persisted.only ?? false });
+}

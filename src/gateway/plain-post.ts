@@ -1,0 +1,111 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+import type { GraphQLError } from 'graphql';
+import { processRegularResult } from 'graphql-yoga';
+import type { CompiledOperations } from './compiled-operations.ts';
+import { operationIn, plainMediaType, plainRequest, type ResultMediaType, readBody } from './plain-request.ts';
+import type { OperationRequest, Yoga } from './run-operation.ts';
+import { type ServedSchemaContext, versionHeaders } from './served-schema.ts';
+import type { TransportContext } from './transport-context.ts';
+
+export interface PlainPostOptions {
+  readonly maskError: (error: unknown) => GraphQLError;
+  /** Bytes. A body that announces more is yoga's to refuse. */
+  readonly maxBodySize: number;
+  /** The document that a request names; without it, the one that it brings. */
+  readonly documentFor: ((request: OperationRequest) => string) | undefined;
+  readonly compiled: CompiledOperations;
+}
+
+/** Yoga's own has the same in it. */
+interface Context extends TransportContext, Partial<ServedSchemaContext> {
+  readonly res: ServerResponse;
+  readonly waitUntil: Yoga['waitUntil'];
+}
+
+/**
+ * Answers plain POSTs of JSON from node:http: through yoga's pipeline with all its plugins, but without the Request, the Response and the
+ * hooks around them, which take longer than a look-up by key. It takes only what yoga would answer in the same words; whatever else
+ * arrives, and bodies that turn out to be something else, go to yoga.
+ *
+ * The hooks of plugins for requests and responses do not run here: `onRequest`, `onRequestParse`, `onResultProcess` and `onResponse`.
+ * What ours do concerns other requests, or is done below.
+ */
+export function answerPlainPosts(
+  yoga: Yoga,
+  { maskError, maxBodySize, documentFor, compiled }: PlainPostOptions,
+): RequestListener {
+  const { getResultForParams, waitUntil } = yoga;
+
+  async function responseTo(params: OperationRequest, context: Context, mediaType: ResultMediaType) {
+    try {
+      // Of its request, the pipeline reads what a plain one has.
+      const input = { params, request: context.request } as unknown as PipelineInput;
+      return formatted(await getResultForParams(input, context), mediaType);
+    } catch (error) {
+      // Such as a value that JSON can't tell.
+      return formatted({ errors: [maskError(error)] }, mediaType);
+    }
+  }
+
+  async function answer(
+    document: string,
+    params: OperationRequest,
+    mediaType: ResultMediaType,
+    context: Context,
+  ): Promise<void> {
+    const { res } = context;
+    const known = await compiled.answer(document, params, context);
+    const { status, headers, body } = known
+      ? written(known.data, mediaType)
+      : await responseTo(params, context, mediaType);
+    if (res.destroyed) return; // the client is gone
+    const served = known?.served ?? context.served;
+    for (const [name, value] of served ? versionHeaders(served) : []) headers[name] = value;
+    headers['content-length'] = String(Buffer.byteLength(body));
+    res.writeHead(status, headers).end(body);
+  }
+
+  return (req, res) => {
+    const mediaType = plainMediaType(req, maxBodySize);
+    if (mediaType === undefined) return void yoga(req, res);
+    readBody(req, (body) => {
+      const operation = operationIn(body, documentFor);
+      // It looks there for a body that was read already.
+      if (operation === undefined) return void yoga(Object.assign(req, { body }), res);
+      answer(operation.document, operation.params, mediaType, {
+        req,
+        res,
+        waitUntil,
+        request: plainRequest(req),
+      }).catch((error) => {
+        maskError(error); // logs it: a header that a resolver named can't be sent
+        res.destroy();
+      });
+    });
+  };
+}
+
+type PipelineInput = Parameters<Yoga['getResultForParams']>[0];
+
+interface PlainResponse {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** What yoga would make of an answer without errors. */
+function written(data: string, mediaType: ResultMediaType): PlainResponse {
+  return { status: 200, headers: { 'Content-Type': `${mediaType}; charset=utf-8` }, body: `{"data":${data}}` };
+}
+
+/** In place of fetch's: yoga makes the parts of its responses with it, and all that it does with them is to hand them over. */
+const plainResponses = {
+  Response: function plainResponse(body: string, { status, headers }: Omit<PlainResponse, 'body'>): PlainResponse {
+    return { status, headers, body };
+  },
+};
+
+function formatted(result: unknown, mediaType: ResultMediaType): PlainResponse {
+  const response: unknown = processRegularResult(result as never, plainResponses as never, mediaType); // typed for yoga's own
+  return response as PlainResponse; // made above
+}

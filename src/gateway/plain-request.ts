@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import type { OperationRequest } from './run-operation.ts';
+
+/** What yoga answers a regular result with. */
+export type ResultMediaType = 'application/json' | 'application/graphql-response+json';
+
+// Without a charset, or with the only one that JSON has.
+const jsonTypes = /^application\/json(?:; ?charset=[uU][tT][fF]-8)?$/;
+// A document without these words asks for one answer, whichever of its operations is meant.
+const streamWords = /\b(?:subscription|defer|stream)\b/;
+const operationKeys = new Set(['query', 'variables', 'operationName', 'extensions']);
+
+/** The media type of the answer, if the head of the request is that of a plain POST of JSON; else undefined. */
+export function plainMediaType(req: IncomingMessage, maxBodySize: number): ResultMediaType | undefined {
+  if (req.method !== 'POST' || req.url !== '/graphql') return undefined;
+  const { headers } = req;
+  if (!jsonTypes.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined) return undefined;
+  const length = Number(headers['content-length']); // NaN where none is announced
+  if (!(length > 0 && length <= maxBodySize)) return undefined;
+  return firstAccepted(headers.accept ?? '*/*');
+}
+
+/** As yoga chooses among what a client accepts: the first that fits, whatever its weight. */
+function firstAccepted(accept: string): ResultMediaType | undefined {
+  for (const range of accept.replace(/\s/g, '').toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';');
+    if (parameters.some((parameter) => parameter.includes('charset='))) return undefined;
+    if (type === 'application/graphql-response+json') return type;
+    if (type === 'application/json' || type === 'application/*' || type === '*/*') return 'application/json';
+    if (type.includes('*')) return undefined;
+  }
+  return undefined;
+}
+
+/** The operation in a body and its document, if yoga would take it as one and it has a single answer; else undefined. */
+export function operationIn(
+  body: Buffer,
+  documentFor: ((request: OperationRequest) => string) | undefined,
+): { readonly params: OperationRequest; readonly document: string } | undefined {
+  try {
+    const params = operationOf(JSON.parse(body.toString()));
+    const document = params && documentFor ? documentFor(params) : params?.query;
+    return params === undefined || document === undefined || streamWords.test(document)
+      ? undefined
+      : { params, document };
+  } catch {
+    return undefined; // no JSON, or no document by that name: yoga tells it
+  }
+}
+
+/** What a client sent, if yoga would take it as an operation. */
+export function operationOf(params: unknown): OperationRequest | undefined {
+  return isOperation(params) ? params : undefined;
+}
+
+function isOperation(params: unknown): params is OperationRequest {
+  if (!isRecord(params) || Object.keys(params).some((key) => !operationKeys.has(key))) return false;
+  const { query, variables, operationName, extensions } = params;
+  return (
+    (query === undefined || typeof query === 'string') &&
+    (operationName == null || typeof operationName === 'string') &&
+    (variables == null || isRecord(variables)) &&
+    (extensions == null || isRecord(extensions))
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Calls with the whole body; never, if the client leaves before. */
+export function readBody(req: IncomingMessage, whenRead: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  req.on('data', (chunk: Buffer) => chunks.push(chunk));
+  req.once('end', () => {
+    const [only] = chunks;
+    whenRead(chunks.length === 1 && only ? only : Buffer.concat(chunks));
+  });
+}
+
+/** What the pipeline reads of a request: its plugins the headers, yoga itself that it is no GET. */
+export function plainRequest({ headers }: IncomingMessage) {
+  return {
+    method: 'POST',
+    url: '/graphql',
+    headers: {
+      get(name: string): string | null {
+        const value = headers[name];
+        return typeof value === 'string' ? value : null;
+      },
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { RelatedFilter, RowFilter } from './row-query.ts';
+
+/** The columns of its own table that a filter looks at. */
+export function filterColumns(filter: RowFilter | null): string[] {
+  if (filter === null) return [];
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.filters.flatMap(filterColumns);
+    case 'not':
+      return filterColumns(filter.filter);
+    case 'related':
+      return filter.columns.map(([own]) => own);
+    default:
+      return [filter.column];
+  }
+}
+
+/** The filters over other tables that are part of a filter, at whatever depth of conditions; not those within them. */
+export function relatedFilters(filter: RowFilter | null): RelatedFilter[] {
+  if (filter === null) return [];
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.filters.flatMap(relatedFilters);
+    case 'not':
+      return relatedFilters(filter.filter);
+    case 'related':
+      return [filter];
+    default:
+      return [];
+  }
+}

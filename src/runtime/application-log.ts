@@ -1,0 +1,50 @@
+import type { Config } from '../config/define-config.ts';
+import { createDatabase, type Database } from '../store/database.ts';
+import { createEventLog, type EventLog, type EventLogOptions } from '../store/event-log.ts';
+
+export interface ApplicationLog {
+  readonly log: EventLog;
+  close(): Promise<void>;
+}
+
+export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended'> {
+  /** Freezes rows and events, so that an impure `evolve` fails where it is. */
+  readonly freeze: boolean;
+  /** Of the connections for appends that fold. @default 'refold-append' */
+  readonly applicationName?: string;
+}
+
+// Appends are joined, two statements at a time; the rest is for appends in order.
+const appendConnections = 4;
+
+/** The log of an application, with the inline projections that commit with what is appended to it. */
+export function openApplicationLog(
+  db: Database,
+  config: Config,
+  { freeze, applicationName = 'refold-append', onAppended }: ApplicationLogOptions,
+): ApplicationLog {
+  const projections = config.projections.filter(({ mode }) => mode === 'inline');
+  const { appendLockTimeout: lockTimeoutMs } = config.database;
+  const told = onAppended ? { onAppended } : {};
+  if (projections.length === 0)
+    return { log: createEventLog(db, config.families, { lockTimeoutMs, ...told }), close: async () => {} };
+  const { readSchema, prepare, notifications: sessions } = config.database;
+  // Statements of appends that fold are sent ahead of each other's answers, on connections that nothing else uses.
+  const appends = createDatabase({
+    url: db.url,
+    maxConnections: appendConnections,
+    prepare,
+    sessions,
+    pipeline: sessions,
+    byIndex: true,
+    applicationName,
+  });
+  return {
+    log: createEventLog(db, config.families, {
+      lockTimeoutMs,
+      ...told,
+      inline: { db: appends, readSchema, projections, freeze },
+    }),
+    close: () => appends.close(),
+  };
+}

@@ -1,0 +1,244 @@
+import { beginning, type GlobalPosition, laterPosition } from '../../events/global-position.ts';
+import { type ChangeCursor, cursorText, type RowGeneration } from '../../projections/change-cursor.ts';
+import { filterColumns } from '../../projections/filter-columns.ts';
+import { keyText, type Projection } from '../../projections/projection.ts';
+import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason, RowChange } from '../../schema/change-feed.ts';
+import { pageQuery } from '../../store/row-queries.ts';
+import { columnsLost } from './compatibility.ts';
+import type { FeedWatcher, FeedWish } from './feeds.ts';
+import { windowQuery } from './lists.ts';
+import { projectionSwitched, type Subscription } from './subscription.ts';
+
+export interface FeedSubscriptionOptions {
+  readonly projection: Projection;
+  readonly query: ChangeFeedQuery;
+  readonly readSchema: string;
+  readonly after: GlobalPosition | null;
+  /** Changed rows that wait for the consumer at most; beyond it reads them again when it is ready. */
+  readonly mostWaiting: number;
+  wake(): void;
+}
+
+/** What the consumer has not pulled yet. */
+interface Waiting {
+  reset: boolean;
+  lagged: LagReason | null;
+  changes: Changes;
+  position: GlobalPosition;
+  /** Whether the consumer can go on from here. */
+  complete: boolean;
+}
+
+/** As they were read, the same for all who want the same; or the latest of each row, by the texts of their keys. */
+type Changes = readonly RowChange[] | Map<string, RowChange>;
+
+// What a subscriber with a filter holds is known up to so many rows; of others it is told whatever may concern it.
+const mostHeld = 1000;
+// A subscriber whom nothing concerns hears now and then how far it is, before what it would go on from is forgotten.
+const progressMilliseconds = 60_000;
+
+/**
+ * Gives the changes of a version's rows. A consumer that is slower than they are gets the latest of each row; one that is slower by more
+ * than `mostWaiting` rows is given nothing until it pulls, and then what became of the rows since its last message, part by part.
+ */
+export function createFeedSubscription(options: FeedSubscriptionOptions): Subscription<ChangeFeedUpdate> {
+  const { projection, query, mostWaiting } = options;
+  let phase: 'head' | FeedWish = { kind: 'begin', since: query.since };
+  let rows: RowGeneration | undefined;
+  let waiting: Waiting | undefined;
+  /** What the consumer goes on from, having all that it was given. */
+  let given: ChangeCursor | null = query.since;
+  let floor = options.after ?? beginning;
+  let told = 0;
+  /** Nothing is read for it before it pulls. */
+  let stalled = false;
+  let failures = 0;
+  let notBefore = 0;
+  /** The keys that it may hold; undefined where they are not known. */
+  let held: Set<string> | undefined;
+  let leave = () => {};
+  let wakeFollower = () => {};
+
+  const watcherOf = (version: number): FeedWatcher => ({
+    query,
+    get atHead() {
+      return phase === 'head';
+    },
+    get wants() {
+      return phase !== 'head' && !waiting && !stalled;
+    },
+    wish(position) {
+      if (phase === 'head' || waiting || stalled || position < floor || Date.now() < notBefore) return null;
+      return phase;
+    },
+    begin(lagged, kept, position, part) {
+      rows = { version, generation: kept.generation };
+      waiting = { reset: true, lagged, changes: part?.changes ?? [], position, complete: !part?.after };
+      phase = part?.after ? { kind: 'rows', after: part.after, from: part.from } : 'head';
+      options.wake();
+    },
+    resume(kept) {
+      rows = { version, generation: kept.generation };
+    },
+    receiveRows(part) {
+      const { from, after } = part;
+      waiting = { reset: false, lagged: null, changes: part.changes, position: from, complete: !after };
+      // Whatever changed while the parts were read comes after the last of them.
+      phase = after ? { kind: 'rows', after, from } : { kind: 'changes', after: from };
+      options.wake();
+    },
+    receiveChanges({ changes, position, more }) {
+      phase = more ? { kind: 'changes', after: position } : 'head';
+      const before = waiting;
+      const relevant = held ? those(changes, changes.map(concerns)) : changes;
+      const quiet = relevant.length === 0 && told > 0 && Date.now() - told < progressMilliseconds;
+      if (!before && quiet && given && !more) {
+        given = cursorAt(laterPosition(given.position, position));
+        return;
+      }
+      if (before) {
+        merge(before, relevant);
+        before.position = laterPosition(before.position, position);
+        if (before.changes.size > mostWaiting) return stall();
+      } else {
+        const reached = laterPosition(position, floor);
+        waiting = { reset: false, lagged: null, changes: relevant, position: reached, complete: true };
+      }
+      options.wake();
+    },
+    fallBehind,
+    failed() {
+      // One that the server refuses to read for (it takes too long) must not hold up the others for good.
+      failures++;
+      notBefore = Date.now() + Math.min(100 * 2 ** failures, 30_000);
+    },
+  });
+
+  function merge(
+    into: Waiting,
+    changes: readonly RowChange[],
+  ): asserts into is Waiting & { changes: Map<string, RowChange> } {
+    const merged = byKey(into.changes);
+    into.changes = merged;
+    for (const change of changes) {
+      const text = keyText(change.key);
+      merged.delete(text); // to the end: positions rise
+      // Of rows that it was not given yet it need not hear that they are gone.
+      if (change.operation === 'UPSERT' || !into.reset || !query.snapshot) merged.set(text, change);
+    }
+  }
+
+  function concerns({ operation, key }: RowChange): boolean {
+    if (operation === 'UPSERT' || !held || waiting?.reset) return true;
+    const text = keyText(key);
+    if (held.has(text)) return true;
+    if (!waiting) return false;
+    waiting.changes = byKey(waiting.changes);
+    return waiting.changes.has(text);
+  }
+
+  function fallBehind(): void {
+    waiting = undefined;
+    phase = { kind: 'begin', since: given };
+  }
+
+  function stall(): void {
+    fallBehind();
+    stalled = true;
+  }
+
+  function cursorAt(position: GlobalPosition): ChangeCursor {
+    return { position, rows: rows ?? null };
+  }
+
+  function hold(changes: Changes): void {
+    if (!held) return;
+    for (const { operation, key } of changes.values()) {
+      if (operation === 'UPSERT') held.add(keyText(key));
+      else held.delete(keyText(key));
+    }
+    if (held.size > mostHeld) held = undefined;
+  }
+
+  return {
+    attach(follower) {
+      checkQuery(follower.projection);
+      fallBehind();
+      const watcher = watcherOf(follower.projection.version);
+      follower.feeds.add(watcher);
+      leave = () => follower.feeds.remove(watcher);
+      wakeFollower = () => follower.wake();
+    },
+    detach() {
+      leave();
+      // What the consumer has not pulled is for the next version to tell.
+      fallBehind();
+    },
+    take() {
+      if (!waiting) {
+        if (stalled) {
+          stalled = false;
+          wakeFollower();
+        }
+        return undefined;
+      }
+      const { reset, lagged, changes, position, complete } = waiting;
+      waiting = undefined;
+      const cursor = complete ? cursorAt(position) : null;
+      given = cursor;
+      floor = laterPosition(floor, position);
+      told = Date.now();
+      failures = 0;
+      if (reset) held = query.where && query.snapshot ? new Set() : undefined;
+      hold(changes);
+      if (phase !== 'head') wakeFollower();
+      return messageOf({ position, cursor, reset, lagged, changes: [...changes.values()] }, changes);
+    },
+  };
+
+  function checkQuery(to: Projection): void {
+    const { where, columns } = query;
+    const asPage = windowQuery({ where, columns, orderBy: [], first: 1 });
+    pageQuery(options.readSchema, projection, asPage);
+    const looked = filterColumns(where);
+    const lost = columnsLost(projection, to, [...columns, ...looked]);
+    if (lost.length > 0) throw projectionSwitched(projection, to, lost);
+    try {
+      pageQuery(options.readSchema, to, asPage);
+    } catch {
+      throw projectionSwitched(projection, to, looked); // such as a filter by a value that an enum has no more
+    }
+  }
+}
+
+function byKey(changes: Changes): Map<string, RowChange> {
+  return changes instanceof Map ? changes : new Map(changes.map((change) => [keyText(change.key), change]));
+}
+
+const parts = new WeakMap<readonly RowChange[], Map<string, readonly RowChange[]>>();
+
+/** Some of the changes: the same object for all who are concerned by the same of them. */
+function those(changes: readonly RowChange[], wanted: readonly boolean[]): readonly RowChange[] {
+  if (!wanted.includes(false)) return changes;
+  const known = parts.get(changes) ?? new Map<string, readonly RowChange[]>();
+  parts.set(changes, known);
+  const id = wanted.map(Number).join('');
+  const part = known.get(id) ?? changes.filter((_, index) => wanted[index]);
+  known.set(id, part);
+  return part;
+}
+
+const messages = new WeakMap<Changes, ChangeFeedUpdate>();
+
+/** The same message for all who are told the same, so that it is answered once. */
+function messageOf(message: ChangeFeedUpdate, changes: Changes): ChangeFeedUpdate {
+  const other = messages.get(changes);
+  if (other && isSame(other, message)) return other;
+  messages.set(changes, message);
+  return message;
+}
+
+function isSame(a: ChangeFeedUpdate, b: ChangeFeedUpdate): boolean {
+  const [cursor, other] = [a.cursor && cursorText(a.cursor), b.cursor && cursorText(b.cursor)];
+  return a.position === b.position && cursor === other && a.reset === b.reset && a.lagged === b.lagged;
+}

@@ -1,0 +1,178 @@
+import { RefoldError } from '../../errors.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
+import { filterColumns } from '../../projections/filter-columns.ts';
+import type { Projection } from '../../projections/projection.ts';
+import type { LiveListQuery, LiveListUpdate } from '../../schema/operation-context.ts';
+import { pageQuery } from '../../store/row-queries.ts';
+import { columnsLost } from './compatibility.ts';
+import type { Follower } from './follower.ts';
+import { type ListWatcher, type ListWindow, type WindowChange, windowDifference, windowQuery } from './lists.ts';
+import { projectionSwitched, type Subscription } from './subscription.ts';
+
+export interface ListSubscriptionOptions {
+  readonly projection: Projection;
+  readonly query: LiveListQuery;
+  readonly readSchema: string;
+  readonly after: GlobalPosition | null;
+  wake(): void;
+}
+
+/**
+ * What the consumer has not taken yet. Never changed, and the same object for all who were given the same before: so is the update that is
+ * made of it, and the answer that is made of that.
+ */
+type Waiting =
+  | { readonly kind: 'window'; readonly window: ListWindow; readonly position: GlobalPosition }
+  | { readonly kind: 'change'; readonly change: WindowChange }
+  /** Several changes: `written` holds the keys whose rows the consumer may know in an old state. */
+  | {
+      readonly kind: 'changes';
+      readonly to: ListWindow;
+      readonly position: GlobalPosition;
+      readonly written: ReadonlySet<string>;
+    };
+
+// A subscriber's window is kept in memory and read again whenever it changes.
+const longestList = 1000;
+const noWindow: ListWindow = new Map();
+
+/** Gives a list and what becomes of it: a consumer that is slower than the changes gets them merged. */
+export function createListSubscription(options: ListSubscriptionOptions): Subscription<LiveListUpdate> {
+  return new ListSubscription(options);
+}
+
+/** A class, and the watcher itself: there is one for each of many thousand subscribers. */
+class ListSubscription implements Subscription<LiveListUpdate>, ListWatcher {
+  readonly query: LiveListQuery;
+  floor: GlobalPosition;
+  readonly #options: ListSubscriptionOptions;
+  #given = noWindow;
+  #waiting: Waiting | undefined;
+  #follower: Follower | undefined;
+
+  constructor(options: ListSubscriptionOptions) {
+    this.#options = options;
+    this.query = options.query;
+    this.floor = options.after ?? beginning;
+  }
+
+  attach(follower: Follower): void {
+    checkQuery(this.#options, follower.projection);
+    follower.lists.add(this);
+    this.#follower = follower;
+  }
+
+  detach(): void {
+    this.#follower?.lists.remove(this);
+    // What the consumer has not taken is for the next version's window to tell.
+    this.#waiting = undefined;
+  }
+
+  receiveWindow(window: ListWindow, position: GlobalPosition): void {
+    this.#waiting = windowAt(window, position);
+    this.#options.wake();
+  }
+
+  receiveChange(change: WindowChange): void {
+    this.#waiting = merged(this.#waiting, change, this.query.first);
+    this.#options.wake();
+  }
+
+  take(): LiveListUpdate | undefined {
+    const waiting = this.#waiting;
+    if (!waiting) return undefined;
+    this.#waiting = undefined;
+    const from = this.#given;
+    this.#given =
+      waiting.kind === 'change' ? waiting.change.to : waiting.kind === 'window' ? waiting.window : waiting.to;
+    const update = updateOf(this.#options.projection, waiting, from);
+    if (update) this.floor = update.position;
+    return update;
+  }
+}
+
+function checkQuery({ projection: from, query, readSchema }: ListSubscriptionOptions, to: Projection): void {
+  if (!Number.isInteger(query.first) || query.first < 1 || query.first > longestList) {
+    throw new RefoldError('BAD_USER_INPUT', `A live list has 1 to ${longestList} rows, found ${query.first}.`);
+  }
+  pageQuery(readSchema, from, windowQuery(query));
+  const looked = [...filterColumns(query.where), ...query.orderBy.map(({ column }) => column)];
+  const lost = columnsLost(from, to, [...query.columns, ...looked]);
+  if (lost.length > 0) throw projectionSwitched(from, to, lost);
+  try {
+    pageQuery(readSchema, to, windowQuery(query));
+  } catch {
+    throw projectionSwitched(from, to, looked); // such as a filter by a value that an enum has no more
+  }
+}
+
+const windows = new WeakMap<ListWindow, Waiting>();
+
+/** The same for all who are given a window at once. */
+function windowAt(window: ListWindow, position: GlobalPosition): Waiting {
+  const known = windows.get(window);
+  if (known?.kind === 'window' && known.position === position) return known;
+  const waiting: Waiting = { kind: 'window', window, position };
+  windows.set(window, waiting);
+  return waiting;
+}
+
+// Of the change that is being handed out: all who get it do so in one turn. Kept longer, each would keep the one before it.
+const merges = new Map<Waiting | undefined, Waiting>();
+let mergedChange: WindowChange | undefined;
+
+/** What waits after a change, merged once for all for whom the same waited before. */
+function merged(waiting: Waiting | undefined, change: WindowChange, first: number): Waiting {
+  if (mergedChange !== change) merges.clear();
+  mergedChange = change;
+  const result = merges.get(waiting) ?? merge(waiting, change, first);
+  merges.set(waiting, result);
+  return result;
+}
+
+function merge(waiting: Waiting | undefined, change: WindowChange, first: number): Waiting {
+  const { to } = change;
+  const { position } = change.update;
+  if (!waiting) return { kind: 'change', change };
+  if (waiting.kind === 'window') return windowAt(to, position);
+  const written = new Set(waiting.kind === 'changes' ? waiting.written : writtenIn(waiting.change));
+  for (const text of writtenIn(change)) written.add(text);
+  // The whole list says as much as that many changes.
+  if (written.size > 2 * first) return windowAt(to, position);
+  return { kind: 'changes', to, position, written };
+}
+
+/** The keys of rows that changed, and of those that left: they may come back changed. */
+function writtenIn({ from, to, written }: WindowChange): string[] {
+  return [...written, ...[...from.keys()].filter((text) => !to.has(text))];
+}
+
+interface Made {
+  readonly from: ListWindow;
+  readonly update: LiveListUpdate | undefined;
+}
+
+const updates = new WeakMap<Waiting, Made>();
+
+/** What leads from a window to what waits; undefined where all that changed was undone. Made once for those who stand at the same. */
+function updateOf(projection: Projection, waiting: Waiting, from: ListWindow): LiveListUpdate | undefined {
+  if (waiting.kind === 'change') return waiting.change.update;
+  const known = updates.get(waiting);
+  if (known && (known.from === from || waiting.kind === 'window')) return known.update;
+  const update = makeUpdate(projection, waiting, from);
+  updates.set(waiting, { from, update });
+  return update;
+}
+
+function makeUpdate(
+  projection: Projection,
+  waiting: Exclude<Waiting, { readonly kind: 'change' }>,
+  from: ListWindow,
+): LiveListUpdate | undefined {
+  const { position } = waiting;
+  if (waiting.kind === 'window') {
+    return { position, snapshot: [...waiting.window.values()], entered: [], changed: [], left: [] };
+  }
+  const difference = windowDifference(projection, from, waiting.to, waiting.written);
+  return difference && { position, ...difference };
+}

@@ -1,0 +1,216 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection.ts';
+import type { Row } from '../../projections/row-codec.ts';
+import type { PageQuery } from '../../projections/row-query.ts';
+import type { LiveListQuery, LiveListUpdate } from '../../schema/operation-context.ts';
+import { matchFilters } from '../../store/live-queries.ts';
+import { findPage, keyOf } from '../../store/row-queries.ts';
+import type { Queryable } from '../../store/statement.ts';
+
+/** The rows of a list at one time, by the texts of their keys, in order. Never changed. */
+export type ListWindow = ReadonlyMap<string, Row>;
+
+/** What became of a window. */
+export interface WindowChange {
+  readonly from: ListWindow;
+  readonly to: ListWindow;
+  /** Keys of the old window whose rows were written. */
+  readonly written: ReadonlySet<string>;
+  /** The same object for all who knew the old window. */
+  readonly update: LiveListUpdate;
+}
+
+/** Somebody who watches one list. */
+export interface ListWatcher {
+  readonly query: LiveListQuery;
+  /** The first window must not be older than this. */
+  readonly floor: GlobalPosition;
+  receiveWindow(window: ListWindow, position: GlobalPosition): void;
+  receiveChange(change: WindowChange): void;
+}
+
+/** All watchers of lists of one version. Equal lists are read once. */
+export interface LiveLists {
+  /** The watcher gets the whole window in the next round. */
+  add(watcher: ListWatcher): void;
+  remove(watcher: ListWatcher): void;
+  /** Has all of them get the whole window in the next round: what changed is not known. */
+  readAllAgain(): void;
+  readonly size: number;
+  /** Whether there is something to read, changes or not. */
+  readonly awaiting: boolean;
+  /** Takes note of what was changed up to a position; {@link serve} reads what it concerns. */
+  note(changed: ReadonlyMap<string, RowKey>): void;
+  /** One statement for all that the changes may concern, and one for each list that they do. */
+  serve(reads: Queryable, changed: ReadonlyMap<string, RowKey>, position: GlobalPosition): Promise<void>;
+}
+
+interface LiveList {
+  readonly id: string;
+  readonly query: LiveListQuery;
+  readonly watchers: Set<ListWatcher>;
+  /** Undefined until it was read once. */
+  window: ListWindow | undefined;
+  /** `stale`: to be read. `undecided`: to be read if one of the changed rows matches its filter. */
+  state: 'stale' | 'undecided' | 'current';
+  /** Keys of the window that were written since it was read. */
+  written: Set<string>;
+  failures: number;
+  /** Not to be read before, in milliseconds; after a failure of its own. */
+  notBefore: number;
+}
+
+// Above this a statement with all the keys costs more than reading the lists.
+const mostKeysToMatch = 5000;
+
+/** The page that a list's window is. */
+export function windowQuery(query: LiveListQuery): PageQuery {
+  const { where, orderBy, columns, first } = query;
+  return { where, orderBy, columns, direction: 'forward', limit: first, after: null, before: null };
+}
+
+export function createLiveLists(projection: Projection, readSchema: string): LiveLists {
+  const lists = new Map<string, LiveList>();
+  const awaiting = new Set<ListWatcher>();
+  let size = 0;
+
+  async function decide(reads: Queryable, changed: ReadonlyMap<string, RowKey>): Promise<void> {
+    const undecided = [...lists.values()].filter((list) => list.state === 'undecided');
+    if (undecided.length === 0) return;
+    const tooMany = changed.size > mostKeysToMatch;
+    // Where the statement fails they stay undecided, and without these changes in hand they must be read.
+    for (const list of undecided) list.state = 'stale';
+    if (tooMany) return;
+    const filters = undecided.map((list) => list.query.where);
+    const matched = await matchFilters(reads, readSchema, projection, [...changed.values()], filters);
+    for (const [index, list] of undecided.entries()) {
+      if (matched[index] !== true) list.state = 'current';
+    }
+  }
+
+  async function read(reads: Queryable, list: LiveList, position: GlobalPosition): Promise<void> {
+    const page = await findPage(reads, readSchema, projection, windowQuery(list.query));
+    const window: ListWindow = new Map(page.rows.map((row) => [keyText(keyOf(projection, row)), row]));
+    const { window: before, written } = list;
+    list.window = window;
+    list.written = new Set();
+    list.state = 'current';
+    list.failures = 0;
+    const difference = before && windowDifference(projection, before, window, written);
+    if (!before || !difference) return;
+    const change = { from: before, to: window, written, update: { position, ...difference } };
+    for (const watcher of list.watchers) {
+      if (!awaiting.has(watcher)) watcher.receiveChange(change);
+    }
+  }
+
+  return {
+    add(watcher) {
+      const id = listId(watcher.query);
+      const list = lists.get(id) ?? createList(id, watcher.query);
+      lists.set(id, list);
+      list.watchers.add(watcher);
+      awaiting.add(watcher);
+      size++;
+    },
+    remove(watcher) {
+      const list = lists.get(listId(watcher.query));
+      if (!list?.watchers.delete(watcher)) return;
+      size--;
+      awaiting.delete(watcher);
+      if (list.watchers.size === 0) lists.delete(list.id);
+    },
+    readAllAgain() {
+      for (const list of lists.values()) {
+        list.window = undefined;
+        list.state = 'stale';
+        list.written = new Set();
+        for (const watcher of list.watchers) awaiting.add(watcher);
+      }
+    },
+    get size() {
+      return size;
+    },
+    get awaiting() {
+      return awaiting.size > 0 || [...lists.values()].some((list) => list.state === 'stale');
+    },
+    note(changed) {
+      if (changed.size === 0) return;
+      for (const list of lists.values()) {
+        for (const text of keysInBoth(changed, list.window)) list.written.add(text);
+        if (list.written.size > 0) list.state = 'stale';
+        else if (list.state === 'current') list.state = 'undecided';
+      }
+    },
+    async serve(reads, changed, position) {
+      await decide(reads, changed);
+      for (const list of [...lists.values()]) {
+        if (list.state !== 'stale' || list.notBefore > Date.now()) continue;
+        try {
+          await read(reads, list, position);
+        } catch (error) {
+          // One list that the server refuses to read (it takes too long) must not hold up the others for good.
+          list.failures++;
+          list.notBefore = Date.now() + Math.min(100 * 2 ** list.failures, 30_000);
+          throw error;
+        }
+      }
+      for (const watcher of [...awaiting]) {
+        const list = lists.get(listId(watcher.query));
+        if (!list?.window || list.state !== 'current' || watcher.floor > position) continue;
+        awaiting.delete(watcher);
+        watcher.receiveWindow(list.window, position);
+      }
+    },
+  };
+}
+
+function createList(id: string, query: LiveListQuery): LiveList {
+  return {
+    id,
+    query,
+    watchers: new Set(),
+    window: undefined,
+    state: 'stale',
+    written: new Set(),
+    failures: 0,
+    notBefore: 0,
+  };
+}
+
+/** What leads from one window to another; undefined where nothing does. `written`: keys whose rows were written meanwhile. */
+export function windowDifference(
+  projection: Projection,
+  from: ListWindow,
+  to: ListWindow,
+  written: ReadonlySet<string>,
+): Omit<LiveListUpdate, 'position'> | undefined {
+  const entered: Row[] = [];
+  const changed: Row[] = [];
+  for (const [text, row] of to) {
+    if (!from.has(text)) entered.push(row);
+    else if (written.has(text)) changed.push(row);
+  }
+  const left = [...from].filter(([text]) => !to.has(text)).map(([, row]) => keyOf(projection, row));
+  if (entered.length + changed.length + left.length === 0) return undefined;
+  return { snapshot: null, entered, changed, left };
+}
+
+function keysInBoth(changed: ReadonlyMap<string, RowKey>, window: ListWindow = new Map()): string[] {
+  const [fewer, more] = changed.size < window.size ? [changed, window] : [window, changed];
+  return [...fewer.keys()].filter((text) => more.has(text));
+}
+
+const ids = new WeakMap<LiveListQuery, string>();
+
+/** Equal for equal lists. */
+function listId(query: LiveListQuery): string {
+  const known = ids.get(query);
+  if (known !== undefined) return known;
+  const { where, orderBy, first, columns } = query;
+  const id = JSON.stringify([where, orderBy, first, [...new Set(columns)].sort()], (_, value) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
+  ids.set(query, id);
+  return id;
+}

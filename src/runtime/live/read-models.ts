@@ -1,0 +1,210 @@
+import { sameAccess } from '../../access.ts';
+import type { PollingOptions } from '../../config/runtime-options.ts';
+import { RefoldError } from '../../errors.ts';
+import { beginning } from '../../events/global-position.ts';
+import type { Projection } from '../../projections/projection.ts';
+import type { Pins, ServedVersion, VersionMap } from '../../projections/version-map.ts';
+import type { LiveOptions, LiveReadModels } from '../../schema/operation-context.ts';
+import type { Database } from '../../store/database.ts';
+import type { Positions } from '../positions.ts';
+import { createFeedSubscription } from './feed-subscription.ts';
+import type { FeedLimits } from './feeds.ts';
+import { createFollower, type Follower } from './follower.ts';
+import { createListSubscription } from './list-subscription.ts';
+import { Mailbox } from './mailbox.ts';
+import { createRowSubscription } from './row-subscription.ts';
+import { accessSwitched, type Subscription } from './subscription.ts';
+
+export interface LiveReadModelsOptions {
+  /** The database that holds the read tables; made with a statement timeout. */
+  readonly db: Database;
+  readonly readSchema: string;
+  readonly versions: {
+    current(): VersionMap;
+    pinned(pins: Pins): VersionMap;
+    /** Returns what ends it. */
+    onChange(listener: () => void): () => void;
+  };
+  readonly positions: Pick<Positions, 'waitFor' | 'progress' | 'onCheckpoint'>;
+  /** How often a version is looked at where no notification comes. Milliseconds. */
+  readonly polling?: Required<Pick<PollingOptions, 'min' | 'max' | 'step'>>;
+  /**
+   * Changes of this age are surely not pruned yet, in milliseconds. After a longer silence of the database everything that is
+   * watched is read again.
+   * @default 300000, half of the ten minutes that changes are kept at least
+   */
+  readonly changesKept?: number;
+  /** How much of a change feed is read at once. */
+  readonly feedLimits?: FeedLimits;
+  /** Changed rows that wait for a slow consumer of a change feed at most. @default 1000 */
+  readonly mostWaiting?: number;
+  /** Told of each failure of the database; subscriptions outlive it. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** The subscriptions of a process. */
+export interface LiveReadModelSource extends LiveReadModels {
+  /** How many are open. */
+  readonly subscriptions: number;
+  /** Ends all of them. */
+  close(): Promise<void>;
+}
+
+const defaultPolling = { min: 100, max: 2000, step: 100 };
+
+export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadModelSource {
+  const { db, readSchema, versions, positions, polling = defaultPolling, changesKept = 300_000 } = options;
+  const { feedLimits, mostWaiting = 1000 } = options;
+  const followers = new Map<Projection, Follower>();
+  const stopping = new Set<Promise<void>>();
+  const open = new Set<{ follow(): void; end(): void }>();
+  let closed = false;
+
+  const unsubscribe = versions.onChange(() => {
+    for (const subscription of open) subscription.follow();
+    stopIdle();
+  });
+
+  function followerOf(projection: Projection): Follower {
+    const running = followers.get(projection);
+    if (running) return running;
+    const onError = options.onError ?? (() => {});
+    const follower = createFollower({
+      db,
+      readSchema,
+      projection,
+      positions,
+      polling,
+      changesKept,
+      feedLimits,
+      onError,
+    });
+    followers.set(projection, follower);
+    return follower;
+  }
+
+  function stopIdle(): void {
+    for (const [projection, follower] of followers) {
+      if (follower.rows.size + follower.lists.size + follower.feeds.size > 0) continue;
+      followers.delete(projection);
+      const stop = follower.stop();
+      stopping.add(stop);
+      void stop.then(() => stopping.delete(stop));
+    }
+  }
+
+  function subscribe<T>(
+    declared: Projection,
+    { after, pinned = false }: LiveOptions,
+    create: (wake: () => void) => Subscription<T>,
+  ): AsyncIterableIterator<T> {
+    let ending: AbortController | undefined;
+    let over = false;
+    let follower: Follower | undefined;
+    const mailbox = new Mailbox<T>({
+      start: () => void start().catch((error: unknown) => mailbox.fail(error)),
+      take: () => subscription.take(),
+      stop() {
+        over = true;
+        ending?.abort();
+        open.delete(entry);
+        leave();
+        stopIdle();
+      },
+    });
+    const subscription = create(() => mailbox.wake());
+    const entry = { follow, end: () => mailbox.end() };
+
+    async function start(): Promise<void> {
+      if (closed) return mailbox.end();
+      open.add(entry);
+      const served = pinned ? declared : await servedVersion(declared);
+      if (after !== null && !over) {
+        ending = new AbortController();
+        await positions.waitFor(served, after, { signal: ending.signal });
+      }
+      if (!over) follow();
+    }
+
+    function servedNow(): ServedVersion | undefined {
+      const { name, version } = declared;
+      return (pinned ? versions.pinned(new Map([[name, version]])) : versions.current()).served.get(name);
+    }
+
+    /** Watches the version that is served now; none while none is active. */
+    function follow(): void {
+      let served: ServedVersion | undefined;
+      try {
+        served = servedNow();
+      } catch (error) {
+        mailbox.fail(error); // the pinned version is kept current no more
+        return;
+      }
+      if (served?.active && served.projection === follower?.projection) return;
+      leave();
+      if (!served?.active) return;
+      try {
+        if (!sameAccess(declared, served.projection)) throw accessSwitched(declared, served.projection);
+        const next = followerOf(served.projection);
+        subscription.attach(next);
+        follower = next;
+        next.wake();
+      } catch (error) {
+        mailbox.fail(error);
+      }
+    }
+
+    function leave(): void {
+      if (follower) subscription.detach();
+      follower = undefined;
+    }
+
+    return mailbox;
+  }
+
+  async function servedVersion(declared: Projection): Promise<Projection> {
+    const served = versions.current().served.get(declared.name);
+    if (served?.active) return served.projection;
+    const { state, position, head, progress } = await positions.progress(served?.projection ?? declared);
+    throw new RefoldError(
+      'PROJECTION_NOT_READY',
+      `No version of ${declared.name} is active yet; ${declared.id} is ${state} at position ${position} of ${head}.`,
+      {
+        projection: declared.name,
+        version: declared.version,
+        state,
+        position: position.toString(),
+        head: head.toString(),
+        progress,
+      },
+    );
+  }
+
+  return {
+    row: (projection, key, columns, live) =>
+      subscribe(projection, live, (wake) =>
+        createRowSubscription({ projection, key, columns, after: live.after, wake }),
+      ),
+    list: (projection, query, live) =>
+      subscribe(projection, live, (wake) =>
+        createListSubscription({ projection, query, readSchema, after: live.after, wake }),
+      ),
+    changes(projection, query, live) {
+      // A position of which nothing tells whose it is may be one that the version has yet to reach.
+      const since = query.since && !query.since.rows ? query.since.position : beginning;
+      const after = since > (live.after ?? beginning) ? since : live.after;
+      return subscribe(projection, { ...live, after }, (wake) =>
+        createFeedSubscription({ projection, query, readSchema, after, mostWaiting, wake }),
+      );
+    },
+    get subscriptions() {
+      return open.size;
+    },
+    async close() {
+      closed = true;
+      unsubscribe();
+      for (const subscription of [...open]) subscription.end();
+      await Promise.all(stopping);
+    },
+  };
+}

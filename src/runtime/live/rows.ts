@@ -1,0 +1,169 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection.ts';
+import type { Row } from '../../projections/row-codec.ts';
+import type { LiveRow } from '../../schema/operation-context.ts';
+import { findByKeys } from '../../store/row-queries.ts';
+import type { Queryable } from '../../store/statement.ts';
+
+/** Somebody who watches one row. */
+export interface RowWatcher {
+  readonly key: RowKey;
+  readonly columns: readonly string[];
+  /** Its next state must not be older than this. */
+  readonly floor: GlobalPosition;
+  /**
+   * The state is the same object for all who get it at once. `changed`: the row was written. Otherwise it was only read again, and may
+   * be what the watcher knows already.
+   */
+  receive(state: LiveRow, changed: boolean): void;
+}
+
+/** All watchers of rows of one version. */
+export interface LiveRows {
+  /** The watcher gets the current state in the next round. */
+  add(watcher: RowWatcher): void;
+  remove(watcher: RowWatcher): void;
+  /** Has all of them get the current state in the next round: what changed is not known. */
+  readAllAgain(): void;
+  readonly size: number;
+  readonly awaiting: boolean;
+  /** Reads what is likely to have changed before it is known; null where nothing is. */
+  readAhead(reads: Queryable): Promise<RowsAhead | null>;
+  /**
+   * Serves all of them with one statement for what was not read ahead in the same snapshot, or none where nothing that they watch was
+   * changed.
+   */
+  serve(
+    reads: Queryable,
+    changed: ReadonlyMap<string, RowKey>,
+    position: GlobalPosition,
+    ahead?: RowsAhead | null,
+  ): Promise<void>;
+}
+
+/** Rows by the texts of their keys, null where there is none, with some columns. */
+export interface RowsAhead {
+  readonly rows: ReadonlyMap<string, Row | null>;
+  readonly columns: ReadonlySet<string>;
+}
+
+interface WatchedRow {
+  readonly text: string;
+  readonly key: RowKey;
+  readonly watchers: Set<RowWatcher>;
+}
+
+// A few rows cost nothing that could be told from the round trip.
+const mostAhead = 10;
+
+export function createLiveRows(projection: Projection, readSchema: string): LiveRows {
+  const watched = new Map<string, WatchedRow>();
+  const watchers = new Set<RowWatcher>();
+  const awaiting = new Set<RowWatcher>();
+  // What the last round read because it had changed: that may go on. What did not change is not read ahead again.
+  let likely: { readonly rows: readonly WatchedRow[]; readonly columns: ReadonlySet<string> } | undefined;
+
+  async function read(reads: Queryable, rows: readonly WatchedRow[], columns: ReadonlySet<string>) {
+    const keys = rows.map(({ key }) => key);
+    const found = keys.length === 0 ? [] : await findByKeys(reads, readSchema, projection, keys, [...columns]);
+    return new Map(rows.map(({ text }, index) => [text, found[index] ?? null]));
+  }
+
+  /** The rows to read, and who gets each. */
+  function due(changed: ReadonlyMap<string, RowKey>, position: GlobalPosition): Map<WatchedRow, RowWatcher[]> {
+    const rows = new Map<WatchedRow, RowWatcher[]>();
+    const smaller = changed.size < watched.size ? changed : watched;
+    for (const text of smaller.keys()) {
+      const row = watched.get(text);
+      if (row && changed.has(text))
+        rows.set(
+          row,
+          [...row.watchers].filter((watcher) => !awaiting.has(watcher)),
+        );
+    }
+    for (const watcher of awaiting) {
+      const row = watched.get(keyText(watcher.key));
+      if (!row || watcher.floor > position) continue;
+      const getting = rows.get(row);
+      if (getting) getting.push(watcher);
+      else rows.set(row, [watcher]);
+    }
+    return rows;
+  }
+
+  return {
+    add(watcher) {
+      const text = keyText(watcher.key);
+      const row = watched.get(text) ?? { text, key: watcher.key, watchers: new Set() };
+      watched.set(text, row);
+      row.watchers.add(watcher);
+      watchers.add(watcher);
+      awaiting.add(watcher);
+    },
+    remove(watcher) {
+      const text = keyText(watcher.key);
+      const row = watched.get(text);
+      row?.watchers.delete(watcher);
+      if (row?.watchers.size === 0) watched.delete(text);
+      watchers.delete(watcher);
+      awaiting.delete(watcher);
+    },
+    readAllAgain() {
+      for (const watcher of watchers) awaiting.add(watcher);
+    },
+    get size() {
+      return watchers.size;
+    },
+    get awaiting() {
+      return awaiting.size > 0;
+    },
+    async readAhead(reads) {
+      const { rows, columns } = likely ?? { rows: [], columns: new Set<string>() };
+      likely = undefined; // where it fails, the next round goes without
+      const still = rows.filter((row) => watched.get(row.text) === row);
+      return still.length === 0 ? null : { rows: await read(reads, still, columns), columns };
+    },
+    async serve(reads, changed, position, ahead) {
+      const rows = [...due(changed, position)].filter(([, getting]) => getting.length > 0);
+      const written = rows.flatMap(([row]) => (changed.has(row.text) ? [row] : []));
+      const asked = new Set(rows.flatMap(([, getting]) => getting.map((watcher) => watcher.columns)));
+      const columns = new Set([...asked].flat());
+      likely = written.length === 0 || written.length > mostAhead ? undefined : { rows: written, columns };
+      if (rows.length === 0) return;
+      const known = ahead && [...columns].every((name) => ahead.columns.has(name)) ? ahead.rows : undefined;
+      const missing = rows.flatMap(([row]) => (known?.has(row.text) ? [] : [row]));
+      const found = await read(reads, missing, columns);
+      for (const [{ text }, getting] of rows) {
+        const row = (known?.has(text) ? known : found).get(text) ?? null;
+        const stateWith = createStates(projection, row, position);
+        for (const watcher of getting) {
+          if (!watchers.has(watcher)) continue; // left while the statement ran
+          const first = awaiting.delete(watcher);
+          watcher.receive(stateWith(watcher.columns), changed.has(text) && !first);
+        }
+      }
+    },
+  };
+}
+
+/** The row with the columns that a watcher asked for. Those who ask for the same get the same object. */
+function createStates(
+  projection: Projection,
+  row: Row | null,
+  position: GlobalPosition,
+): (columns: readonly string[]) => LiveRow {
+  const none: LiveRow = { row: null, position };
+  const byList = new Map<readonly string[], LiveRow>();
+  const byNames = new Map<string, LiveRow>();
+  return (columns) => {
+    if (row === null) return none;
+    const known = byList.get(columns); // of one document it is one list
+    if (known) return known;
+    const names = [...new Set([...columns, ...projection.keyColumns])].sort();
+    const id = names.join(' ');
+    const state = byNames.get(id) ?? { row: Object.fromEntries(names.map((name) => [name, row[name]])), position };
+    byNames.set(id, state);
+    byList.set(columns, state);
+    return state;
+  };
+}

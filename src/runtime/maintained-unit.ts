@@ -1,0 +1,38 @@
+import type { RefoldError } from '../errors.ts';
+import type { ProcessorClaim } from '../store/checkpoints.ts';
+import type { Database } from '../store/database.ts';
+import type { ProcessorUnit } from '../store/processor-unit.ts';
+import type { Processor } from './event-source.ts';
+
+/** A unit that this process can maintain, as its worker sees it: whatever the kind, it is claimed, fed from the log and let go of. */
+export interface MaintainedUnit {
+  readonly unit: ProcessorUnit;
+  /** Equal for as long as what is maintained is the same; another rebuild of a version has another key. */
+  readonly key: string;
+  /** As messages name it, such as `cart_summary@2`. */
+  readonly id: string;
+  /** Makes what folds or handles its events, for the process that has claimed it. `db` is for as long as it is the owner. */
+  start(db: Database, claim: ProcessorClaim): Promise<MaintainedProcessor>;
+}
+
+/** The processor of an owned unit. */
+export interface MaintainedProcessor extends Processor {
+  /** Why the processor stopped: the event that it could not take in. Everything before it is done. */
+  readonly failure: RefoldError | null;
+  /** Writes what has been taken in and not yet written. */
+  flush(): Promise<void>;
+  /**
+   * Takes in nothing more, and has a page in hand, which may be many batches, end soon; resolves when nothing is in work outside of it. With a reason, what is in
+   * work is given up at once: this process does not own the unit any more. Absent where a page is soon over by itself.
+   */
+  interrupt?(lost?: unknown): Promise<void>;
+  /** Resolves or rejects when it can't go on outside of a page; as the end of its subscription. */
+  readonly ended?: Promise<void>;
+}
+
+/** What is to be done now by whichever process declares it; asked again and again. */
+export type WorkSource = () => Promise<{
+  readonly units: readonly MaintainedUnit[];
+  /** Whether there are tables whose time to be dropped has come. */
+  readonly oldTables: boolean;
+}>;

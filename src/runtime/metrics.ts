@@ -1,0 +1,67 @@
+import { Registry } from 'prom-client';
+import { registerReactorMetrics } from './reactor-metrics.ts';
+import type { ReactorStatus } from './reactor-steps.ts';
+import type { Replica } from './replica.ts';
+import { registerReplicaMetrics } from './replica-metrics.ts';
+import { scrapedMetrics } from './scraped-metrics.ts';
+import type { VersionStatus } from './status.ts';
+
+/** How the projection versions and the reactors fare, as metrics of Prometheus. */
+export function createMetrics(runtime: {
+  status(): Promise<readonly VersionStatus[]>;
+  readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
+  readonly replica: Replica | undefined;
+}): Registry {
+  const metrics = new Registry();
+  registerVersionMetrics(metrics, runtime.status);
+  registerReactorMetrics(metrics, runtime.reactors.status);
+  if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
+  return metrics;
+}
+
+function registerVersionMetrics(registry: Registry, look: () => Promise<readonly VersionStatus[]>): void {
+  const { gauge, counter } = scrapedMetrics({
+    registry,
+    look,
+    labelsOf: ({ name, version }) => ({ projection: name, version: String(version) }),
+    labelNames: ['projection', 'version'],
+  });
+  const ifMaintained = (measure: (version: VersionStatus) => number) => (version: VersionStatus) =>
+    version.state === 'retired' || version.state === 'failed' ? null : measure(version);
+  gauge(
+    'refold_lag_events',
+    'Events that the version wants and has yet to fold; of one far behind, those among the next 10,000 positions.',
+    ifMaintained(({ lagEvents }) => Number(lagEvents)),
+  );
+  gauge(
+    'refold_lag_positions',
+    'Positions of the log between the version and its head.',
+    ifMaintained(({ lag }) => Number(lag)),
+  );
+  gauge(
+    'refold_lag_seconds',
+    'Age of the first event that the version wants and has yet to fold.',
+    ifMaintained(({ lagSeconds }) => lagSeconds),
+  );
+  gauge('refold_version_active', '1 where the version may answer.', ({ state }) => (state === 'active' ? 1 : 0));
+  gauge('refold_version_held', '1 where the version is kept at ready, see refold status.', ({ heldReason }) =>
+    heldReason === null ? 0 : 1,
+  );
+  gauge('refold_processor_stopped', '1 where the version stopped at an event.', ({ processor }) =>
+    processor === 'stopped' ? 1 : 0,
+  );
+  gauge('refold_dead_letters', 'Events kept because they could not be folded, and those behind them.', (version) =>
+    Number(version.deadLetters),
+  );
+  counter('refold_events_folded_total', 'Events folded into the version.', ({ eventsFolded }) => Number(eventsFolded));
+  counter(
+    'refold_audit_rows_total',
+    'Rows of the version that audits compared with the log.',
+    ({ audited }) => audited.rowsCompared,
+  );
+  counter(
+    'refold_audit_differences_total',
+    'Rows of the version that audits found to differ from the log.',
+    ({ audited }) => audited.differences,
+  );
+}

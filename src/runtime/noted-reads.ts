@@ -1,0 +1,45 @@
+import { relatedFilters } from '../projections/filter-columns.ts';
+import type { Projection } from '../projections/projection.ts';
+import type { RowFilter } from '../projections/row-query.ts';
+import type { ReadModels } from '../schema/operation-context.ts';
+
+/** The same reads, which note the versions whose rows they look at. The past of a row is folded from the log, and no such read. */
+export function notedReads(reads: ReadModels, note: (projection: Projection) => void): ReadModels {
+  function look(projection: Projection, where: RowFilter | null = null): void {
+    note(projection);
+    for (const { target, filter } of relatedFilters(where)) look(target.projection, filter);
+  }
+  return {
+    findByKeys(projection, keys, columns, where) {
+      look(projection, where);
+      return reads.findByKeys(projection, keys, columns, where);
+    },
+    findByUnique(projection, column, value, columns, where) {
+      look(projection, where);
+      return reads.findByUnique(projection, column, value, columns, where);
+    },
+    findPage(projection, query) {
+      look(projection, query.where);
+      return reads.findPage(projection, query);
+    },
+    count(projection, where) {
+      look(projection, where);
+      return reads.count(projection, where);
+    },
+    findRelated(projection, column, value, query) {
+      look(projection, query.where);
+      return reads.findRelated(projection, column, value, query);
+    },
+    countRelated(projection, column, value, where) {
+      look(projection, where);
+      return reads.countRelated(projection, column, value, where);
+    },
+    aggregate(projection, query) {
+      look(projection, query.where);
+      return reads.aggregate(projection, query);
+    },
+    history: (projection, key, columns) => reads.history(projection, key, columns),
+    waitFor: (projection, position) => reads.waitFor(projection, position),
+    progress: (projection) => reads.progress(projection),
+  };
+}

@@ -1,0 +1,72 @@
+import { RefoldError } from '../errors.ts';
+import { beginning, type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import { type Projection, storedIn } from '../projections/projection.ts';
+import type { SqlFold } from '../projections/sql-fold.ts';
+import { compareTables } from '../store/compare-tables.ts';
+import type { EventLog } from '../store/event-log.ts';
+import { createTemporaryTable } from '../store/read-table.ts';
+import { savepoint } from '../store/savepoint.ts';
+import { createSetMerge } from '../store/sql-fold.ts';
+import type { Queryable } from '../store/statement.ts';
+import { isolatePoison } from './isolate-poison.ts';
+import { upcastEvents } from './upcast-events.ts';
+
+export interface VerifySetBasedOptions {
+  /** A transaction whose snapshot holds the table as it was at the checkpoint; it may write. */
+  readonly snapshot: Queryable;
+  readonly log: EventLog;
+  readonly readSchema: string;
+  readonly projection: Projection;
+  readonly fold: SqlFold;
+  /** The table that is verified. */
+  readonly tableName: string;
+  readonly upTo: GlobalPosition;
+  readonly samples: number;
+  /** Called after each batch; the next one is folded when it is done. */
+  onBatch(position: GlobalPosition): Promise<void>;
+}
+
+// Larger than any batch of the processor, and not a multiple of one: SQL that depends on where batches end makes another table.
+const batchSize = 1_234_567n;
+const upcastBatchSize = 12_345n;
+
+/** Evaluates `evolveSql` over the whole log into a temporary table and compares, all in the database. */
+export async function verifySetBased({
+  snapshot,
+  log,
+  readSchema,
+  projection,
+  fold,
+  tableName,
+  upTo,
+  samples,
+  onBatch,
+}: VerifySetBasedOptions) {
+  const found = `"${readSchema}"."${tableName}"`;
+  const expected = await createTemporaryTable(snapshot, storedIn(projection, tableName), readSchema);
+  const merge = createSetMerge(projection, fold, expected);
+  const size = merge.upcast.length > 0 ? upcastBatchSize : batchSize;
+  for (let after = beginning; after < upTo; ) {
+    const end = after + size < upTo ? globalPosition(after + size) : upTo;
+    after = await isolatePoison(
+      after,
+      end,
+      async (from, to) => {
+        const upcast = await upcastEvents(log, merge.upcast, from, to);
+        await savepoint(snapshot, () => merge.run(snapshot, { after: from, upTo: to, upcast }, { keys: false }));
+      },
+      async (position, error) => {
+        // What the policy sets aside is not in the table either.
+        if (projection.onError.policy === 'skip') return 'skip';
+        throw new RefoldError(
+          'EVOLVE_FAILED',
+          `${projection.id}: evolveSql fails at position ${position}, which the version has passed: ${error.message}`,
+          { projection: projection.id, position: position.toString() },
+          { cause: error },
+        );
+      },
+    );
+    await onBatch(after);
+  }
+  return compareTables(snapshot, projection, { expected, found }, samples);
+}

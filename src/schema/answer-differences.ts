@@ -1,0 +1,67 @@
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLSchema,
+  NoUnusedFragmentsRule,
+  NoUnusedVariablesRule,
+  specifiedRules,
+  TypeInfo,
+  validate,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql';
+
+/** Where two answers differ. */
+export interface AnswerDifference {
+  /** `cartSummaries.edges[].node.totalAmount`, by the names that the operation gives; `errors` for those. */
+  readonly path: string;
+  readonly older: unknown;
+  readonly newer: unknown;
+}
+
+/** The part of a document that a schema knows: without the fields that it lacks. Or why the rest is not valid either. */
+export function sharedDocument(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+): DocumentNode | { readonly problem: string } {
+  const typeInfo = new TypeInfo(schema);
+  const shared = visit(
+    document,
+    visitWithTypeInfo(typeInfo, {
+      Field: () => (typeInfo.getParentType() && !typeInfo.getFieldDef() ? null : undefined),
+    }),
+  );
+  const [error] = validate(schema, shared, rules);
+  return error ? { problem: error.message } : shared;
+}
+
+// Variables of fields that are gone are left over.
+const leftOver = new Set([NoUnusedVariablesRule, NoUnusedFragmentsRule]);
+const rules = specifiedRules.filter((rule) => !leftOver.has(rule));
+
+/** The places where two answers differ, each once, in what the newer one was asked for. */
+export function answerDifferences(older: ExecutionResult, newer: ExecutionResult): readonly AnswerDifference[] {
+  const found = new Map<string, AnswerDifference>();
+  const add = (path: string, a: unknown, b: unknown) => {
+    if (!found.has(path)) found.set(path, { path, older: a, newer: b });
+  };
+  compare(older.data ?? null, newer.data ?? null, '', add);
+  const [a, b] = [older, newer].map(({ errors = [] }) =>
+    errors.map(({ path, extensions }) => `${(path ?? []).join('.')} ${String(extensions.code)}`).toSorted(),
+  );
+  if (JSON.stringify(a) !== JSON.stringify(b)) add('errors', a, b);
+  return [...found.values()];
+}
+
+function compare(a: unknown, b: unknown, path: string, add: (path: string, a: unknown, b: unknown) => void): void {
+  if (Object.is(a, b)) return;
+  if (Array.isArray(a) && Array.isArray(b) && a.length === b.length) {
+    for (const [index, item] of a.entries()) compare(item, b[index], `${path}[]`, add);
+  } else if (isRecord(a) && isRecord(b)) {
+    for (const [name, value] of Object.entries(b)) compare(a[name], value, path === '' ? name : `${path}.${name}`, add);
+  } else if (JSON.stringify(a) !== JSON.stringify(b)) add(path, a, b);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,142 @@
+import { LRUCache } from 'lru-cache';
+import type { AnswerQuery, AnswerRead, AnswerShape } from '../projections/answer-query.ts';
+import { encodedMeasure } from './aggregate-rows.ts';
+import { answerSql, joinedSql } from './answer-sql.ts';
+import { preparedName, runPrepared } from './prepared.ts';
+import { encoded } from './row-values.ts';
+import { Slot, type Slots, slotFor, slottedAggregate, slottedFilter, slottedPage } from './slots.ts';
+import type { Queryable, Statement } from './statement.ts';
+
+/** Makes whole answers in PostgreSQL: one statement each, which is compiled once for all of the same form. */
+export interface AnswerStatements {
+  /** The JSON of all root fields. @throws RefoldError `BAD_USER_INPUT` for a value that could never be. */
+  answer(db: Queryable, query: AnswerQuery): Promise<string>;
+  /**
+   * Of a query that looks up one row and nothing else: what other such queries have to have in common to share its statement.
+   * Undefined where it can't be shared.
+   */
+  lookUp(query: AnswerQuery): LookUp | undefined;
+}
+
+export interface LookUp {
+  /** The same of all that can share a statement. */
+  readonly group: string;
+  /** The key's values, as they are bound. */
+  readonly key: readonly unknown[];
+  /** Reads the rows of several keys at once, each as JSON; undefined where there is none. */
+  read(db: Queryable, keys: readonly (readonly unknown[])[]): Promise<readonly (string | undefined)[]>;
+}
+
+/** A statement that was compiled with slots. */
+interface Compiled {
+  readonly id: number;
+  readonly text: string;
+  readonly parameters: readonly unknown[];
+}
+
+// For one document: its conditions, orders and page sizes vary with variables.
+const mostForms = 50;
+
+export function createAnswerStatements(readSchema: string): AnswerStatements {
+  const forms = new WeakMap<AnswerShape, LRUCache<string, Compiled>>();
+  let made = 0;
+
+  function compiled(shape: AnswerShape, form: string, compile: () => { sql: string; parameters: readonly unknown[] }) {
+    const known = forms.get(shape) ?? new LRUCache<string, Compiled>({ max: mostForms });
+    forms.set(shape, known);
+    const before = known.get(form);
+    if (before) return before;
+    const { sql, parameters } = compile();
+    const statement = { id: ++made, text: sql, parameters };
+    known.set(form, statement);
+    return statement;
+  }
+
+  return {
+    async answer(db, query) {
+      const slots: Slots = { values: [], shape: '' };
+      const reads = slotted(query.reads, slots);
+      const rows = reads
+        ? await db.query<{ answer: string }>(
+            bound(
+              compiled(query.shape, slots.shape, () => answerSql(readSchema, { shape: query.shape, reads })),
+              slots.values,
+            ),
+          )
+        : await runPrepared(db, answerSql(readSchema, query));
+      const [row] = rows;
+      if (typeof row?.answer !== 'string') throw new Error('PostgreSQL made no answer.');
+      return row.answer;
+    },
+    lookUp({ shape, reads }) {
+      const [root, ...others] = shape.roots;
+      const part = root?.[1];
+      if (part?.kind !== 'row' || others.length > 0) return undefined;
+      const read = reads[part.read];
+      if (read?.kind !== 'row') return undefined;
+      const { projection, by } = read;
+      const slots: Slots = { values: [], shape: 'joined ' };
+      const key = read.key.map((value, index) => encoded(projection, by[index] as string, value)); // as many
+      // Slots for the keys first: their values are put there when the statement runs.
+      const keyed = { ...read, key: key.map(() => slotFor(slots, undefined)) };
+      const all = slotted(
+        reads.map((other) => (other === read ? keyed : other)),
+        slots,
+        keyed,
+      );
+      if (!all) return undefined;
+      const statement = compiled(shape, slots.shape, () => joinedSql(readSchema, part.row, all, part.read));
+      const others_ = slots.values.slice(key.length);
+      return {
+        group: others_.length === 0 ? `${statement.id}` : `${statement.id} ${JSON.stringify(others_)}`,
+        key,
+        async read(on, keys) {
+          const values = [...key.map((_, index) => keys.map((one) => one[index])), ...others_];
+          const rows = await on.query<{ place: bigint; answer: string }>(bound(statement, values));
+          const answers = new Array<string | undefined>(keys.length).fill(undefined);
+          for (const { place, answer } of rows) answers[Number(place) - 1] = answer;
+          return answers;
+        },
+      };
+    },
+  };
+}
+
+/** Undefined where a value decides on the statement. `keyed`: has its slots already. */
+function slotted(reads: readonly AnswerRead[], slots: Slots, keyed?: AnswerRead): AnswerRead[] | undefined {
+  const result: AnswerRead[] = [];
+  for (const read of reads) {
+    slots.shape += '#';
+    if (read.kind === 'page') {
+      const query = slottedPage(read.projection, read.query, slots, encoded);
+      if (!query) return undefined;
+      result.push({ ...read, query });
+      continue;
+    }
+    if (read.kind === 'aggregate') {
+      const query = slottedAggregate(read.projection, read.query, slots, encoded, encodedMeasure);
+      if (!query) return undefined;
+      result.push({ ...read, query });
+      continue;
+    }
+    const where = slottedFilter(read.projection, read.where, slots, encoded);
+    if (where === undefined) return undefined;
+    if (read.kind === 'one' || read === keyed) result.push({ ...read, where });
+    else {
+      const key = read.key.map(
+        (value, index) => slotFor(slots, encoded(read.projection, read.by[index] as string, value)), // as many
+      );
+      result.push({ ...read, where, key });
+    }
+  }
+  return result;
+}
+
+function bound({ text, parameters }: Compiled, values: readonly unknown[]): Statement {
+  const name = preparedName(text);
+  return {
+    text,
+    values: parameters.map((parameter) => (parameter instanceof Slot ? values[parameter.index] : parameter)),
+    ...(name === undefined ? {} : { name }),
+  };
+}

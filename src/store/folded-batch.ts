@@ -1,0 +1,119 @@
+import type { RefoldError } from '../errors.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import type { GlobalPosition } from '../events/global-position.ts';
+import { type FoldStep, fold, foldAround, foldSteps, isEvolveFailure } from '../projections/fold.ts';
+import { type FoldFailure, keyText, type Projection, type RowKey } from '../projections/projection.ts';
+import type { Row } from '../projections/row-codec.ts';
+import { insertDeadLetters, letterError, type NewDeadLetter } from './dead-letters.ts';
+import type { ReadTable } from './read-table.ts';
+import type { Queryable } from './statement.ts';
+import { tellChanges } from './tell-changes.ts';
+
+/** What one batch makes of a version's rows: to be written in the transaction that read them. */
+export interface FoldedBatch {
+  readonly changed: ReadonlyMap<string, { readonly key: RowKey; readonly row: Row | null }>;
+  readonly letters: readonly NewDeadLetter[];
+  /** What the policy `skip` left out. */
+  readonly skipped: readonly FoldFailure[];
+  /** With the policy `stop`: the groups that failed, with what failed; nothing of them is in the rest. */
+  readonly refused: ReadonlyMap<number, RefoldError>;
+}
+
+/**
+ * Folds groups of events, in their order, into rows.
+ *
+ * @param groups what succeeds or fails as a whole under the policy `stop`
+ * @param rows the rows that the events touch, by the text of their keys; what is not there does not exist
+ * @param blocked the texts of the rows that wait for a dead letter
+ */
+export function foldBatch(
+  projection: Projection,
+  groups: readonly (readonly RecordedEvent[])[],
+  rows: ReadonlyMap<string, Row>,
+  { freeze, blocked }: { readonly freeze: boolean; readonly blocked: readonly string[] },
+): FoldedBatch {
+  const changed = new Map<string, { key: RowKey; row: Row | null }>();
+  const refused = new Map<number, RefoldError>();
+  const letters: NewDeadLetter[] = [];
+  const skipped: FoldFailure[] = [];
+  const waiting = new Set(blocked);
+  const { policy } = projection.onError;
+
+  for (const [index, events] of groups.entries()) {
+    const ofGroup: typeof changed = new Map();
+    const memory = {
+      get: (text: string) => {
+        const known = ofGroup.get(text) ?? changed.get(text);
+        return known ? known.row : (rows.get(text) ?? null);
+      },
+      set: (text: string, key: RowKey, row: Row | null) => void ofGroup.set(text, { key, row }),
+    };
+    try {
+      if (policy === 'stop') fold(projection, foldSteps(projection, events), memory, { freeze });
+      else {
+        const steps = foldSteps(projection, events, (event, error) => setAside(event, null, error));
+        const block = policy === 'dead-letter';
+        for (const { step, error } of foldAround(projection, steps, memory, { freeze, block, blocked: waiting })) {
+          setAside(step.event, step, error);
+        }
+      }
+      for (const [text, entry] of ofGroup) changed.set(text, entry);
+    } catch (error) {
+      if (!isEvolveFailure(error)) throw error;
+      refused.set(index, error);
+    }
+  }
+  return { changed, letters, skipped, refused };
+
+  function setAside(event: RecordedEvent, step: FoldStep | null, error: RefoldError | null): void {
+    if (policy === 'skip') {
+      if (error) skipped.push({ event, key: step?.key ?? null, error });
+      return;
+    }
+    const { position, type, streamId } = event;
+    letters.push({ key: step?.text ?? null, position, type, streamId, error: error && letterError(error) });
+  }
+}
+
+/** The rows that events touch, by the texts of their keys. An event whose key fails is for the fold to tell of. */
+export function keysTouched(projection: Projection, events: readonly RecordedEvent[]): Map<string, RowKey> {
+  const keys = new Map<string, RowKey>();
+  for (const event of events) {
+    try {
+      for (const key of projection.keysOf(event)) keys.set(keyText(key), key);
+    } catch {
+      // The fold meets it again, and does as the projection declares.
+    }
+  }
+  return keys;
+}
+
+/** The statements that write a batch, each to be run in the batch's transaction. */
+export function writesOf(
+  tx: Queryable,
+  projection: Projection,
+  table: ReadTable,
+  { changed, letters }: FoldedBatch,
+  checkpoint: GlobalPosition,
+): (() => Promise<unknown>)[] {
+  const upserted: Row[] = [];
+  const upsertedKeys: RowKey[] = [];
+  const deletedKeys: RowKey[] = [];
+  for (const { key, row } of changed.values()) {
+    if (row) {
+      upserted.push(row);
+      upsertedKeys.push(key);
+    } else deletedKeys.push(key);
+  }
+  const writes: (() => Promise<unknown>)[] = [];
+  const told = { projection, checkpoint, upserted: upsertedKeys, deleted: deletedKeys };
+  if (deletedKeys.length > 0) writes.push(() => table.remove(tx, deletedKeys));
+  if (upserted.length > 0)
+    writes.push(
+      () => table.vacate(tx, upserted),
+      () => table.upsert(tx, upserted, told),
+    );
+  else if (deletedKeys.length > 0) writes.push(() => tellChanges(tx, told));
+  if (letters.length > 0) writes.push(() => insertDeadLetters(tx, projection, letters));
+  return writes;
+}
