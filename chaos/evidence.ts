@@ -1,0 +1,36 @@
+import { beginning, type RecordedEvent } from '../src/index.ts';
+import { readSteps } from './audit.ts';
+import type { FailOver } from './fail-overs.ts';
+import type { Evidence } from './judges/judge.ts';
+import type { World } from './world.ts';
+
+/** How often a worker looks for what is free, and what a busy machine may take on top until a claim is written. */
+const lookMs = 500;
+const graceMs = 3_000;
+/** A server that works for a client notices within so long that the client is gone (`client_connection_check_interval`). */
+const noticeMs = 5_000;
+
+export async function readEvidence(
+  { db, log, ledger, options }: Pick<World, 'db' | 'log' | 'ledger' | 'options'>,
+  failOvers: readonly FailOver[],
+): Promise<Evidence> {
+  const events: RecordedEvent[] = [];
+  const upTo = await log.head();
+  for (let after = beginning; after < upTo; ) {
+    const page = await log.readAll({ after, upTo, limit: 10_000 });
+    events.push(...page.events);
+    after = page.upTo;
+  }
+  const leaseMs = options.leaseSeconds * 1_000;
+  return {
+    db,
+    ledger,
+    events,
+    steps: await readSteps(db),
+    failOvers,
+    boundMs: {
+      kill: (options.ownership === 'lease' ? leaseMs : noticeMs) + lookMs + graceMs,
+      stall: leaseMs + lookMs + graceMs,
+    },
+  };
+}

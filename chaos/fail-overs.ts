@@ -1,0 +1,111 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Database } from '../src/store/database.ts';
+import { type AuditedStep, readSteps } from './audit.ts';
+import { isAway } from './traffic.ts';
+import type { Worker } from './workers.ts';
+
+/** A processor whose owner is gone. */
+export interface Orphan {
+  readonly name: string;
+  readonly version: number;
+  readonly partition: number;
+  /** The former owner's. */
+  readonly epoch: bigint;
+}
+
+interface Loss {
+  readonly cause: 'kill' | 'stall';
+  readonly at: number;
+  /** Nothing else was done until the work had other owners. */
+  readonly watched: boolean;
+  readonly orphans: readonly Orphan[];
+}
+
+export interface FailOver {
+  readonly cause: 'kill' | 'stall';
+  readonly processor: string;
+  readonly milliseconds: number;
+  /** Whether no other fault was made meanwhile: only then the bound is a promise. */
+  readonly alone: boolean;
+}
+
+export interface FailOvers {
+  /** Another fault is made. */
+  disturbed(watched: boolean): void;
+  /** What a process owns and another one that is running could take over. */
+  ownedBy(worker: Worker): Promise<readonly Orphan[]>;
+  expect(loss: Loss): void;
+  /** Comes back when all have a new owner, or after what is too long for any. */
+  settled(orphans: readonly Orphan[]): Promise<void>;
+  measured(): Promise<readonly FailOver[]>;
+}
+
+/** Beyond this nobody waits for an owner any more. */
+const tooLongMs = 60_000;
+
+/** Measures how long processors are without an owner, by what the server has noted. */
+export function createFailOvers(db: Database, workers: readonly (Worker | undefined)[]): FailOvers {
+  const losses: Loss[] = [];
+  const faults: number[] = [];
+
+  return {
+    disturbed: (watched) => void (watched || faults.push(Date.now())),
+    async ownedBy(worker) {
+      const owned = await db.query<Orphan>({
+        text: `
+          select name, version, partition, epoch
+          from refold.processors
+          join refold.projections using (name, version)
+          where owner = $1 and state <> 'retired'
+          union all
+          select name, 0, 0, epoch from refold.reactors where owner = $1
+          order by name, version, partition`,
+        values: [worker.owner],
+      });
+      const others = workers.filter((other) => other && other !== worker && !other.stopped);
+      return owned.filter(({ name, version }) =>
+        others.some((other) => name !== 'balance' || (other && other.lowest <= version && version <= other.highest)),
+      );
+    },
+    expect: (loss) => void losses.push(loss),
+    async settled(orphans) {
+      const deadline = Date.now() + tooLongMs;
+      for (let left = orphans; left.length > 0 && Date.now() < deadline; await pause(20)) {
+        const steps = await readSteps(db).catch((error: unknown) => {
+          if (isAway(error)) return [];
+          throw error;
+        });
+        left = left.filter((orphan) => !takenOver(orphan, steps));
+      }
+    },
+    async measured() {
+      const steps = await readSteps(db);
+      return losses.flatMap(({ cause, at, watched, orphans }) =>
+        orphans.flatMap((orphan) => {
+          const taken = takenOver(orphan, steps);
+          // Nobody else may have been left to take it, unless it was watched.
+          if (!taken && !watched) return [];
+          const until = taken?.at ?? at + tooLongMs;
+          const alone = watched && !faults.some((fault) => fault >= at && fault <= until);
+          return [
+            { cause, processor: `${orphan.name}@${orphan.version}`, milliseconds: Math.round(until - at), alone },
+          ];
+        }),
+      );
+    },
+  };
+}
+
+function takenOver(
+  { name, version, partition, epoch }: Orphan,
+  steps: readonly AuditedStep[],
+): AuditedStep | undefined {
+  return steps.find(
+    (step) =>
+      step.name === name &&
+      step.version === version &&
+      step.partition === partition &&
+      step.epoch > epoch &&
+      step.status === 'running',
+  );
+}

@@ -1,0 +1,22 @@
+import { checkpointsAreFenced } from './checkpoints-are-fenced.ts';
+import { deadLettersAreThoseExpected } from './dead-letters-are-those-expected.ts';
+import { failOverIsBounded } from './fail-over-is-bounded.ts';
+import type { Judge } from './judge.ts';
+import { logIsLedger } from './log-is-ledger.ts';
+import { noTableIsLeftOver } from './no-table-is-left-over.ts';
+import { reactionsAreComplete } from './reactions-are-complete.ts';
+import { registryIsWhole } from './registry-is-whole.ts';
+import { streamsHaveNoGaps } from './streams-have-no-gaps.ts';
+import { tablesAreFolds } from './tables-are-folds.ts';
+
+export const judges: readonly Judge[] = [
+  logIsLedger,
+  streamsHaveNoGaps,
+  tablesAreFolds,
+  deadLettersAreThoseExpected,
+  checkpointsAreFenced,
+  reactionsAreComplete,
+  registryIsWhole,
+  noTableIsLeftOver,
+  failOverIsBounded,
+];

@@ -1,0 +1,37 @@
+import type { AuditedStep } from '../audit.ts';
+import type { Judge } from './judge.ts';
+
+export const checkpointsAreFenced: Judge = {
+  promise:
+    'each checkpoint goes on from where it was, back only where an operator asked for it, moved by the owner of its epoch alone',
+  async differences({ steps, events }) {
+    const head = events.at(-1)?.position ?? 0n;
+    const processors = Map.groupBy(steps, ({ name, version, partition }) => `${name}@${version}/${partition}`);
+    return [...processors].flatMap(([processor, ofProcessor]) => differencesOf(processor, ofProcessor, head));
+  },
+};
+
+function differencesOf(processor: string, steps: readonly AuditedStep[], head: bigint): readonly string[] {
+  const found: string[] = [];
+  let at = { checkpoint: 0n, epoch: 0n };
+  let writerOfEpoch: string | undefined;
+  for (const step of steps) {
+    const { number, checkpoint, checkpointBefore, epoch, epochBefore, writer } = step;
+    const where = `${processor}, step ${number} by ${writer}`;
+    if (checkpointBefore !== at.checkpoint || epochBefore !== at.epoch)
+      found.push(
+        `${where}: went on from ${checkpointBefore} of epoch ${epochBefore}, and was at ${at.checkpoint} of ${at.epoch}`,
+      );
+    // An operator may have a version begin anew, under a new epoch.
+    const beginsAnew = writer === 'chaos' && epoch > epochBefore;
+    if ((checkpoint < checkpointBefore && !beginsAnew) || epoch < epochBefore)
+      found.push(`${where}: went back from ${checkpointBefore} of epoch ${epochBefore} to ${checkpoint} of ${epoch}`);
+    if (checkpoint > head) found.push(`${where}: is at ${checkpoint}, beyond the head ${head}`);
+    // A claim names its owner; the end of a rebuild moves both, and belongs to nobody.
+    if (epoch !== epochBefore) writerOfEpoch = step.status === 'running' ? writer : undefined;
+    else if (writer !== writerOfEpoch)
+      found.push(`${where}: wrote a batch in epoch ${epoch}, which is ${writerOfEpoch ?? 'nobody'}’s`);
+    at = { checkpoint, epoch };
+  }
+  return found;
+}

@@ -1,0 +1,32 @@
+import { keyText, storedIn } from '../../src/projections/projection.ts';
+import { readDeadLetters } from '../../src/store/dead-letters.ts';
+import { readRegistry } from '../../src/store/registry.ts';
+import { projectionOf } from '../domain.ts';
+import { readExpectation } from '../expectation.ts';
+import type { Judge } from './judge.ts';
+
+export const deadLettersAreThoseExpected: Judge = {
+  promise:
+    'no dead letter is lost, doubled or made up: for each row, the first event that failed and all that follow it',
+  async differences({ db, events }) {
+    const found: string[] = [];
+    for (const { name, version, state, tableName } of await readRegistry(db)) {
+      if (state === 'retired') continue;
+      const { letters } = await readExpectation(db, storedIn(projectionOf(name, version), tableName), events);
+      const expected = new Map(letters.map(([key, position, failed]) => [`${key} at ${position}`, failed]));
+      const seen = new Set<string>();
+      for (const { key, position, error } of await readDeadLetters(db, tableName)) {
+        const letter = `${key === null ? null : keyText(key)} at ${position}`;
+        const where = `${name}@${version} (${tableName}), letter of ${letter}`;
+        const failed = expected.get(letter);
+        if (failed === undefined) found.push(`${where}: nothing was to be kept`);
+        else if (seen.has(letter)) found.push(`${where}: it is kept twice`);
+        else if (failed && error === null) found.push(`${where}: it has failed, and is kept without its error`);
+        seen.add(letter);
+      }
+      for (const letter of expected.keys())
+        if (!seen.has(letter)) found.push(`${name}@${version} (${tableName}), letter of ${letter}: it is lost`);
+    }
+    return found;
+  },
+};

@@ -1,0 +1,13 @@
+import type { Judge } from './judge.ts';
+
+export const failOverIsBounded: Judge = {
+  promise: 'what a lost process owned has another owner within the configured bound',
+  async differences({ failOvers, boundMs }) {
+    return failOvers
+      .filter(({ alone, cause, milliseconds }) => alone && milliseconds > boundMs[cause])
+      .map(
+        ({ cause, processor, milliseconds }) =>
+          `${processor} had no owner for ${milliseconds} ms after a ${cause}; at most ${boundMs[cause]} ms are promised`,
+      );
+  },
+};

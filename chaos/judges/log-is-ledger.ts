@@ -1,0 +1,60 @@
+import type { RecordedEvent } from '../../src/index.ts';
+import { parcel } from '../domain.ts';
+import type { LedgerEntry } from '../ledger.ts';
+import type { Judge } from './judge.ts';
+
+/** The log against the traffic's own account of what was acknowledged. */
+export const logIsLedger: Judge = {
+  promise: 'every acknowledged append is in the log once and whole, and nothing else is',
+  async differences({ ledger, events }) {
+    const ofTraffic = events.filter(({ family }) => family !== parcel.name);
+    const byAppend = Map.groupBy(ofTraffic, ({ payload }) => (payload as { readonly append: number }).append); // each has its mark
+    const strangers = [...byAppend.keys()]
+      .filter((append) => ledger.entries[append] === undefined)
+      .map((append) => `append ${append} is in the log, but nobody made it`);
+    return [
+      ...strangers,
+      ...ledger.entries.flatMap((entry) => differencesOf(entry, byAppend.get(entry.append) ?? [])),
+      ...orderDifferences(ledger.entries),
+    ];
+  },
+};
+
+function differencesOf(entry: LedgerEntry, found: readonly RecordedEvent[]): readonly string[] {
+  const { append, outcome, positions } = entry;
+  const wanted = entry.parts.flatMap(({ family, streamId, types }) =>
+    types.map((type, part) => `${family} ${streamId} ${type} ${part}`),
+  );
+  const there = found.map(
+    ({ family, streamId, type, payload }) =>
+      `${family} ${streamId} ${type} ${(payload as { readonly part: number }).part}`, // each has its mark
+  );
+  const whole = wanted.join() === there.join();
+  const expected = `expected [${wanted.join(', ')}], found [${there.join(', ')}]`;
+  switch (outcome) {
+    case 'acknowledged':
+      if (!whole) return [`append ${append} was acknowledged: ${expected}`];
+      if (positions.join() !== found.map(({ position }) => position).join())
+        return [
+          `append ${append} was told the positions ${positions.join()}, and is at ${found.map(({ position }) => position).join()}`,
+        ];
+      return [];
+    case 'unknown':
+      return whole || there.length === 0 ? [] : [`append ${append}, of unknown outcome, is there by half: ${expected}`];
+    case 'refused':
+    case 'under way':
+      return there.length === 0 ? [] : [`append ${append} was ${outcome}, and is there: [${there.join(', ')}]`];
+  }
+}
+
+/** What one caller appends after another append was acknowledged comes after it. */
+function orderDifferences(entries: readonly LedgerEntry[]): readonly string[] {
+  const acknowledged = entries.filter(({ outcome, writer }) => outcome === 'acknowledged' && writer >= 0);
+  return [...Map.groupBy(acknowledged, ({ writer }) => writer).values()].flatMap((ofWriter) =>
+    ofWriter.flatMap(({ append, positions }, index) => {
+      const before = ofWriter[index - 1]?.positions.at(-1) ?? -1n;
+      const first = positions[0] ?? -1n;
+      return first > before ? [] : [`append ${append} is at ${first}, before what its writer had appended (${before})`];
+    }),
+  );
+}

@@ -1,0 +1,23 @@
+import type { Judge } from './judge.ts';
+
+export const noTableIsLeftOver: Judge = {
+  promise: 'every table is a version’s, a rebuild’s, a snapshot, or waits to be dropped',
+  async differences({ db }) {
+    const rows = await db.query<{ name: string }>({
+      text: `
+        select table_name::text as name
+        from information_schema.tables
+        where table_schema = 'read_models' and table_type = 'BASE TABLE'
+        except
+        select table_name from refold.projections where state <> 'retired'
+        except
+        select rebuilds.table_name from refold.rebuilds join refold.projections using (name, version) where state <> 'retired'
+        except
+        select table_name from refold.table_snapshots
+        except
+        select table_name from refold.old_tables
+        order by name`,
+    });
+    return rows.map(({ name }) => `read_models.${name} is nobody’s, and nobody will drop it`);
+  },
+};

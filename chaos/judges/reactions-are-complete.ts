@@ -1,0 +1,59 @@
+import type { RecordedEvent } from '../../src/index.ts';
+import { type AuditedStep, readMessages, type SentMessage } from '../audit.ts';
+import { order, parcel } from '../domain.ts';
+import type { Judge } from './judge.ts';
+
+// A former owner may still be at a message when the next one has begun; it stalls for seconds at most.
+const latestMs = 30_000;
+
+export const reactionsAreComplete: Judge = {
+  promise:
+    'a workflow has run each step once, in order; each message was sent, and again only after a failure or by a new owner',
+  async differences({ db, events, steps }) {
+    const placed = events.filter(({ family, type }) => family === order.name && type === 'Placed');
+    const claims = steps.filter((step) => step.name === 'messages' && step.epoch !== step.epochBefore);
+    return [...parcelDifferences(placed, events), ...messageDifferences(placed, await readMessages(db), claims)];
+  },
+};
+
+function parcelDifferences(placed: readonly RecordedEvent[], events: readonly RecordedEvent[]): readonly string[] {
+  const found: string[] = [];
+  const parcels = new Map<string, number>();
+  const numbers = new Map<string, number>();
+  for (const { family, streamId, payload } of events) {
+    if (family !== parcel.name) continue;
+    const { order: orderId, append, number } = payload as { order: string; append: number; number: number }; // checked when it was written
+    parcels.set(`${orderId} ${append}`, (parcels.get(`${orderId} ${append}`) ?? 0) + 1);
+    const next = (numbers.get(streamId) ?? 0) + 1;
+    if (number !== next) found.push(`${streamId}: parcel ${next} was next, and ${number} was dispatched`);
+    numbers.set(streamId, number);
+  }
+  for (const { streamId, payload, position } of placed) {
+    const name = `${streamId} ${(payload as { append: number }).append}`; // each has its mark
+    const count = parcels.get(name) ?? 0;
+    if (count !== 1) found.push(`the order at ${position} (${name}) led to ${count} parcels`);
+    parcels.delete(name);
+  }
+  return [...found, ...[...parcels.keys()].map((name) => `a parcel was dispatched for ${name}, which nobody ordered`)];
+}
+
+function messageDifferences(
+  placed: readonly RecordedEvent[],
+  messages: readonly SentMessage[],
+  claims: readonly AuditedStep[],
+): readonly string[] {
+  const found: string[] = [];
+  const sent = Map.groupBy(messages, ({ id }) => id);
+  for (const { id, position } of placed) {
+    if (!sent.has(`messages/${id}`)) found.push(`no message was sent of the order at ${position}`);
+  }
+  // A further attempt tells of a failure by itself; the same attempt again is another owner's.
+  for (const tries of Map.groupBy(messages, ({ id, attempt }) => `${id}, attempt ${attempt},`)) {
+    const [name, [first, ...again]] = tries;
+    const [from, to] = [first?.at ?? 0, again.at(-1)?.at ?? 0];
+    const owners = claims.filter(({ at }) => at >= from - latestMs && at <= to).length;
+    if (again.length > owners)
+      found.push(`${name} was sent ${again.length + 1} times, and there were ${owners} new owners meanwhile`);
+  }
+  return found;
+}
