@@ -11,11 +11,12 @@ export const cartSummaryV2 = defineProjection({
     status: t.enum(['Opened', 'Confirmed', 'Cancelled']).index(),
     productItemsCount: t.integer(),
     totalAmount: t.decimal(14, 2).index(),
-    productItems: t.list(
-      t.object({ productId: t.text(), name: t.text(), quantity: t.integer(), unitPrice: t.decimal(8, 2) }),
-    ),
+    productItems: t
+      .list(t.object({ productId: t.text(), name: t.text(), quantity: t.integer(), unitPrice: t.decimal(8, 2) }))
+      .index(),
   },
   relations: { customer: one('customer_profile', { from: 'customerId' }) },
+  history: true,
   key: (event) => event.streamId,
   evolve: {
     ShoppingCartOpened: (_, { payload }) => ({

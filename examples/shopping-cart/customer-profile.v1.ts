@@ -8,7 +8,7 @@ export const customerProfileV1 = defineProjection({
   events: [customer, shoppingCart],
   table: {
     customerId: t.text().primaryKey(),
-    name: t.text(),
+    name: t.text().index({ search: true }),
     email: t.text().index(),
     city: t.text().nullable().index(),
     registeredAt: t.timestamptz().index(),

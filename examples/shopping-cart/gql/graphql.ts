@@ -34,7 +34,7 @@ export type AddProductItemMutationVariables = Exact<{
 }>;
 
 
-export type AddProductItemMutation = { addProductItem: { position: string, cartSummary: { cartId: string, totalAmount: string, productItemsCount: number } | null } };
+export type AddProductItemMutation = { addProductItem: { position: string, cartSummary: { cartId: string, totalAmount: string, productItemsCount: number } | null } | null };
 
 export type CartChangesSubscriptionVariables = Exact<{
   cartId: string | number;

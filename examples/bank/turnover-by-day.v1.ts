@@ -1,0 +1,45 @@
+import { defineProjection, t } from '../../src/index.ts';
+import { bankAccount } from './events.ts';
+
+/**
+ * Time buckets: the day that a booking counts for decides its row, not the moment at which it is recorded; what comes late finds its bucket
+ * in the table. A correction goes to the day of the booking that it corrects, and takes the old amount back there.
+ */
+export const turnoverByDayV1 = defineProjection({
+  name: 'turnover_by_day',
+  version: 1,
+  events: bankAccount,
+  table: {
+    day: t.date().primaryKey(),
+    bookings: t.integer(),
+    credited: t.decimal(18, 2),
+    debited: t.decimal(18, 2),
+    corrections: t.integer(),
+    lastRecordedAt: t.timestamptz().describe('When something of this day was recorded last.'),
+  },
+  evolveSql: {
+    events: ['Credited', 'Debited', 'Corrected'],
+    // An amount below zero is a debit. A correction has two parts: it books one amount and takes the other back, each on its own side.
+    rows: `
+      select
+        (payload->>'bookedOn')::date as day,
+        count(*) filter (where sign = 1 and type <> 'Corrected') as bookings,
+        coalesce(sum(sign * amount) filter (where amount > 0), 0) as credited,
+        coalesce(sum(sign * -amount) filter (where amount < 0), 0) as debited,
+        count(*) filter (where sign = 1 and type = 'Corrected') as corrections,
+        max(recorded_at) as last_recorded_at
+      from batch
+      cross join lateral (
+        values
+          (1, case type
+            when 'Credited' then (payload->>'amount')::numeric
+            when 'Debited' then -(payload->>'amount')::numeric
+            else (payload->>'is')::numeric
+          end),
+          (-1, (payload->>'was')::numeric)
+      ) as part (sign, amount)
+      where amount is not null
+      group by 1`,
+    merge: { bookings: 'add', credited: 'add', debited: 'add', corrections: 'add', lastRecordedAt: 'max' },
+  },
+});

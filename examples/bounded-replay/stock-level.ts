@@ -1,0 +1,21 @@
+import { defineProjection, t } from '../../src/index.ts';
+import { warehouse } from './events.ts';
+
+export const stockLevel = defineProjection({
+  name: 'stock_level',
+  version: 1,
+  events: warehouse,
+  table: { sku: t.text().primaryKey(), onHand: t.integer(), shipped: t.integer() },
+  key: (event) => event.payload.sku,
+  evolve: {
+    StockReceived: (row, { payload: { quantity } }) => ({
+      onHand: (row?.onHand ?? 0) + quantity,
+      shipped: row?.shipped ?? 0,
+    }),
+    StockShipped: (row, { payload: { quantity } }) => ({
+      onHand: (row?.onHand ?? 0) - quantity,
+      shipped: (row?.shipped ?? 0) + quantity,
+    }),
+  },
+  snapshots: { everyEvents: 100, keep: 2 },
+});

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { defineEvents } from '../../src/index.ts';
+
+/** Exact decimals with two digits. */
+const amount = z.string().regex(/^\d{1,12}\.\d{2}$/);
+
+/** One stream for each account. */
+export const account = defineEvents('account', {
+  AccountOpened: z.object({ owner: z.string() }),
+  MoneyDeposited: z.object({ amount, transferId: z.string().optional() }),
+  MoneyWithdrawn: z.object({ amount, transferId: z.string() }),
+  AccountClosed: z.object({}),
+});
+
+/** One stream for each transfer: what was asked for, and how it ended. */
+export const transfer = defineEvents('transfer', {
+  TransferRequested: z.object({ from: z.string(), to: z.string(), amount }),
+  TransferCompleted: z.object({}),
+  TransferFailed: z.object({ reason: z.string() }),
+});
