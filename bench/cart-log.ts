@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { migrate } from '../src/store/migrate.ts';
+import { openClient } from './open-client.ts';
 import type { BenchServer } from './server.ts';
 
 export interface CartLog {
@@ -20,8 +21,7 @@ export async function createCartLog(
 ): Promise<CartLog> {
   const url = await server.createDatabase(name);
   await migrate(url);
-  const client = new pg.Client({ connectionString: url, application_name: 'bench' });
-  await client.connect();
+  const client = await openClient(url);
   await client.query(
     `insert into refold.events (stream_position, family, stream_id, type, payload)
     select

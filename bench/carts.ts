@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decimal, defineEvents, defineProjection, t } from '../src/index.ts';
+import { decimal, defineEvents, defineProjection, one, t } from '../src/index.ts';
 
 /** The events of most scenarios: carts that are opened and filled. */
 export const cart = defineEvents('cart', {
@@ -28,6 +28,35 @@ export const cartSummary = defineProjection({
         total: row.total.plus(decimal(payload.price).times(payload.quantity)),
       },
   },
+});
+
+/** One row for each customer. */
+export const customerTotal = defineProjection({
+  name: 'customer_total',
+  version: 1,
+  events: cart,
+  table: { customer: t.text().primaryKey(), carts: t.integer() },
+  key: (event) => (event.type === 'Opened' ? event.payload.customer : []),
+  evolve: { Opened: (row) => ({ carts: (row?.carts ?? 0) + 1 }) },
+});
+
+/** {@link cartSummary} with a relation to its {@link customerTotal}. */
+export const cartOfCustomer = defineProjection({
+  name: 'cart_of_customer',
+  version: 1,
+  events: cart,
+  table: cartSummary.columns,
+  key: (event) => event.streamId,
+  evolve: {
+    Opened: (_, { payload }) => ({ customer: payload.customer, items: 0, total: '0' }),
+    ItemAdded: (row, { payload }) =>
+      row && {
+        ...row,
+        items: row.items + payload.quantity,
+        total: row.total.plus(decimal(payload.price).times(payload.quantity)),
+      },
+  },
+  relations: { customerTotal: one('customer_total', { from: 'customer' }) },
 });
 
 /** One row for each event: nothing is folded, all is written. */
@@ -76,5 +105,44 @@ export const groupTotals = defineProjection({
   evolve: {
     Opened: (row) => row ?? { items: 0 },
     ItemAdded: (row, { payload }) => ({ items: (row?.items ?? 0) + payload.quantity }),
+  },
+});
+
+/** {@link cartSummary}, folded in PostgreSQL. */
+export const cartSummaryBySql = defineProjection({
+  name: 'cart_summary',
+  version: 2,
+  events: cart,
+  table: cartSummary.columns,
+  evolveSql: {
+    events: ['Opened', 'ItemAdded'],
+    rows: `
+      select
+        stream_id as cart_id,
+        max(payload ->> 'customer') as customer,
+        coalesce(sum((payload ->> 'quantity')::int), 0) as items,
+        coalesce(sum((payload ->> 'price')::numeric * (payload ->> 'quantity')::int), 0) as total
+      from batch
+      group by stream_id`,
+    merge: { customer: 'first', items: 'add', total: 'add' },
+  },
+});
+
+/** {@link productSales}, folded in PostgreSQL. */
+export const productSalesBySql = defineProjection({
+  name: 'product_sales',
+  version: 2,
+  events: cart,
+  table: productSales.columns,
+  evolveSql: {
+    events: ['ItemAdded'],
+    rows: `
+      select
+        payload ->> 'product' as product,
+        sum((payload ->> 'quantity')::int) as sold,
+        sum((payload ->> 'price')::numeric * (payload ->> 'quantity')::int) as turnover
+      from batch
+      group by 1`,
+    merge: { sold: 'add', turnover: 'add' },
   },
 });

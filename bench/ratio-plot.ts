@@ -21,6 +21,7 @@ export function ratioPlot(results: readonly Result[]): string {
     return `<text x="${labelWidth - 8}" y="${y + 14}" text-anchor="end">${scenario}</text><rect x="${left}" y="${y + 3}" width="${right - left}" height="14" fill="${colour}"/><text x="${right + 4}" y="${y + 14}">${ratio.toFixed(2)}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${labelWidth + plotWidth + 60}" height="${height}" font-family="sans-serif" font-size="12">
+<title>Refold beside its limits and peers, as ratios</title>
 <rect width="100%" height="100%" fill="white"/>
 ${lines.join('\n')}
 <line x1="${place(1)}" y1="4" x2="${place(1)}" y2="${height - 26}" stroke="black"/>

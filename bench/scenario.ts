@@ -22,6 +22,8 @@ export interface Result {
   readonly limit?: readonly number[] | undefined;
   readonly limitName?: string | undefined;
   readonly target: Target;
+  /** Where the same is measured on logs of several lengths. */
+  readonly growth?: { readonly measure: string; readonly events: number };
 }
 
 export interface BenchContext {

@@ -17,6 +17,26 @@ const statements = {
       order by total desc, cart_id
       limit 20
     ) page`,
+  '/related': `
+    select json_agg(json_build_object('cartId', cart_id, 'total', total::text, 'customerTotal', customer_total))::text as body
+    from (
+      select
+        cart_id,
+        total,
+        (
+          select json_build_object('customer', owner.customer, 'carts', carts)
+          from read_models.customer_total owner
+          where owner.customer = cart.customer
+        ) as customer_total
+      from read_models.cart_of_customer cart
+      where customer = $1
+      order by total desc, cart_id
+      limit 20
+    ) page`,
+  '/aggregate': `
+    select json_build_object('count', count(*))::text as body
+    from read_models.cart_summary
+    where customer = $1`,
 } as const;
 
 const [, , url = ''] = process.argv;
@@ -27,7 +47,7 @@ const server = createServer((request, response) => {
     body += text;
   });
   request.on('end', () => {
-    const name = request.url === '/list' ? '/list' : '/by-id';
+    const name = (request.url ?? '') as keyof typeof statements; // the load generator asks for nothing else
     const { value } = JSON.parse(body) as { value: string }; // the load generator sends nothing else
     pool.query<{ body: string }>({ name, text: statements[name], values: [value] }).then(
       ({ rows }) => {

@@ -1,13 +1,13 @@
 /** Refold with everything that production has on: limits, metrics, masks. */
 import { pino } from 'pino';
 import { createRefold, defineConfig } from '../../src/index.ts';
-import { cartSummary } from '../carts.ts';
+import { cartOfCustomer, cartSummary, customerTotal } from '../carts.ts';
 import { answerParent } from './answer-parent.ts';
 
-const [, , url = ''] = process.argv;
+const [, , url = '', related] = process.argv;
 const refold = await createRefold(
   defineConfig({
-    projections: [cartSummary],
+    projections: related === 'related' ? [cartOfCustomer, customerTotal] : [cartSummary],
     database: { url },
     gateway: { port: 0, maxSubscriptions: 100_000 },
     development: false,

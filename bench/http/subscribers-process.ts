@@ -1,8 +1,11 @@
 import { subscribe } from './server-sent-events.ts';
 import type { SubscribersOptions } from './subscribers.ts';
+import { subscribeOverWebSocket } from './web-socket.ts';
 
 const { url, query, count } = JSON.parse(process.argv[2] ?? '') as SubscribersOptions;
 const seen = new Map<number, number>();
+// The rest of a text may come later.
+const longestMatch = 100;
 process.once('disconnect', () => process.exit(0));
 
 for (let opened = 0; opened < count; opened += 100) {
@@ -15,13 +18,15 @@ function open(): Promise<unknown> {
   return new Promise((resolve) => {
     const onText = (text: string) => {
       tail += text;
-      for (const [, items] of tail.matchAll(/"items":(\d+),/g)) {
+      let end = 0;
+      for (const { 0: match, 1: items, index } of tail.matchAll(/"items":(\d+),/g)) {
+        end = index + match.length;
         resolve(undefined);
         note(Number(items));
       }
-      tail = tail.slice(tail.lastIndexOf('\n') + 1);
+      tail = tail.slice(end).slice(-longestMatch);
     };
-    void subscribe(url, query, onText);
+    void (url.startsWith('ws:') ? subscribeOverWebSocket : subscribe)(url, query, onText);
   });
 }
 

@@ -1,6 +1,9 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 
+// Ten thousand connections take a while to open on a busy machine.
+const patience = 300_000;
+
 export interface SubscribersOptions {
   readonly url: string;
   readonly query: string;
@@ -29,7 +32,7 @@ export async function startSubscribers(options: SubscribersOptions): Promise<Sub
       if (at !== undefined) return resolve(at);
       waiting.set(items, resolve);
       void ended.then(() => reject(new Error('The subscribers ended.')));
-      setTimeout(() => reject(new Error(`Not every subscriber has seen ${items} items.`)), 60_000).unref();
+      setTimeout(() => reject(new Error(`Not every subscriber has seen ${items} items.`)), patience).unref();
     });
   await all(0);
   return {

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { openClient } from '../open-client.ts';
 import { openPool } from '../open-pool.ts';
 
 /** The limit of latency: a row is committed together with a notification, and a listener hears it. */
@@ -10,8 +10,7 @@ export interface NotifyRoundTrip {
 
 export async function createNotifyRoundTrip(url: string): Promise<NotifyRoundTrip> {
   const writer = openPool(url, 10);
-  const listener = new pg.Client({ connectionString: url });
-  await listener.connect();
+  const listener = await openClient(url);
   await writer.query('create table if not exists notified (n bigint)');
   await listener.query('listen bench');
   const waiting = new Map<string, () => void>();

@@ -25,12 +25,22 @@ interface EmmettPostgresql {
 
 export const emmettName = 'Emmett 0.42';
 
+/** How its consumer reads the log. */
+export interface Pulling {
+  readonly batchSize: number;
+  /** Its pause after each full batch. */
+  readonly pullingFrequencyInMs: number;
+}
+
+/** What a consumer does that is given no settings. */
+export const emmettDefault: Pulling = { batchSize: 100, pullingFrequencyInMs: 50 };
+
 export interface Emmett {
   append(stream: string, events: readonly CartEvent[]): Promise<void>;
   /** Messages of its log. */
   count(): Promise<number>;
   /** Projects the whole log into documents, one a stream, and gives the sum of their items. */
-  build(round: number, batchSize: number): Promise<number>;
+  build(collection: string, pulling: Pulling): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -48,12 +58,11 @@ export async function createEmmett(url: string, connections: number): Promise<Em
   return {
     append: async (stream, events) => void (await store.appendToStream(stream, events)),
     count: () => number('select count(*)::int as n from emt_messages'),
-    async build(round, batchSize) {
-      const collectionName = `totals_${round}`;
+    async build(collectionName, pulling) {
       const consumer = postgreSQLEventStoreConsumer({
         connectionString: url,
         stopWhen: { noMessagesLeft: true },
-        pulling: { batchSize, pullingFrequencyInMs: 1 },
+        pulling,
       });
       consumer.projector({
         processorId: collectionName,

@@ -1,9 +1,13 @@
 import type { Scenario } from '../scenario.ts';
 import { append } from './append.ts';
+import { appendInline } from './append-inline.ts';
 import { buildLines } from './build-lines.ts';
+import { evolveSql } from './evolve-sql.ts';
 import { fanOut } from './fan-out.ts';
 import { firstBuild } from './first-build.ts';
+import { growth } from './growth.ts';
 import { latency } from './latency.ts';
+import { memory } from './memory.ts';
 import { readLog } from './read-log.ts';
 import { reads } from './reads.ts';
 import { rebuild } from './rebuild.ts';
@@ -11,12 +15,16 @@ import { threeProjections } from './three-projections.ts';
 
 export const scenarios: readonly Scenario[] = [
   ...append,
+  appendInline,
   firstBuild,
   buildLines,
+  ...evolveSql,
   threeProjections,
   rebuild,
   readLog,
+  growth,
   latency,
+  memory,
   ...reads,
-  fanOut,
+  ...fanOut,
 ];

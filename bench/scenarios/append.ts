@@ -31,7 +31,7 @@ async function measure(
   eventsPerCall: number,
   target: Target,
 ): Promise<readonly Result[]> {
-  const milliseconds = quick ? 700 : 3000;
+  const milliseconds = quick ? 400 : 3000;
   const url = await server.createDatabase('bench_append');
   await migrate(url);
   const db = createDatabase({ url });

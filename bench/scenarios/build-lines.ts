@@ -1,9 +1,9 @@
-import pg from 'pg';
 import { buildByRefold } from '../build.ts';
 import { forgetReadModels } from '../cart-log.ts';
 import { cartLines } from '../carts.ts';
 import { check } from '../check.ts';
 import { buildBySql, cartLinesBySql } from '../limits/set-based-build.ts';
+import { openClient } from '../open-client.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -12,8 +12,7 @@ export const buildLines: Scenario = {
   name: 'build-row-per-event',
   async run({ server, rounds, longLog }) {
     const { url, events } = await longLog();
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
+    const client = await openClient(url);
     const figures = await inTurn(rounds, {
       async refold() {
         await forgetReadModels(client);

@@ -1,10 +1,17 @@
-import pg from 'pg';
 import { buildByRefold } from '../build.ts';
 import { forgetReadModels } from '../cart-log.ts';
 import { cartSummary } from '../carts.ts';
 import { check } from '../check.ts';
 import { buildBySql, cartSummaryBySql } from '../limits/set-based-build.ts';
-import { createEmmett, type Emmett, emmettIsInstalled, emmettName } from '../peers/emmett.ts';
+import { openClient } from '../open-client.ts';
+import {
+  createEmmett,
+  type Emmett,
+  emmettDefault,
+  emmettIsInstalled,
+  emmettName,
+  type Pulling,
+} from '../peers/emmett.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -13,15 +20,22 @@ export const firstBuild: Scenario = {
   name: 'first-build',
   async run({ server, quick, rounds, longLog }) {
     const { url, events } = await longLog();
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
+    const client = await openClient(url);
     const emmett = emmettIsInstalled()
       ? await createEmmett(await server.createDatabase('bench_build_emmett'), 10)
       : undefined;
     // Its pace does not depend on the length of the log, and it would take minutes for all of it.
-    const emmettEvents = quick ? 1_000 : 10_000;
+    const emmettEvents = quick ? 500 : 10_000;
     if (emmett) await fill(emmett, emmettEvents);
-    let emmettRounds = 0;
+    let emmettBuilds = 0;
+    const byEmmett = (one: Emmett, pulling: Pulling) => async () => {
+      await server.settle();
+      const start = performance.now();
+      const items = await one.build(`totals_${++emmettBuilds}`, pulling);
+      const seconds = (performance.now() - start) / 1000;
+      check(items === emmettEvents, () => `Emmett projected ${items} items of ${emmettEvents}`);
+      return emmettEvents / seconds;
+    };
 
     const figures = await inTurn(rounds, {
       async refold() {
@@ -33,16 +47,8 @@ export const firstBuild: Scenario = {
         await server.settle();
         return events / (await buildBySql(client, cartSummaryBySql));
       },
-      peer:
-        emmett &&
-        (async () => {
-          await server.settle();
-          const start = performance.now();
-          const items = await emmett.build(++emmettRounds, emmettEvents);
-          const seconds = (performance.now() - start) / 1000;
-          check(items === emmettEvents, () => `Emmett projected ${items} items of ${emmettEvents}`);
-          return emmettEvents / seconds;
-        }),
+      peer: emmett && byEmmett(emmett, { batchSize: emmettEvents, pullingFrequencyInMs: 1 }),
+      peerByDefault: emmett && byEmmett(emmett, emmettDefault),
     });
 
     const { rows } = await client.query<{ n: number }>(cartSummaryBySql.difference);
@@ -60,6 +66,15 @@ export const firstBuild: Scenario = {
         limit: figures.limit,
         limitName: 'one SQL statement',
         target: { toLimit: 0.9, toPeer: 10 },
+      },
+      {
+        scenario: 'first-build-beside-defaults',
+        unit: 'events/s',
+        better: 'more',
+        refold: figures.refold ?? [],
+        peer: figures.peerByDefault,
+        peerName: `${emmettName} with its defaults`,
+        target: { toPeer: 100 },
       },
     ];
   },

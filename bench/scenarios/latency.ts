@@ -15,7 +15,7 @@ const perSecond = 100;
 export const latency: Scenario = {
   name: 'append-to-subscriber',
   async run({ server, quick, rounds }) {
-    const seconds = quick ? 2 : 10;
+    const seconds = quick ? 1 : 10;
     const url = await server.createDatabase('bench_latency');
     await migrate(url);
     await using refold = await startServerProcess('refold-server.ts', url);

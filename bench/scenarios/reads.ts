@@ -1,12 +1,14 @@
 import { buildByRefold } from '../build.ts';
 import { createCartLog } from '../cart-log.ts';
-import { cartSummary } from '../carts.ts';
+import { cartOfCustomer, cartSummary, customerTotal } from '../carts.ts';
 import { check } from '../check.ts';
 import { type Load, requestsPerSecond } from '../http/load.ts';
 import { type ServerProcess, startServerProcess } from '../http/server-process.ts';
+import { openClient } from '../open-client.ts';
 import { isInstalled } from '../peers/installed.ts';
 import { inTurn } from '../rounds.ts';
 import type { BenchContext, Result, Scenario, Target } from '../scenario.ts';
+import type { BenchServer } from '../server.ts';
 
 /** One read of the API in the words of each contestant, and where its rows are in the answer. */
 interface Read {
@@ -15,6 +17,8 @@ interface Read {
   readonly refold: string;
   readonly postgraphile: string;
   readonly limitPath: string;
+  /** Whether the carts lead to their customers. */
+  readonly related?: boolean;
 }
 
 const byIdRead: Read = {
@@ -41,19 +45,55 @@ const listRead: Read = {
   limitPath: '/list',
 };
 
+const relatedRead: Read = {
+  values: listRead.values,
+  expected: (value) => `"${value}"`,
+  refold: `query ($value: String!) {
+    cartOfCustomers(where: { customer: { eq: $value } }, orderBy: [{ total: DESC }], first: 20) {
+      nodes { cartId total customerTotal { customer carts } }
+    }
+  }`,
+  postgraphile: `query ($value: String!) {
+    allCartOfCustomerV1S(condition: { customer: $value }, orderBy: [TOTAL_DESC], first: 20) {
+      nodes { cartId total customerTotal: customerTotalV1ByCustomer { customer carts } }
+    }
+  }`,
+  limitPath: '/related',
+  related: true,
+};
+
+const aggregateRead: Read = {
+  values: listRead.values,
+  expected: () => '40', // carts of a customer
+  refold: 'query ($value: String!) { cartSummariesAggregate(where: { customer: { eq: $value } }) { count } }',
+  postgraphile: 'query ($value: String!) { allCartSummaryV1S(condition: { customer: $value }) { totalCount } }',
+  limitPath: '/aggregate',
+};
+
 export const reads: readonly Scenario[] = [
-  reading('by-id', byIdRead, { toPeer: 3, toLimit: 0.9 }),
-  reading('list-of-20', listRead, { toPeer: 2, toLimit: 0.7 }),
+  reading('by-id', byIdRead, 32, { toPeer: 3, toLimit: 0.9 }),
+  reading('list-of-20', listRead, 32, { toPeer: 2, toLimit: 0.7 }),
+  reading('list-with-relation', relatedRead, 32, { toPeer: 2.5, toLimit: 0.7 }),
+  reading('aggregate', aggregateRead, 32, { toPeer: 1.5 }),
+  reading('by-id-x1', byIdRead, 1),
+  reading('by-id-x128', byIdRead, 128),
+  reading('list-of-20-x1', listRead, 1),
+  reading('list-of-20-x128', listRead, 128),
 ];
 
-function reading(name: string, read: Read, target: Target): Scenario {
-  return { name, run: (context) => measure(context, name, read, target) };
+function reading(name: string, read: Read, connections: number, target: Target = {}): Scenario {
+  return { name, run: (context) => measure(context, name, read, connections, target) };
 }
 
-async function measure({ server, quick, rounds }: BenchContext, name: string, read: Read, target: Target) {
-  const { url } = await createCartLog(server, 'bench_reads', 60_000, 20_000);
-  await buildByRefold(url, [cartSummary]);
-  await using refold = await startServerProcess('refold-server.ts', url);
+async function measure(
+  { server, quick, rounds }: BenchContext,
+  name: string,
+  read: Read,
+  connections: number,
+  target: Target,
+) {
+  const url = await readModels(server, read.related ?? false);
+  await using refold = await startServerProcess('refold-server.ts', url, ...(read.related ? ['related'] : []));
   await using limit = await startServerProcess('json-server.ts', url);
   await using peer = isInstalled('postgraphile') ? await startServerProcess('postgraphile-server.ts', url) : undefined;
   const graphql = (query: string) =>
@@ -68,7 +108,7 @@ async function measure({ server, quick, rounds }: BenchContext, name: string, re
     expected: read.expected(value),
   }));
   const turn = (process: ServerProcess, requests: Load['requests']) => async () =>
-    requestsPerSecond({ url: process.url, requests, connections: 32, milliseconds: quick ? 1000 : 5000 });
+    requestsPerSecond({ url: process.url, requests, connections, milliseconds: quick ? 300 : 5000 });
 
   const requests = { refold: graphql(read.refold), limit: json, peer: graphql(read.postgraphile) };
   const expected = JSON.stringify(await rowsOf(limit, requests.limit));
@@ -100,7 +140,34 @@ async function measure({ server, quick, rounds }: BenchContext, name: string, re
   return [result];
 }
 
-type Cart = Readonly<Record<'cartId' | 'customer' | 'items' | 'total', unknown>>;
+// Nothing is written to them, so that the scenarios share them.
+const built = new WeakMap<BenchServer, Map<boolean, Promise<string>>>();
+
+function readModels(server: BenchServer, related: boolean): Promise<string> {
+  const known = built.get(server) ?? new Map<boolean, Promise<string>>();
+  built.set(server, known);
+  const url = known.get(related) ?? buildReadModels(server, related);
+  known.set(related, url);
+  return url;
+}
+
+async function buildReadModels(server: BenchServer, related: boolean): Promise<string> {
+  const { url } = await createCartLog(server, 'bench_reads', 60_000, 20_000);
+  await buildByRefold(url, related ? [cartOfCustomer, customerTotal] : [cartSummary]);
+  if (related) await tellPostGraphile(url);
+  return url;
+}
+
+/** Of the relation, which no foreign key tells it. */
+async function tellPostGraphile(url: string): Promise<void> {
+  const client = await openClient(url);
+  await client.query(
+    `comment on table read_models.cart_of_customer_v1 is '@foreignKey (customer) references customer_total_v1 (customer)'`,
+  );
+  await client.end();
+}
+
+type Cart = Readonly<Record<'cartId' | 'customer' | 'items' | 'total' | 'customerTotal', unknown>>;
 
 /** The rows of the first answers, without what differs in how each wraps them. */
 async function rowsOf(process: ServerProcess, requests: Load['requests']): Promise<Cart[]> {
@@ -113,7 +180,13 @@ async function rowsOf(process: ServerProcess, requests: Load['requests']): Promi
     });
     collectCarts(await response.json(), found);
   }
-  return found.map(({ cartId, customer, items, total }) => ({ cartId, customer, items, total: Number(total) }));
+  return found.map(({ cartId, customer, items, total, customerTotal }) => ({
+    cartId,
+    customer,
+    items,
+    total: Number(total),
+    customerTotal,
+  }));
 }
 
 function collectCarts(value: unknown, into: Cart[]): void {

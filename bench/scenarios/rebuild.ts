@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { requestRebuild } from '../../src/runtime/rebuild.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
@@ -8,6 +8,7 @@ import { cart, cartSummary } from '../carts.ts';
 import { check } from '../check.ts';
 import { startServerProcess } from '../http/server-process.ts';
 import { buildBySql, cartSummaryBySql } from '../limits/set-based-build.ts';
+import { openClient } from '../open-client.ts';
 import { inTurn, quantile } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import { appendSteadily } from '../steady-appends.ts';
@@ -20,9 +21,8 @@ export const rebuild: Scenario = {
       ? await createCartLog(server, 'bench_rebuild', 100_000, 5_000)
       : await createCartLog(server, 'bench_rebuild', 1_000_000, 50_000);
     const untouched = await longLog();
-    const client = new pg.Client({ connectionString: url });
-    const untouchedClient = new pg.Client({ connectionString: untouched.url });
-    await Promise.all([client.connect(), untouchedClient.connect()]);
+    const client = await openClient(url);
+    const untouchedClient = await openClient(untouched.url);
     await buildByRefold(url, [cartSummary]);
     await using _worker = await startServerProcess('refold-server.ts', url);
     const db = createDatabase({ url });

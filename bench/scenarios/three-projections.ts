@@ -1,8 +1,8 @@
-import pg from 'pg';
 import { buildByRefold } from '../build.ts';
 import { forgetReadModels } from '../cart-log.ts';
 import { cartSummary, groupTotals, productSales } from '../carts.ts';
 import { check } from '../check.ts';
+import { openClient } from '../open-client.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -11,8 +11,7 @@ export const threeProjections: Scenario = {
   name: 'three-projections',
   async run({ server, rounds, longLog }) {
     const { url, events } = await longLog();
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
+    const client = await openClient(url);
     const sums = async (text: string) => (await client.query<{ n: number }>(text)).rows[0]?.n;
     const figures = await inTurn(rounds, {
       async refold() {

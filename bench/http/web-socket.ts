@@ -1,0 +1,40 @@
+import { connect } from 'node:net';
+import type { Subscriber } from './server-sent-events.ts';
+
+/** As over server-sent events: bare sockets, since a WebSocket for each would need more of the machine than the servers. */
+export function subscribeOverWebSocket(
+  url: string,
+  query: string,
+  onText: (text: string) => void,
+): Promise<Subscriber> {
+  const { hostname, port, host, pathname } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    socket.setEncoding('latin1'); // what is looked for is ASCII
+    const say = (message: object) => socket.write(clientFrame(JSON.stringify(message)));
+    socket.on('data', (chunk) => {
+      const text = String(chunk);
+      if (text.startsWith('HTTP/1.1 101')) say({ type: 'connection_init' });
+      if (text.includes('connection_ack')) say({ id: crypto.randomUUID(), type: 'subscribe', payload: { query } });
+      // Who does not answer that it is still there is cut off.
+      if (text.includes('\x89\x00')) socket.write(Buffer.from([0x8a, 0x80, 0, 0, 0, 0]));
+      onText(text);
+    });
+    socket.on('error', reject);
+    socket.once('connect', () => {
+      socket.write(
+        `GET ${pathname} HTTP/1.1\r\nhost: ${host}\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: graphql-transport-ws\r\n\r\n`,
+      );
+      resolve({ close: () => socket.destroy() });
+    });
+  });
+}
+
+/** A text in a masked frame, as clients send it; the mask is of zeros, so that the text stays. */
+function clientFrame(text: string): Buffer {
+  const bytes = Buffer.from(text);
+  if (bytes.length > 65_535) throw new Error('A message of a benchmark is short.');
+  const head =
+    bytes.length < 126 ? [0x81, 0x80 | bytes.length] : [0x81, 0x80 | 126, bytes.length >> 8, bytes.length & 255];
+  return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), bytes]);
+}

@@ -1,0 +1,91 @@
+/**
+ * `npm run bench:steps`: what happens one after the other until a subscriber has a row that an append changed, in ms from sending it: when each
+ * statement of the process was sent and answered. The last appends of 1,500, which are 10 ms apart, and the median and 99th percentile of the last 1,000.
+ * With `--own`, the application appends itself, as a mutation does; without, as if another process did.
+ */
+import pg from 'pg';
+import { pino } from 'pino';
+import { createRefold, defineConfig } from '../src/index.ts';
+import { createDatabase } from '../src/store/database.ts';
+import { createEventLog } from '../src/store/event-log.ts';
+import { migrate } from '../src/store/migrate.ts';
+import { cart, cartSummary } from './carts.ts';
+import { subscribe } from './http/server-sent-events.ts';
+import { quantile } from './rounds.ts';
+import { startBenchServer } from './server.ts';
+
+const appends = 1500;
+const warm = 500;
+const shown = 3;
+
+let sentAt = performance.now();
+let steps: string[] | undefined;
+const sinceSent = () => (performance.now() - sentAt).toFixed(2).padStart(6);
+noteStatements();
+
+const server = await startBenchServer();
+try {
+  const url = await server.createDatabase('bench_steps');
+  await migrate(url);
+  const config = defineConfig({
+    projections: [cartSummary],
+    database: { url },
+    gateway: { port: 0 },
+    development: false,
+  });
+  const refold = await createRefold(config, { logger: pino({ level: 'silent' }) });
+  const db = createDatabase({ url });
+  const log = process.argv.includes('--own') ? refold.log : createEventLog(db, [cart]);
+  await log.append({ family: cart, streamId: 'cart-1', events: [{ type: 'Opened', payload: { customer: 'c' } }] });
+
+  let seen = 0;
+  let arrived = Promise.withResolvers<void>();
+  const query = 'subscription { cartSummary(cartId: "cart-1") { items } }';
+  const subscriber = await subscribe(`${refold.url}/graphql`, query, (text) => {
+    for (const [, items] of text.matchAll(/"items":(\d+)/g)) seen = Math.max(seen, Number(items));
+    arrived.resolve();
+  });
+  const took: number[] = [];
+  for (let count = 1; count <= appends; count++) {
+    steps = count > appends - shown ? [] : undefined;
+    sentAt = performance.now();
+    const item = { product: 'product-7', quantity: 1, price: '12.50' };
+    await log.append({ family: cart, streamId: 'cart-1', events: [{ type: 'ItemAdded', payload: item }] });
+    while (seen < count) {
+      await arrived.promise;
+      arrived = Promise.withResolvers();
+    }
+    took.push(performance.now() - sentAt);
+    steps?.push(`${sinceSent()}          the subscriber has it\n`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    if (steps) console.log(steps.join('\n'));
+  }
+  const last = took.slice(warm);
+  console.log(`median ${quantile(last, 0.5).toFixed(2)} ms, 99 of 100 within ${quantile(last, 0.99).toFixed(2)} ms`);
+  subscriber.close();
+  await refold.stop();
+  await db.close();
+} finally {
+  await server.stop();
+}
+
+/** Has every client of the driver tell of its statements. */
+function noteStatements(): void {
+  const driver = pg.Client.prototype as unknown as { query(...given: unknown[]): unknown }; // whichever of its forms
+  const query = driver.query;
+  driver.query = function noted(this: unknown, ...given: unknown[]) {
+    const from = sinceSent();
+    const answer = query.apply(this, given);
+    const note = () => steps?.push(`${from} → ${sinceSent()}  ${nameOf(given[0])}`);
+    // With a callback, as COPY and the pool ask, only the sending is known.
+    if (answer instanceof Promise) answer.then(note, note);
+    else steps?.push(`${from}           ${nameOf(given[0])}`);
+    return answer;
+  };
+}
+
+function nameOf(statement: unknown): string {
+  if (typeof statement === 'string') return statement;
+  const { name, text } = statement as { readonly name?: string; readonly text?: string }; // what a client is given
+  return name ?? text?.trim().replaceAll(/\s+/g, ' ').slice(0, 60) ?? 'copy';
+}
