@@ -9,7 +9,7 @@ import { userFolder } from './application-file.ts';
 const application = `
 import { defineConfig } from '${resolve('src/index.ts')}';
 import { balanceV1, credit, openAccount } from '${resolve('test/support/sample-domain.ts')}';
-export default defineConfig({ projections: [balanceV1], commands: [openAccount, credit] });`;
+export default defineConfig({ projections: [balanceV1], commands: [openAccount, credit], gateway: { positionTimeout: 300_000 } });`;
 
 const environment = { PORT: '0', LOG_LEVEL: 'warn' };
 
@@ -64,7 +64,7 @@ test('without a database URL an application has a server of its own: it stays be
   expect(data).toEqual({ balance: { owner: 'Ada' } });
   expect(await again.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   expect(isRunning()).toBe(false);
-}, 120_000);
+});
 
 test('a failed start stops the server that it has started', async () => {
   const cwd = await userFolder({ 'refold.config.ts': application });
@@ -72,4 +72,4 @@ test('a failed start stops the server that it has started', async () => {
   expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining("can't listen on port 0") });
   expect(existsSync(join(cwd, embeddedDataDir, 'PG_VERSION'))).toBe(true);
   expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
-}, 120_000);
+});

@@ -14,7 +14,11 @@ beforeEach(async () => {
   database = await createTestDatabase();
   db = createDatabase({ url: database.url });
   config = await applicationFile(
-    'export default defineConfig({ projections: [balanceV1, balanceV2, openingsV1], commands: [openAccount, credit] });',
+    `export default defineConfig({
+      projections: [balanceV1, balanceV2, openingsV1],
+      commands: [openAccount, credit],
+      gateway: { positionTimeout: 300_000 },
+    });`,
   );
 });
 afterEach(async () => {
@@ -55,7 +59,7 @@ test('a gateway and a worker in two processes work together', async () => {
     data: { openAccount: { balance: { owner: 'Ada', amount: '0.00' } } },
   });
 
-  // Without the worker a query that demands what nobody folds any more says how far the read model is; with it, it is answered.
+  // Without the worker nobody folds what a query demands; it waits for the next one.
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   const credited = (await ask(url, 'mutation { credit(input: { accountId: "a", amount: "5" }) { position } }')) as {
     data: { credit: { position: string } };
@@ -79,7 +83,9 @@ describe.each([
     await process.prints(started);
     const { code, stdout, stderr } = await process.end(signal);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(new RegExp(`\\nrefold: ${signal}, stopping\\. Once more ends it at once\\.\\n$`));
+    // Where the machine is too busy to open a connection in time, the log says so.
+    const told = stdout.replaceAll(/^\{"level":.*\n/gm, '');
+    expect(told).toMatch(new RegExp(`\\nrefold: ${signal}, stopping\\. Once more ends it at once\\.\\n$`));
     await until(async () => (await sessions()) === 0);
   });
 });
@@ -95,7 +101,12 @@ test('a signal before everything runs is heard, and what has started by then is 
   const holder = await db.connect();
   await holder.query('select pg_advisory_lock($1)', [registryLockKey]);
   const process = start('start');
-  const waiting = `select from pg_locks where locktype = 'advisory' and not granted`;
+  // Of this database: tests of other files wait for locks, too.
+  const waiting = `
+    select from pg_locks
+    where locktype = 'advisory'
+      and not granted
+      and database = (select oid from pg_database where datname = current_database())`;
   await until(async () => (await db.query({ text: waiting })).length > 0);
   process.child.kill('SIGINT');
   await process.prints(/SIGINT, stopping/);
@@ -110,8 +121,10 @@ describe('status', () => {
   test('shows every version while a worker runs, and after it has ended', async () => {
     const worker = start('start', '--role', 'worker');
     await worker.prints(/maintains/);
-    const idle = async () => (await run('status', '--json')).stdout.includes('"running"');
-    await until(idle);
+    await until(async () => {
+      const { versions } = JSON.parse((await run('status', '--json')).stdout);
+      return versions.every(({ processor }: { processor: string }) => processor === 'running');
+    });
     const { stdout } = await run('status');
     const lines = stdout.trimEnd().split('\n');
     expect(lines[0]?.split(/ {2,}/)).toEqual([
@@ -120,12 +133,13 @@ describe('status', () => {
       'processor',
       'position',
       'lag',
-      'rate',
+      'behind',
+      'events/s',
       'ETA',
       'owner',
     ]);
-    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 7))).toEqual(
-      ['balance@1', 'balance@2', 'openings@1'].map((id) => [id, 'active', 'running', '0', '0', '0/s', '-']),
+    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 8))).toEqual(
+      ['balance@1', 'balance@2', 'openings@1'].map((id) => [id, 'active', 'running', '0', '0', '-', '0', '-']),
     );
     expect(lines[1]).toMatch(new RegExp(`:${worker.child.pid}$`));
 
@@ -149,12 +163,24 @@ describe('status', () => {
         eta: null,
       })),
       stalls: [],
+      lostOwners: [],
     });
+
+    // As a process leaves it that is killed where no other can take over.
+    await db.query({ text: "update refold.processors set status = 'running', owner = 'far:1' where version = 1" });
+    await db.query({
+      text: `
+        insert into refold.processes (id, name, declares, owns, keeps, heartbeat_at)
+        values (gen_random_uuid(), 'far:1', '{}', '{}', '{}', now() - interval '70 minutes')`,
+    });
+    expect((await run('status')).stdout).toMatch(
+      /\nfar:1 owns 2 of these and was last heard of 1h 10m ago: it was killed, or hangs\./,
+    );
   });
 
   test('watches until Ctrl-C', async () => {
     const watching = start('status', '--watch', '--json');
-    await until(() => watching.printed.stdout.match(/"versions"/g)?.length === 2);
+    await until(() => (watching.printed.stdout.match(/"versions"/g)?.length ?? 0) >= 2);
     const { code, stderr } = await watching.end('SIGINT');
     expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
     await until(async () => (await sessions()) === 0);

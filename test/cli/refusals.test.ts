@@ -103,6 +103,10 @@ describe('a command line that says something else than was meant', () => {
     ],
     [['import', 'retail'], "'refold import' lacks FILE: refold import NAME FILE. See 'refold import --help'."],
     [
+      ['snapshot', 'drop', 'balance@1'],
+      "'refold snapshot drop' lacks --snapshot ID. See 'refold snapshot drop --help'.",
+    ],
+    [
       ['activate', 'balance@2', 'now'],
       "'refold activate' does not know what to do with 'now': refold activate VERSION. See 'refold activate --help'.",
     ],
@@ -216,7 +220,8 @@ describe('a database that is not migrated', () => {
   afterAll(async () => {
     const name = new URL(bare.url).pathname.slice(1);
     await bare.close();
-    await db.query({ text: `drop database ${name}` });
+    // A process that has ended may have sessions that the server has not ended yet.
+    await db.query({ text: `drop database ${name} with (force)` });
   });
 
   const env = () => ({ DATABASE_URL: bare.url, NODE_ENV: 'production' });
@@ -245,7 +250,7 @@ describe('a database that is not migrated', () => {
     });
     expect(await refold(['status'], balances, { env: env() })).toMatchObject({
       code: 0,
-      stdout: 'No projection version is registered yet.\n',
+      stdout: expect.stringMatching(/^version .*\nbalance@1 +not registered( +-)+\n$/),
     });
   });
 });

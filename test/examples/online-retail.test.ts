@@ -6,31 +6,26 @@ import { retailImport } from '../../examples/online-retail/retail-import.ts';
 import type { ImportedAppend, ImportLine, RecordedEvent } from '../../src/index.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 import { differencesFromOracle } from '../support/retail-comparison.ts';
-import { generateRetailFile, linesOf, realRetailFile } from '../support/retail-file.ts';
+import { firstLinesOf, generateRetailFile, realRetailFile } from '../support/retail-file.ts';
 import { computeRetailOracle } from '../support/retail-oracle.ts';
 
 const generated = generateRetailFile(20_101_201, 4_000);
 const real = realRetailFile;
 const files = [
-  { name: 'a generated file with all quirks', lines: () => generated },
-  ...(real === undefined ? [] : [{ name: 'the real file', lines: () => linesOf(real) }]),
+  { name: 'a generated file with all quirks', lines: async () => generated },
+  // All of it is in the test of the import, with a database.
+  ...(real === undefined
+    ? []
+    : [{ name: 'the first lines of the real file', lines: () => firstLinesOf(real, 20_000) }]),
 ];
 
 describe.each(files)('the read models of $name', ({ lines }) => {
-  test('hold what an independent computation gets from the file', { timeout: 300_000 }, async () => {
-    const tables = await foldWholeFile(lines(), 5_000);
-    const oracle = await computeRetailOracle(lines());
+  test('hold what an independent computation gets from the file', async () => {
+    const tables = await foldWholeFile(await lines(), 5_000);
+    const oracle = await computeRetailOracle(await lines());
     expect(differencesFromOracle((id) => tables.get(id)?.rows.values() ?? [], oracle)).toEqual([]);
   });
 });
-
-if (real !== undefined) {
-  test('the real file has the totals that are published of it', { timeout: 300_000 }, async () => {
-    const oracle = await computeRetailOracle(linesOf(real));
-    expect(oracle).toMatchObject({ lines: 541_909, total: '9747747.934' });
-    expect([oracle.invoices.size, oracle.customers.size, oracle.totalByCountry.size]).toEqual([25_900, 4_372, 38]);
-  });
-}
 
 test('the rows are the same for every size of batch', async () => {
   const whole = await foldWholeFile(generated, Number.POSITIVE_INFINITY);

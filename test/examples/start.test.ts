@@ -23,7 +23,8 @@ beforeAll(async () => {
   });
   url = await until(() => {
     expect(sample.exitCode, printed).toBe(null);
-    return printed.endsWith('\n\n') && /http:\S+\/graphql/.exec(printed)?.[0];
+    // To its end, behind which the log may go on.
+    return /\n\n(?:\{.*\}\n)*$/.test(printed) && /http:\S+\/graphql/.exec(printed)?.[0];
   });
 });
 
@@ -54,8 +55,17 @@ test('the shoppers fill carts that a query lists, the dearest first', async () =
   expect(totals).toEqual([...totals].sort((a, b) => b - a));
 });
 
+/** Another one each time that the machine was too busy for the answer to come in time. */
+async function inTime(mutation: (attempt: number) => string) {
+  let attempt = 0;
+  return until(async () => {
+    const answer = await ask(mutation(++attempt));
+    return answer.errors?.[0]?.extensions.code !== 'POSITION_TIMEOUT' && answer;
+  });
+}
+
 test('a mutation reads its own write', async () => {
-  expect(await ask(ownWrite('cart-of-a-test'))).toMatchObject({
+  expect(await inTime((attempt) => ownWrite(`cart-of-a-test-${attempt}`))).toMatchObject({
     data: {
       addProductItem: { cartSummary: { totalAmount: '22.80', productItems: [{ name: 'Mug', quantity: 2 }] } },
     },
@@ -71,10 +81,14 @@ test('what a shopper must not do is refused with the reason', async () => {
 test('opening a cart shows in the profile of its customer, in the answer of the mutation itself', async () => {
   const profile = '{ name: "Ada Brandt", email: "ada@example.com" }';
   await ask(`mutation { registerCustomer(input: { customerId: "ada", profile: ${profile} }) { position } }`);
-  const opened =
-    'openShoppingCart(input: { cartId: "cart-of-ada", customerId: "ada" }) { customerProfile { name cartsOpened } }';
-  expect(await ask(`mutation { ${opened} }`)).toEqual({
-    data: { openShoppingCart: { customerProfile: { name: 'Ada Brandt', cartsOpened: 1 } } },
+  let carts = 0;
+  const answer = await inTime((attempt) => {
+    carts = attempt;
+    const input = `{ cartId: "cart-${attempt}-of-ada", customerId: "ada" }`;
+    return `mutation { openShoppingCart(input: ${input}) { customerProfile { name cartsOpened } } }`;
+  });
+  expect(answer).toEqual({
+    data: { openShoppingCart: { customerProfile: { name: 'Ada Brandt', cartsOpened: carts } } },
   });
 });
 
@@ -96,7 +110,8 @@ test('a subscription gives the open carts, then their changes', async () => {
     }
     if (updates.length >= 3) break;
   }
-  expect(updates.map((update) => update.snapshot !== null)).toEqual([true, false, false]);
+  // Several may have come in one piece.
+  expect(updates.slice(0, 3).map((update) => update.snapshot !== null)).toEqual([true, false, false]);
 });
 
 test('Ctrl-C ends it in order', async () => {

@@ -12,7 +12,7 @@ import { processorLockKey } from '../../src/store/lock-keys.ts';
 import { readRegistry } from '../../src/store/registry.ts';
 import { runCli, startCli } from '../support/cli.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
-import { generateRetailFile, linesOf, realRetailFile } from '../support/retail-file.ts';
+import { firstLinesOf, generateRetailFile, realRetailFile } from '../support/retail-file.ts';
 import { RowHistory } from '../support/row-history.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -45,13 +45,11 @@ afterAll(async () => {
 /** The real file's first lines where it is at hand: a history that takes a moment to fold. */
 async function firstLines(): Promise<readonly string[]> {
   if (realRetailFile === undefined) return generateRetailFile(11, 20_000);
-  const lines: string[] = [];
-  for await (const line of linesOf(realRetailFile)) if (lines.push(line) === 60_000) break;
-  return lines;
+  return firstLinesOf(realRetailFile, 20_000);
 }
 
 test('a second version takes over, is rolled back and put back under load: every answer is right, and no subscription ends', {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   const { histories, learn } = await learnHistory();
   const invoices = [...histories[1].keys()].map((key) => histories[1].at(key, Number.POSITIVE_INFINITY));
@@ -79,7 +77,12 @@ test('a second version takes over, is rolled back and put back under load: every
 
   // The new process beside it. As long as this session holds its processor, nobody builds the second version.
   const holder = await db.connect();
-  const processor = processorLockKey('processor', 'invoice_summary', 2, 0);
+  const processor = processorLockKey({
+    kind: 'processor',
+    name: 'invoice_summary',
+    version: 2,
+    partition: 0,
+  });
   await holder.query('select pg_advisory_lock($1)', [processor]);
   const replacement = await deploy('new', 'after');
   expect((await fetch(`${replacement.url}/health/ready`)).ok).toBe(true);

@@ -31,12 +31,23 @@ test('a refused command tells its reason and details', async () => {
   const { post } = await startGateway();
   await post(pack, { input: { parcelId: 'a' } });
   const { data, errors } = await post(pack, { input: { parcelId: 'a' } });
-  expect(data).toBeNull();
+  expect(data).toEqual({ packParcel: null });
   expect(errors?.[0]?.extensions).toEqual({
     code: 'COMMAND_REJECTED',
     reason: 'It is packed already.',
     details: { status: 'Packed' },
   });
+});
+
+test('a refused command leaves the answers of those before it in the same operation', async () => {
+  const { post } = await startGateway();
+  const { data, errors } = await post(`mutation {
+    first: packParcel(input: { parcelId: "a" }) { streamVersion }
+    second: packParcel(input: { parcelId: "a" }) { streamVersion }
+    third: packParcel(input: { parcelId: "b" }) { streamVersion }
+  }`);
+  expect(data).toEqual({ first: { streamVersion: 1 }, second: null, third: { streamVersion: 1 } });
+  expect(errors).toMatchObject([{ path: ['second'], extensions: { code: 'COMMAND_REJECTED' } }]);
 });
 
 test('a conflict tells what was expected and what was found', async () => {

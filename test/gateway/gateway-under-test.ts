@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { defineConfig } from '../../src/define-config.ts';
+import { defineConfig } from '../../src/config/define-config.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/create-gateway.ts';
 import type { ServedVersion } from '../../src/projections/version-map.ts';
 import { active, InMemoryServices } from '../schema/in-memory-services.ts';

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
-import { defineConfig } from '../../src/define-config.ts';
+import { defineConfig } from '../../src/config/define-config.ts';
 import { createGateway } from '../../src/gateway/create-gateway.ts';
 import { building } from '../schema/in-memory-services.ts';
 import { courierDayV1, parcelV1 } from '../schema/parcels.ts';

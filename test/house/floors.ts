@@ -3,10 +3,12 @@ import { posix } from 'node:path';
 /** Where a part of `src/` stands; a file may import from its own floor and from the floors below it. */
 const floors: Readonly<Record<string, number>> = {
   'errors.ts': 0,
+  'access.ts': 1,
   events: 1,
   projections: 1,
   commands: 1,
-  'define-config.ts': 1,
+  reactors: 1,
+  config: 1,
   store: 2,
   runtime: 3,
   schema: 3,

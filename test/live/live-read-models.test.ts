@@ -2,14 +2,17 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { RefoldError } from '../../src/errors.ts';
 import { defineEvents } from '../../src/events/event-family.ts';
-import { globalPosition } from '../../src/events/global-position.ts';
+import { beginning, globalPosition } from '../../src/events/global-position.ts';
 import { type Columns, t } from '../../src/projections/column.ts';
 import { decimal } from '../../src/projections/decimal.ts';
 import { defineProjection } from '../../src/projections/define-projection.ts';
-import type { Projection } from '../../src/projections/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../src/projections/projection.ts';
 import type { Row } from '../../src/projections/row-codec.ts';
+import { createLiveRows } from '../../src/runtime/live/rows.ts';
+import type { CheckpointListener, Positions } from '../../src/runtime/positions.ts';
 import type { LiveListQuery } from '../../src/schema/operation-context.ts';
-import { createReadModelWriter, type ReadModelWriter } from '../support/read-model-writer.ts';
+import type { Queryable } from '../../src/store/statement.ts';
+import { createReadModelWriter, type ReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { createLiveSetting, type LiveSetting, often, pull, seldom, until } from './live-setting.ts';
 import { replicateRow } from './replicas.ts';
 
@@ -199,8 +202,13 @@ test('changes that undo one another are no message to a slow consumer', async ()
 
 test('two hundred subscribers of one version cost the statements of a few', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 2)] });
-  const rows = Array.from({ length: 100 }, (_, index) => watchRow(`${'ab'[index % 2]}`));
-  const lists = Array.from({ length: 100 }, (_, index) => watchList({ ...openCarts, first: 1 + (index % 4) }));
+  // Looks where nothing was told of would count, too: more of them the slower the machine is.
+  const live = setting.another({ polling: seldom });
+  const after = { after: null };
+  const rows = Array.from({ length: 100 }, (_, index) => live.row(cart, [`${'ab'[index % 2]}`], columns, after));
+  const lists = Array.from({ length: 100 }, (_, index) =>
+    live.list(cart, { ...openCarts, first: 1 + (index % 4) }, after),
+  );
   setting.statements.length = 0;
   const firstRows = await Promise.all(rows.map(pull));
   await Promise.all(lists.map(pull));
@@ -221,8 +229,92 @@ test('two hundred subscribers of one version cost the statements of a few', asyn
   await writer.write({ upserted: [row('z', 0, { status: 'Cancelled' })] });
   await writer.write({ upserted: [row('b', 4)] });
   await Promise.all(rows.filter((_, index) => index % 2 === 1).map(pull));
-  expect(setting.statements.length).toBeLessThanOrEqual(10);
+  expect(setting.statements.length).toBeLessThanOrEqual(11);
   for (const messages of [...rows, ...lists]) await messages.return?.();
+});
+
+test('a change is read by one statement and is one object, for one subscriber and for a thousand', async () => {
+  const live = setting.another({ polling: seldom });
+  const readingsOf = async (count: number, units: number) => {
+    const messages = Array.from({ length: count }, () => live.row(cart, ['a'], columns, { after: null }));
+    await Promise.all(messages.map(pull));
+    setting.statements.length = 0;
+    await writer.write({ upserted: [row('a', units)] });
+    const states = await Promise.all(messages.map(pull));
+    for (const one of messages) await one.return?.();
+    return {
+      readings: setting.statements.filter((text) => text.includes(cart.tableName)).length,
+      states: new Set(states),
+    };
+  };
+  await writer.write({ upserted: [row('a', 1)] });
+  const ofOne = await readingsOf(1, 2);
+  const ofMany = await readingsOf(1000, 3);
+  expect([ofOne.readings, ofMany.readings, ofMany.states.size]).toEqual([1, 1, 1]);
+});
+
+test('rows that changed last are read ahead, until they do not change', async () => {
+  await writer.write({ upserted: [row('a', 1), row('b', 1)] });
+  let readings = 0;
+  const reads: Queryable = {
+    query(statement) {
+      readings++;
+      return setting.db.query(statement);
+    },
+  };
+  const rows = createLiveRows(cart, readSchema);
+  const states: unknown[] = [];
+  const watch = (id: string, names: readonly string[]) =>
+    rows.add({ key: [id], columns: names, floor: beginning, receive: ({ row }) => states.push(row) });
+  /** What was read before and after it was known which rows had changed. */
+  const round = async (...changed: readonly string[]) => {
+    readings = 0;
+    const ahead = await rows.readAhead(reads);
+    const before = readings;
+    const keys = new Map(changed.map((id): [string, RowKey] => [keyText([id]), [id]]));
+    await rows.serve(reads, keys, beginning, ahead);
+    return [before, readings - before, states.splice(0)];
+  };
+  watch('a', ['units']);
+  watch('b', ['units']);
+  const [a, b] = ['a', 'b'].map((cartId) => ({ cartId, units: 1 }));
+  const { total } = row('b', 1);
+  expect(await round()).toEqual([0, 1, [a, b]]);
+  expect(await round('a')).toEqual([0, 1, [a]]);
+  expect(await round('a')).toEqual([1, 0, [a]]);
+  expect(await round('a', 'b', 'c')).toEqual([1, 1, [a, b]]);
+  expect(await round('b')).toEqual([1, 0, [b]]);
+  watch('b', ['total']);
+  expect(await round('b')).toEqual([1, 1, [b, { cartId: 'b', total }]]);
+  expect(await round('c')).toEqual([1, 0, []]);
+  expect(await round('b')).toEqual([0, 1, [b, { cartId: 'b', total }]]);
+});
+
+test('a change that is told of twice is looked for once', async () => {
+  const listeners = new Set<CheckpointListener>();
+  const tell = (checkpoint: bigint) => {
+    for (const listener of listeners) listener(globalPosition(checkpoint));
+  };
+  const positions: Pick<Positions, 'waitFor' | 'progress' | 'onCheckpoint'> = {
+    ...setting.positions,
+    onCheckpoint(_, listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const live = setting.another({ positions, polling: seldom });
+  const messages = live.row(cart, ['a'], columns, { after: null });
+  await pull(messages);
+  setting.statements.length = 0;
+  for (let units = 1; units <= 5; units++) {
+    const checkpoint = await writer.write({ upserted: [row('a', units)] });
+    tell(checkpoint); // by this process
+    tell(checkpoint); // by the database, while it is looked for
+    expect((await pull(messages)).row).toEqual(row('a', units));
+    tell(checkpoint);
+  }
+  await live.close();
+  expect(setting.statements.filter((text) => text.includes('recent_changes'))).toHaveLength(5);
 });
 
 test('leaving ends a pull that waits, and with the last subscriber the follower ends', async () => {

@@ -4,7 +4,7 @@ import {
   createLiveReadModels,
   type LiveReadModelSource,
   type LiveReadModelsOptions,
-} from '../../src/runtime/live-read-models.ts';
+} from '../../src/runtime/live/read-models.ts';
 import { createPositions, type Positions } from '../../src/runtime/positions.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createNotifications, type Notifications } from '../../src/store/notifications.ts';
@@ -15,6 +15,7 @@ import { createTestDatabase } from '../support/test-database.ts';
 /** A version map that a test changes by hand. */
 export interface Stage {
   current(): VersionMap;
+  pinned(): VersionMap;
   onChange(listener: () => void): () => void;
   serve(projection: Projection, active?: boolean): void;
 }
@@ -25,6 +26,7 @@ export function createStage(): Stage {
   const served = new Map<string, { projection: Projection; active: boolean; state: 'active' | 'building' }>();
   return {
     current: () => ({ revision: String(revision), served }),
+    pinned: () => ({ revision: String(revision), served }),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -60,9 +62,10 @@ export const seldom = { min: 3_600_000, max: 3_600_000, step: 0 };
 export async function createLiveSetting(): Promise<LiveSetting> {
   const testDatabase = await createTestDatabase();
   const db = createDatabase({ url: testDatabase.url });
+  const reads = createDatabase({ url: testDatabase.url, pipeline: true });
   const notifications = createNotifications({ url: testDatabase.url });
   const head = async () => 0n as never; // no event log here
-  const positions = createPositions({ db, notifications, timeout: 30_000, head });
+  const positions = createPositions({ db, notifications, timeout: 300_000, head });
   const stage = createStage();
   const sources: LiveReadModelSource[] = [];
   const setting: LiveSetting = {
@@ -76,9 +79,9 @@ export async function createLiveSetting(): Promise<LiveSetting> {
     another(options) {
       const source = createLiveReadModels({
         db: {
-          ...db,
-          ...watched(db),
-          transaction: (work, how) => db.transaction((tx) => work({ ...tx, ...watched(tx) }), how),
+          ...reads,
+          ...watched(reads),
+          transaction: (work, how) => reads.transaction((tx) => work({ ...tx, ...watched(tx) }), how),
         },
         readSchema,
         versions: stage,
@@ -93,6 +96,7 @@ export async function createLiveSetting(): Promise<LiveSetting> {
       for (const source of sources) await source.close();
       positions.close();
       await notifications.close();
+      await reads.close();
       await db.close();
       await testDatabase.drop();
     },

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConcurrencyConflict, InvalidInput, RefoldError } from '../../src/errors.ts';
 import type { ExpectedVersion } from '../../src/events/event.ts';
+import type { GlobalPosition } from '../../src/events/global-position.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -23,6 +24,30 @@ const everything = () => db.query({ text: 'select * from refold.events order by 
 const streams = () => db.query({ text: 'select * from refold.streams order by family, stream_id' });
 
 describe('an append', () => {
+  test('that is committed is told of before its caller has the answer, and others are not', async () => {
+    const told: GlobalPosition[] = [];
+    const telling = createEventLog(db, [account], { onAppended: (position) => told.push(position) });
+    const append = (amount: number, idempotencyKey?: string) =>
+      telling.append({
+        family: account,
+        streamId: 'told',
+        events: [deposited(amount), deposited(amount)],
+        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+      });
+    const { position } = await append(1, 'told');
+    expect(told).toEqual([position]);
+    await append(1, 'told');
+    await expect(
+      telling.append({ family: account, streamId: 'told', events: [deposited(1)], expectedVersion: 'no-stream' }),
+    ).rejects.toThrow(ConcurrencyConflict);
+    await db.transaction((tx) => telling.append({ family: account, streamId: 'told', events: [deposited(1)] }, tx));
+    expect(told).toEqual([position]);
+    const joined = await Promise.all([append(2), append(3)]);
+    expect(told.at(-1)).toBe(joined[1]?.position);
+    await telling.appendInOrder([{ family: account, streamId: 'told', events: [deposited(4)] }]);
+    expect(told.at(-1)).toBe(await log.head());
+  });
+
   test('gives what it recorded, as it is read again', async () => {
     const result = await log.append({
       family: account,

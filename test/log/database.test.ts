@@ -68,14 +68,36 @@ describe('values are read exactly:', () => {
   });
 });
 
-describe('a transaction', () => {
+describe.each([
+  ['a transaction', false],
+  ['a transaction in a pipeline', true],
+])('%s', (_, pipeline) => {
+  let own: Database;
+  beforeAll(async () => {
+    own = createDatabase({ url: testDatabase.url, pipeline });
+    await db.query({ text: 'truncate items' });
+  });
+  afterAll(() => own.close());
+
   const ids = async () =>
     (await db.query<{ id: number }>({ text: 'select id from items order by id' })).map(({ id }) => id);
 
-  test('commits what it did when its work returns, and rolls back when it throws', async () => {
-    await db.transaction((tx) => tx.query({ text: 'insert into items values (1)' }));
+  test('passes the error of its work as it is, also where the session is lost meanwhile', async () => {
     const failure = new Error('changed my mind');
-    const failed = db.transaction(async (tx) => {
+    const failed = own.transaction(async (tx) => {
+      const [session] = await tx.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
+      const ended = new Promise((resolve) => tx.client.once('error', resolve));
+      await db.query({ text: 'select pg_terminate_backend($1)', values: [session?.pid] });
+      await ended;
+      throw failure;
+    });
+    await expect(failed).rejects.toBe(failure);
+  });
+
+  test('commits what it did when its work returns, and rolls back when it throws', async () => {
+    await own.transaction((tx) => tx.query({ text: 'insert into items values (1)' }));
+    const failure = new Error('changed my mind');
+    const failed = own.transaction(async (tx) => {
       await tx.query({ text: 'insert into items values (2)' });
       throw failure;
     });
@@ -84,7 +106,7 @@ describe('a transaction', () => {
   });
 
   test('whose failed statement was ignored is no success', async () => {
-    const careless = db.transaction(async (tx) => {
+    const careless = own.transaction(async (tx) => {
       await tx.query({ text: 'insert into items values (3)' });
       await tx.query({ text: 'select no_such_column' }).catch(() => {});
     });
@@ -96,7 +118,7 @@ describe('a transaction', () => {
   });
 
   test('that only reads sees one moment and can’t write', async () => {
-    await db.transaction(
+    await own.transaction(
       async (tx) => {
         const before = await tx.query({ text: 'select id from items' });
         await db.query({ text: 'insert into items values (4)' });
@@ -104,12 +126,12 @@ describe('a transaction', () => {
       },
       { isolation: 'repeatable read', readOnly: true },
     );
-    const writing = db.transaction((tx) => tx.query({ text: 'insert into items values (5)' }), { readOnly: true });
+    const writing = own.transaction((tx) => tx.query({ text: 'insert into items values (5)' }), { readOnly: true });
     await expect(writing).rejects.toMatchObject({ fields: { sqlState: '25006' } });
   });
 
   test('whose session is ended fails, and the pool goes on', async () => {
-    const ended = db.transaction(async (tx) => {
+    const ended = own.transaction(async (tx) => {
       const [session] = await tx.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
       await db.query({ text: 'select pg_terminate_backend($1, 5000)', values: [session?.pid] });
       await tx.query({ text: 'insert into items values (6)' });
@@ -117,6 +139,42 @@ describe('a transaction', () => {
     await expect(ended).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
     expect(await ids()).not.toContain(6);
   });
+
+  test('that can’t begin does nothing, and gives nobody what it found', async () => {
+    const isolation = 'no such level' as never;
+    const found: unknown[] = [];
+    const reading = own.transaction(async (tx) => found.push(await tx.query({ text: 'select 1' })), {
+      isolation,
+      readOnly: true,
+    });
+    await expect(reading).rejects.toMatchObject({ code: 'DATABASE_ERROR', fields: { sqlState: '42601' } });
+    expect(found).toEqual([]);
+    const writing = own.transaction((tx) => tx.query({ text: 'insert into items values (7)' }), { isolation });
+    await expect(writing).rejects.toMatchObject({ fields: { sqlState: '42601' } });
+    expect(await ids()).not.toContain(7);
+    expect(await own.query({ text: 'select 1 as one' })).toEqual([{ one: 1 }]);
+  });
+});
+
+test('what a transaction that only reads asks first leaves with its begin', async () => {
+  const own = createDatabase({ url: testDatabase.url, pipeline: true });
+  const sizes: number[] = [];
+  await own.transaction(
+    async (tx) => {
+      const { stream } = (tx.client as unknown as pg.Client).connection;
+      sizes.push(stream.writableLength);
+      const first = tx.query({ text: 'select 1' });
+      sizes.push(stream.writableLength);
+      await first;
+      sizes.push(stream.writableLength);
+    },
+    { readOnly: true },
+  );
+  const [ofBegin = 0, ofBoth = 0, atLast] = sizes;
+  expect(ofBegin).toBeGreaterThan(0);
+  expect(ofBoth).toBeGreaterThan(ofBegin);
+  expect(atLast).toBe(0);
+  await own.close();
 });
 
 describe('errors', () => {
@@ -138,7 +196,8 @@ describe('errors', () => {
     ['as an unknown user', { username: 'nobody' }, /user/],
   ])('to connect %s say where and what to do, and keep the password', async ([, part, message]) => {
     const url = Object.assign(new URL(testDatabase.url), { password: 'secret', ...part });
-    const elsewhere = createDatabase({ url: url.href });
+    // A name service that does not answer may take longer than a connection is waited for.
+    const elsewhere = createDatabase({ url: url.href, connectTimeoutMs: 300_000 });
     const error = await elsewhere.query({ text: 'select 1' }).catch((cause: unknown) => cause);
     await elsewhere.close();
     expect(error).toMatchObject({ code: 'DATABASE_UNREACHABLE', message: expect.stringMatching(message) });

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -45,13 +46,28 @@ async function startOwner(): Promise<{ url: string; process: ChildProcess }> {
   return { url, process: owner };
 }
 
+/** A free port below those that connections are given, so that none of them has it between two starts. */
+async function quietPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const listener = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      listener.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    await new Promise((resolve) => listener.close(resolve));
+    return port;
+  }
+}
+
 test('keeps its databases between runs, with the settings and the port asked for', async () => {
-  const first = await startEmbeddedPostgres({ dataDir });
+  const port = await quietPort();
+  const first = await startEmbeddedPostgres({ dataDir, port });
   await migrate(first.url);
   await query(first.url, 'create table kept (id int)');
   await first.stop();
   await first.stop();
-  const port = Number(new URL(first.url).port);
+  expect(Number(new URL(first.url).port)).toBe(port);
   const second = await startEmbeddedPostgres({ dataDir, port, settings: { search_path: `'it''s', public` } });
   expect(second.url).toBe(first.url);
   expect(await query(second.url, `select current_setting('search_path') as path, count(*)::int from kept`)).toEqual([

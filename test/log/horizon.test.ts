@@ -6,8 +6,11 @@ import { beginning, type GlobalPosition } from '../../src/events/global-position
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import { readStalls } from '../../src/store/horizon.ts';
+import type { EventPage, LogTail } from '../../src/store/read-events.ts';
+import { effort } from '../support/effort.ts';
 import { startOwnServer } from '../support/own-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 import { account, deposited } from './families.ts';
 
 let testDatabase: TestDatabase;
@@ -113,17 +116,24 @@ async function write(plan: readonly Append[]): Promise<void> {
   }
 }
 
+/** Where a consumer looks for what is new: the first page along with the horizon, or none. */
+type Look = (after: GlobalPosition, limit: number) => Promise<LogTail>;
+
+const horizonAlone: Look = async (after) => ({ events: [], upTo: after, horizon: await log.horizon() });
+const pageAlong: Look = (after, limit) => log.readTail({ after, limit });
+
 /** Follows the log as a consumer does, until `done` and all is read. */
-async function tail(after: GlobalPosition, limit: number, done: () => boolean): Promise<RecordedEvent[]> {
+async function tail(after: GlobalPosition, limit: number, done: () => boolean, lookAt: Look): Promise<RecordedEvent[]> {
   const seen: RecordedEvent[] = [];
   for (let position = after, last = false; ; ) {
     last = done();
-    const horizon = await log.horizon();
-    do {
-      const page = await log.readAll({ after: position, upTo: horizon, limit });
+    const look = await lookAt(position, limit);
+    const { horizon } = look;
+    for (let page: EventPage = look; ; page = await log.readAll({ after: position, upTo: horizon, limit })) {
       seen.push(...page.events);
       position = page.upTo;
-    } while (position < horizon);
+      if (position >= horizon) break;
+    }
     if (last && horizon === (await log.head())) return seen;
   }
 }
@@ -175,14 +185,20 @@ describe('whoever reads up to the horizon', () => {
 
         let writing = true;
         const done = () => !writing;
-        const readers = [tail(start, 7, done), tail(start, 500, done), naiveTail(start, done)] as const;
+        const readers = [
+          tail(start, 7, done, horizonAlone),
+          tail(start, 500, done, horizonAlone),
+          tail(start, 3, done, pageAlong),
+          tail(start, 100, done, pageAlong),
+          naiveTail(start, done),
+        ] as const;
         await Promise.all(plan.map((appends) => write(appends)));
         writing = false;
-        const [paged, whole, naive] = await Promise.all(readers);
+        const [paged, whole, pagedAlong, wholeAlong, naive] = await Promise.all(readers);
 
         const committed = await committedAfter(start);
         expect(paged.map(({ id }) => id)).toEqual(committed);
-        expect(whole).toEqual(paged);
+        for (const others of [whole, pagedAlong, wholeAlong]) expect(others).toEqual(paged);
         expect(await replay(start)).toEqual(paged);
         expect(committed.length).toBeGreaterThan(writers * 15);
         expect(committed.filter((id) => !naive.has(id)).length, 'events lost by a naive reader').toBeGreaterThan(0);
@@ -195,7 +211,7 @@ describe('whoever reads up to the horizon', () => {
         await bystander.query('rollback');
         await neighbour.query('rollback');
       }),
-      { numRuns: 4, endOnFailure: true },
+      { numRuns: effort(4, 2), endOnFailure: true },
     );
   });
 
@@ -208,9 +224,53 @@ describe('whoever reads up to the horizon', () => {
     await beginAppend(fast, append);
     expect(await log.head()).toBe(before + 2n);
     expect(await log.horizon()).toBe(before);
+    expect(await log.readTail({ after: before, limit: 10 })).toEqual({ events: [], upTo: before, horizon: before });
     await slow.query('rollback');
     expect(await log.horizon()).toBe(before + 2n);
     expect(await replay(before)).toHaveLength(1);
+    expect(await log.readTail({ after: before, limit: 10 })).toEqual({
+      events: await replay(before),
+      upTo: before + 2n,
+      horizon: before + 2n,
+    });
+  });
+});
+
+describe('the events that come along with the horizon', () => {
+  test('are read after it, and not by the snapshot of whoever asks', async () => {
+    const [reader, gate] = [await connect(), await connect()];
+    const after = await log.head();
+    await gate.query('select pg_advisory_lock(7)');
+    const asked = reader.query(
+      `with waited as materialized (select $1::bigint as after, pg_advisory_xact_lock(7))
+       select tail.horizon, tail.position from waited, lateral refold.read_tail(waited.after, '{account.Deposited}', 10) as tail`,
+      [after],
+    );
+    // The statement has its snapshot, and has not yet looked for the horizon.
+    await until(async () => {
+      const waiting = await db.query({
+        text: `select from pg_locks where locktype = 'advisory' and objid = 7 and not granted`,
+      });
+      return waiting.length > 0;
+    });
+    const { position } = await log.append({ family: account, streamId: 'meanwhile', events: [deposited(1)] });
+    await gate.query('select pg_advisory_unlock(7)');
+    const { rows } = await asked;
+    expect(rows).toEqual([{ horizon: String(position), position: String(position) }]);
+  });
+
+  test('are none where a transaction keeps one snapshot, and it says so', async () => {
+    const after = await log.head();
+    const client = await connect();
+    await client.query('begin isolation level repeatable read');
+    await client.query('select from refold.events limit 1');
+    const { position } = await log.append({ family: account, streamId: 'meanwhile', events: [deposited(1)] });
+    const { rows } = await client.query(
+      `select horizon, up_to, position from refold.read_tail($1, '{account.Deposited}', 10)`,
+      [after],
+    );
+    expect(rows).toEqual([{ horizon: String(position), up_to: String(after), position: null }]);
+    await client.query('rollback');
   });
 });
 

@@ -5,6 +5,7 @@ import { ConcurrencyConflict } from '../../src/errors.ts';
 import type { ExpectedVersion } from '../../src/events/event.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { type AppendResult, createEventLog, type EventLog } from '../../src/store/event-log.ts';
+import { effort } from '../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { account, deposited } from './families.ts';
 
@@ -156,7 +157,7 @@ describe('appends that many callers of two processes make at the same time', () 
         });
         expect(storedKeys.map(({ key }) => key)).toEqual(keys.map((key) => prefix + key).sort());
       }),
-      { numRuns: 150 },
+      { numRuns: effort(150, 40) },
     );
   });
 
@@ -174,6 +175,30 @@ describe('appends that many callers of two processes make at the same time', () 
     );
     expect(statements).toBeLessThan(10);
     expect(new Set(results.map(({ position }) => position)).size).toBe(100);
+  });
+
+  test('share one statement where they are few, and two beside each other where they are many', async () => {
+    const statementsOf = async (callers: number) => {
+      const sent: { readonly streams: number; readonly underWay: number }[] = [];
+      let underWay = 0;
+      const noting: Database['query'] = async (statement) => {
+        const [families] = statement.values as [string[]]; // one for each stream
+        sent.push({ streams: families.length, underWay: underWay++ });
+        return db.query<never>(statement).finally(() => underWay--);
+      };
+      const noted = createEventLog({ ...db, query: noting }, [account]);
+      await Promise.all(
+        Array.from({ length: callers }, (_, index) =>
+          noted.append({ family: account, streamId: `${callers} callers ${index}`, events: [deposited(1)] }),
+        ),
+      );
+      return sent;
+    };
+    expect(await statementsOf(63)).toEqual([{ streams: 63, underWay: 0 }]);
+    expect(await statementsOf(64)).toEqual([
+      { streams: 32, underWay: 0 },
+      { streams: 32, underWay: 1 },
+    ]);
   });
 });
 
@@ -231,7 +256,8 @@ describe('an append that the database refuses', () => {
     await own.connect();
     await log.append({ family: account, streamId: 'locked', events: [deposited(1)] });
     await own.query(`begin; select from refold.streams where stream_id = 'locked' for update`);
-    const lost = log
+    const patient = createEventLog(db, [account], { lockTimeoutMs: 300_000 });
+    const lost = patient
       .append({ family: account, streamId: 'locked', events: [deposited(1)] })
       .catch((cause: unknown) => cause);
     await db.query({ text: 'select pg_terminate_backend($1, 5000)', values: [await waitingForLock(db)] });

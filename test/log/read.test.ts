@@ -7,6 +7,7 @@ import { beginning, globalPosition } from '../../src/events/global-position.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import type { EventFilter } from '../../src/store/read-events.ts';
+import { effort } from '../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { account, all, deposited, transfer } from './families.ts';
 
@@ -48,7 +49,7 @@ describe('a stream', () => {
         const expected = (direction === 'forward' ? inRange : inRange.toReversed()).slice(0, limit);
         expect(await all(log.readStream(account, 'long', options))).toEqual(expected);
       }),
-      { numRuns: 40 },
+      { numRuns: effort(40, 10) },
     );
   });
 
@@ -114,6 +115,9 @@ describe('the whole log', () => {
           const page = await log.readAll({ after, upTo, limit, ...(filter === undefined ? {} : { filter }) });
           expect(page.events.length).toBeLessThanOrEqual(limit);
           expect(page.upTo > after).toBe(true);
+          // Nobody else appends: what comes along with the horizon is the same page.
+          const tail = await log.readTail({ after, limit, ...(filter === undefined ? {} : { filter }) });
+          expect(tail).toEqual({ ...page, horizon: upTo });
           read.push(...page.events);
           after = page.upTo;
         }
@@ -121,6 +125,7 @@ describe('the whole log', () => {
           filter?.some((f) => f.family === family && f.types.includes(type)) ?? true;
         expect(read).toEqual(written.filter(({ type, family }) => passes(type, family)));
       }),
+      { numRuns: effort(100, 25) },
     );
   });
 
@@ -142,6 +147,9 @@ describe('the whole log', () => {
       code: 'UNKNOWN_EVENT_TYPE',
       message: expect.stringContaining("Did you mean 'Opened'?"),
     });
+    await expect(
+      log.readTail({ after: beginning, filter: [{ family: 'acount', types: [] }], limit: 1 }),
+    ).rejects.toThrow("Did you mean 'account'?");
   });
 });
 
@@ -170,7 +178,9 @@ describe('events of older code', () => {
     const event = { ...old.events[0], payload: { text: 'x', cents: 0 }, payloadVersion: 1 };
     expect(await all(newer.readStream(today, 'upcast'))).toEqual([event]);
     const upTo = await newer.horizon();
-    expect((await newer.readAll({ after: globalPosition(old.position - 1n), upTo, limit: 1 })).events).toEqual([event]);
+    const after = globalPosition(old.position - 1n);
+    expect((await newer.readAll({ after, upTo, limit: 1 })).events).toEqual([event]);
+    expect((await newer.readTail({ after, limit: 1 })).events).toEqual([event]);
     const payload = { text: 'y', cents: 1 };
     const again = {
       family: today,
@@ -194,6 +204,7 @@ describe('events of older code', () => {
     const after = globalPosition((events[0]?.position ?? 0n) - 1n);
     const page = await smallerLog.readAll({ after, upTo: await smallerLog.horizon(), limit: 10 });
     expect(page.events).toEqual(events.slice(1));
+    expect((await smallerLog.readTail({ after, limit: 10 })).events).toEqual(events.slice(1));
     expect(await all(smallerLog.readStream(smaller, 'outlived'))).toEqual(events);
   });
 });

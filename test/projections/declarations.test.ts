@@ -196,6 +196,35 @@ describe('a compile error is', () => {
     defineEvents('shop', { ShopOpened: z.object({ openedAt: z.date() }) });
     // @ts-expect-error an event payload must survive JSON: use a string here
     defineEvents('shop', { ShopOpened: z.object({ visits: z.bigint() }) });
+    const level = z.object({
+      at: z.date(),
+      get children(): z.ZodArray<typeof level> {
+        return z.array(level);
+      },
+    });
+    // @ts-expect-error an event payload must survive JSON: use a string here
+    defineEvents('shop', { ShopOpened: level });
+  });
+
+  test('not a payload that contains itself, or any JSON', () => {
+    const shelf = z.object({
+      name: z.string(),
+      get parts(): z.ZodArray<typeof shelf> {
+        return z.array(shelf);
+      },
+    });
+    const opened = defineEvents('shop', { ShopOpened: shelf, ShopNoted: z.object({ notes: z.json() }) });
+    defineProjection({
+      name: 'shop',
+      version: 1,
+      events: opened,
+      table: { shopId: t.text().primaryKey(), first: t.text(), notes: t.json().nullable() },
+      key: (event) => event.streamId,
+      evolve: {
+        ShopOpened: (_, { payload }) => ({ first: payload.parts[0]?.parts[0]?.name ?? '' }),
+        ShopNoted: (row, { payload }) => row && { ...row, notes: payload.notes },
+      },
+    });
   });
 
   test('a change to a row or an event', () => {
@@ -288,6 +317,28 @@ describe('a projection is refused, with the way out, when', () => {
       'cart_summary@0: a version is a whole number from 1 on.',
     ],
     [
+      'its mode is unknown',
+      // @ts-expect-error no such mode
+      () => defineProjection({ ...base, evolve, mode: 'sync' }),
+      "cart_summary@1: 'mode' is 'async' or 'inline', found 'sync'.",
+    ],
+    [
+      'it is inline and folds whole batches',
+      () =>
+        defineProjection({
+          ...base,
+          mode: 'inline',
+          // @ts-expect-error no rules
+          evolveSql: { events: ['ItemAdded'], rows: 'select 1', merge: {} },
+        }),
+      "cart_summary@1: mode 'inline' folds the events of one append, which 'evolveSql' is not for. Declare 'evolve', or leave the mode out.",
+    ],
+    [
+      'it is inline and split',
+      () => defineProjection({ ...base, evolve, mode: 'inline', partitions: 2 }),
+      "cart_summary@1: mode 'inline' has no processor to divide: appends themselves fold. Leave 'partitions' out, or the mode.",
+    ],
+    [
       'a GraphQL name is none',
       () => defineProjection({ ...base, evolve, graphql: { list: 'all carts' } }),
       "cart_summary@1: graphql.list 'all carts' is no GraphQL name; use letters, digits and _.",
@@ -365,9 +416,14 @@ describe('a table is refused, with the way out, when', () => {
       "column 'key' is object; a key needs a scalar column.",
     ],
     [
-      'a list has an index',
-      { key, tags: t.list(t.text()).index() },
-      "column 'tags' is list; an index needs a scalar column.",
+      'a list is unique',
+      { key, tags: t.list(t.text()).unique() },
+      "column 'tags' is list; a unique index needs a scalar column.",
+    ],
+    [
+      'a number is searched as text',
+      { key, pieces: t.integer().index({ search: true }) },
+      "column 'pieces' is integer; 'search' is for text. Leave it out: .index().",
     ],
     [
       'a field has an index',

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { defineEvents, defineProjection } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createReadSchema, createReadTable } from '../../src/store/read-table.ts';
+import { effort } from '../support/effort.ts';
 import { anyRow, everyColumn } from '../support/every-column.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
@@ -33,11 +34,11 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-test('PostgreSQL gives back every row as it was in memory, down to the order of keys in JSON', async () => {
+test('PostgreSQL gives back every row as it was in memory, upserted or copied, down to the order of keys in JSON', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(anyRow, { minLength: 1, maxLength: 20 }), async (rows) => {
+    fc.asyncProperty(fc.array(anyRow, { minLength: 1, maxLength: 20 }), fc.boolean(), async (rows, copied) => {
       const normal = rows.map((row, index) => projection.codec.normalise(row, [String(index)]));
-      await table.upsert(db, normal);
+      await (copied ? db.transaction((tx) => table.insert(tx, normal)) : table.upsert(db, normal));
       const keys = normal.map((row) => table.keyOf(row));
       const loaded = await table.load(db, keys);
       const byId = new Map(loaded.map((row) => [row.id, row]));
@@ -48,6 +49,29 @@ test('PostgreSQL gives back every row as it was in memory, down to the order of 
       await table.remove(db, keys);
       expect(await table.load(db, keys)).toEqual([]);
     }),
-    { numRuns: 100 },
+    { numRuns: effort(100, 30) },
+  );
+});
+
+test('a copy of rows that are there already, or whose rows can not be made, fails and leaves the connection usable', async () => {
+  const [row] = fc.sample(anyRow, 1);
+  const rows = Array.from({ length: 2000 }, (_, index) => projection.codec.normalise(row ?? {}, [String(index)]));
+  await db.transaction((tx) => table.insert(tx, rows));
+  const again = db.transaction((tx) => table.insert(tx, rows));
+  await expect(again).rejects.toMatchObject({ code: 'DATABASE_ERROR', fields: { sqlState: '23505' } });
+  const unmade = db.transaction((tx) =>
+    tx.copyInto(
+      'copy read_models.every_column_v1 from stdin',
+      (function* () {
+        yield '\\N\t';
+        throw new Error('no more of it');
+      })(),
+    ),
+  );
+  await expect(unmade).rejects.toThrow('no more of it');
+  expect(await table.load(db, [['7']])).toEqual([rows[7]]);
+  await table.remove(
+    db,
+    rows.map((one) => table.keyOf(one)),
   );
 });

@@ -34,7 +34,7 @@ async function start(given: ConfigOptions = {}, options: RefoldOptions = {}): Pr
     commands: [openAccount, credit],
     ...given,
     database: { url: database.url, ...given.database },
-    gateway: { port: 0, positionTimeout: 200, ...given.gateway },
+    gateway: { port: 0, positionTimeout: 300_000, ...given.gateway },
   });
   const refold = await createRefold(config, { logger: pino({ level: 'silent' }), ...options });
   running.add(refold);
@@ -78,7 +78,7 @@ describe('what does not fit is refused, and nothing of it is written', () => {
     expect(await ask(refold, `mutation { ${open} }`)).toEqual({ data: { openAccount: { streamVersion: 1 } } });
     const late = 'mutation { credit(input: { accountId: "a", amount: "5" }, expectedVersion: 7) { position } }';
     expect(await ask(refold, late)).toMatchObject({
-      data: null,
+      data: { credit: null },
       errors: [
         {
           message: "Stream 'a' of account: expected version 7, found version 1. Read the stream again and decide anew.",
@@ -117,7 +117,8 @@ describe('what does not fit is refused, and nothing of it is written', () => {
     const { position } = await refold.execute(openAccount, { accountId: 'a', owner: 'Ada' });
     const [balance, stopped] = await until(async () => {
       const versions = await refold.status();
-      return versions.some(({ processor }) => processor === 'stopped') && versions;
+      const folded = versions.some((one) => one.name === 'balance' && one.position >= position);
+      return folded && versions.some(({ processor }) => processor === 'stopped') && versions;
     });
     expect(stopped).toMatchObject({
       name: 'wrong',

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { defineConfig, defineProjection, type FoldFailure, type Projection, t } from '../../src/index.ts';
+import {
+  defineConfig,
+  defineProjection,
+  type FoldFailure,
+  globalPosition,
+  type Projection,
+  t,
+} from '../../src/index.ts';
 import {
   type DeadLetterOptions,
   discardDeadLetters,
@@ -10,6 +17,9 @@ import {
 } from '../../src/runtime/dead-letters.ts';
 import { requestRebuild } from '../../src/runtime/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { insertDeadLetters } from '../../src/store/dead-letters.ts';
+import { lockPartitions } from '../../src/store/partitions.ts';
+import { effort } from '../support/effort.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -179,7 +189,7 @@ test('a row is never built with a hole: from the first event that fails on, its 
         database = before;
       }
     }),
-    { numRuns: 8 },
+    { numRuns: effort(8, 4) },
   );
 });
 
@@ -198,6 +208,30 @@ test('discarded events are left out, and those that waited behind them are folde
     expectedRows([...events, { streamId: 'a', amount: '2' }], withoutPoison),
   );
   await expect(discardDeadLetters(options, step)).rejects.toThrow('credits@1 has no dead letters.');
+});
+
+test('letters can be discarded while a batch that keeps some is being written', async () => {
+  const failing = credits('dead-letter', true);
+  const runtime = await start([failing]);
+  await append(runtime, [{ streamId: 'a', amount: '13' }]);
+  await caughtUp(runtime);
+  let discarding: Promise<unknown> | undefined;
+  await runtime.db.transaction(async (batch) => {
+    await lockPartitions(batch, 'credits', 1);
+    discarding = discardDeadLetters(optionsFor(runtime, failing), step);
+    await until(
+      async () =>
+        (
+          await runtime.db.query({
+            text: `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          })
+        ).length > 0,
+    );
+    await insertDeadLetters(batch, failing, [
+      { key: '["b"]', position: globalPosition(1n), type: 'Credited', streamId: 'b', error: { message: 'bad luck' } },
+    ]);
+  });
+  expect(await discarding).toMatchObject({ discarded: 2 });
 });
 
 test('a retry with code that fails as before changes nothing but the number of attempts', async () => {

@@ -4,8 +4,10 @@ import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import { readRegistry } from '../../src/store/registry.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
+import { effort } from '../support/effort.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
+import { seed } from '../support/seed.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../support/worker-processes.ts';
@@ -32,7 +34,6 @@ async function checkpoints(): Promise<bigint[]> {
 }
 
 test('workers killed at random points of catch-up and live traffic leave every read table as one fold of the log', async () => {
-  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9));
   console.info(`seed ${seed}`);
   const random = seeded(seed);
   await traffic(log, 5_000, random);
@@ -47,7 +48,7 @@ test('workers killed at random points of catch-up and live traffic leave every r
   })();
   const names = new Map<string, WorkerProcess>();
   names.set('worker-0', await workers.start({ url: database.url, owner: 'worker-0' }));
-  for (let round = 1; round <= 20; round++) {
+  for (let round = 1; round <= effort(8, 3); round++) {
     names.set(`worker-${round}`, await workers.start({ url: database.url, owner: `worker-${round}` }));
     const before = await checkpoints();
     const target = BigInt(Math.floor(random() * 500));

@@ -31,8 +31,8 @@ beforeAll(async () => {
     },
   };
   notifications = createNotifications({ url: testDatabase.url });
-  positions = createPositions({ db, notifications, timeout: 30_000, head: async () => globalPosition(0n) });
-  source = createReadModels({ db: reads, readSchema, statementTimeout: 10_000, positions });
+  positions = createPositions({ db, notifications, timeout: 300_000, head: async () => globalPosition(0n) });
+  source = createReadModels({ db: reads, readSchema, statementTimeout: 10_000, positions, history: async () => [] });
   writer = await createReadModelWriter(db, shelfPlaces);
   await writer.write({ upserted: Array.from({ length: 20 }, (_, index) => place(index, 'first')) });
 });
@@ -106,6 +106,18 @@ test('look-ups by key of concurrent operations share a statement', async () => {
   expect(statements).toHaveLength(1);
 });
 
+test('look-ups by a unique column of concurrent operations share a statement, too', async () => {
+  const operations = Array.from({ length: 20 }, () => source.open({ snapshot: false }));
+  const found = await Promise.all(
+    operations.map((operation, index) => operation.findByUnique(shelfPlaces, 'shelf', index + 1, ['label'])),
+  );
+  // There are twenty, from 0 on.
+  expect(found.map((row) => row?.shelf ?? null)).toEqual(
+    [...operations.keys()].map((index) => (index < 19 ? index + 1 : null)),
+  );
+  expect(statements).toHaveLength(1);
+});
+
 test('a key that could never be fails its own operation only', async () => {
   const [bad, good] = await Promise.allSettled([
     source.open({ snapshot: false }).findByKeys(shelfPlaces, [['a', 1, 'no day']], ['label']),
@@ -157,7 +169,13 @@ test('an operation that reads nothing takes no connection', async () => {
 });
 
 test('a failed statement reaches its reader as a database error, and the connection is given back', async () => {
-  const operation = createReadModels({ db: reads, readSchema: 'nowhere', statementTimeout: 10_000, positions }).open({
+  const operation = createReadModels({
+    db: reads,
+    readSchema: 'nowhere',
+    statementTimeout: 10_000,
+    positions,
+    history: async () => [],
+  }).open({
     snapshot: true,
   });
   await expect(operation.findPage(shelfPlaces, page)).rejects.toMatchObject({ code: 'DATABASE_ERROR' });

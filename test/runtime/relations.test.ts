@@ -34,8 +34,8 @@ beforeAll(async () => {
       pool.transaction((tx) => work({ ...tx, query: (statement) => counted(statement, tx.query) }), options),
   };
   notifications = createNotifications({ url: testDatabase.url });
-  positions = createPositions({ db, notifications, timeout: 30_000, head: async () => globalPosition(0n) });
-  source = createReadModels({ db, readSchema, statementTimeout: 10_000, positions });
+  positions = createPositions({ db, notifications, timeout: 300_000, head: async () => globalPosition(0n) });
+  source = createReadModels({ db, readSchema, statementTimeout: 10_000, positions, history: async () => [] });
   const customers = await createReadModelWriter(pool, customerProfileV1);
   carts = await createReadModelWriter(pool, cartSummaryV2);
   await customers.write({ upserted: Array.from({ length: 200 }, (_, index) => customerRow(index)) });
@@ -106,6 +106,39 @@ test('lists of lists have an end', async () => {
   expect(errors[0]).toMatchObject({
     message: '200 lists of up to 1000 rows each may be 200000 rows; 100000 are the most. Ask for smaller pages.',
   });
+});
+
+test('a list is filtered by what its rows lead to, in one statement', async () => {
+  await carts.write({ upserted: [{ ...cartRow(1001, 'customer-7'), status: 'Confirmed' }] });
+  const ids = async (where: string) => {
+    const before = statements.length;
+    const { data, errors } = await run(`{ customerProfiles(first: 1000, where: ${where}) { nodes { customerId } } }`);
+    expect(errors).toBeUndefined();
+    expect(statements.length - before).toBe(1);
+    return data.customerProfiles.nodes.map(({ customerId }: { customerId: string }) => customerId);
+  };
+  expect(await ids('{ carts: { some: { status: { eq: Confirmed } } } }')).toEqual(['customer-7']);
+  expect(await ids('{ carts: { none: { status: { eq: Opened } } } }')).toEqual([]);
+  expect((await ids('{ carts: { every: { status: { eq: Opened } } } }')).length).toBe(199);
+  expect((await ids('{ not: { carts: { some: { status: { eq: Confirmed } } } } }')).length).toBe(199);
+  expect(await ids('{ not: { carts: { every: { status: { eq: Opened } } } } }')).toEqual(['customer-7']);
+  expect(await ids('{ carts: { some: { customer: { carts: { some: { cartId: { eq: "cart-5" } } } } } } }')).toEqual([
+    'customer-5',
+  ]);
+  const { data } = await run(
+    '{ cartSummaries(first: 1000, where: { customer: { customerId: { eq: "customer-7" } } }) { totalCount } }',
+  );
+  expect(data.cartSummaries.totalCount).toBe(3);
+  const stranger = await run('{ cartSummariesAggregate(where: { not: { customer: {} } }) { count } }');
+  expect(stranger.data.cartSummariesAggregate.count).toBe(200);
+  await carts.write({ deleted: [['cart-1001']] });
+});
+
+test('a filter follows a few relations at most, and a subscription none', async () => {
+  const deep = (levels: number): string =>
+    levels === 0 ? '{}' : `{ carts: { some: { customer: ${deep(levels - 1)} } } }`;
+  const { errors } = await run(`{ customerProfiles(where: ${deep(3)}) { totalCount } }`);
+  expect(errors[0].message).toBe("'where' follows more than 5 relations.");
 });
 
 async function run(source_: string) {

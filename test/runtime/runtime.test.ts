@@ -18,9 +18,16 @@ afterEach(async () => {
 });
 afterAll(() => database.drop());
 
-async function start(projections: Parameters<typeof defineConfig>[0]['projections']) {
+type Options = Parameters<typeof defineConfig>[0];
+
+async function start(projections: Options['projections'], options: Pick<Options, 'database' | 'runtime'> = {}) {
   const runtime = await startRuntime({
-    config: defineConfig({ projections: projections ?? [], commands: [openAccount, credit] }),
+    config: defineConfig({
+      projections: projections ?? [],
+      commands: [openAccount, credit],
+      gateway: { positionTimeout: 300_000 },
+      ...options,
+    }),
     url: database.url,
     owner: 'test',
     development: false,
@@ -78,7 +85,7 @@ test('a version declared later catches up beside the active one, takes over, and
   await runtime.lifecycle.activate('balance', 2, { actor: 'test', reason: 'it was right' });
 });
 
-test('an idempotency key that was used for another stream is refused, and one for the same gives the first result', async () => {
+test('an idempotency key that was used with another input is refused, and with the same gives the first result', async () => {
   const runtime = await start([balanceV1, balanceV2, openingsV1]);
   const first = await runtime.execute(openAccount, { accountId: 'k1', owner: 'Ada' }, { idempotencyKey: 'once' });
   expect(await runtime.execute(openAccount, { accountId: 'k1', owner: 'Ada' }, { idempotencyKey: 'once' })).toEqual(
@@ -91,8 +98,22 @@ test('an idempotency key that was used for another stream is refused, and one fo
     issues: [
       {
         path: ['idempotencyKey'],
-        message: "this key was used for 'k1' before; a key belongs to one execution. Send another.",
+        message: 'this key was used with another input before; a key belongs to one request. Send another key.',
       },
     ],
   });
+});
+
+test('what a process appends is folded by it without a notification or a look', async () => {
+  const seldom = { min: 3_600_000, max: 3_600_000 };
+  const runtime = await start([balanceV1, balanceV2, openingsV1], {
+    database: { notifications: false },
+    runtime: { ownership: 'lease', polling: seldom },
+  });
+  await until(() => runtime.versions.current().served.get('openings')?.active);
+  for (const accountId of ['own 1', 'own 2', 'own 3']) {
+    const { position } = await runtime.execute(openAccount, { accountId, owner: 'Own' });
+    await runtime.positions.waitFor(openingsV1, position);
+  }
+  expect(await rows(runtime, 'openings_v1')).toContainEqual({ owner: 'Own', opened: 3 });
 });

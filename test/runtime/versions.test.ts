@@ -1,6 +1,7 @@
 import { type Logger, pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
+import { pointView } from '../../src/runtime/lifecycle.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
@@ -27,7 +28,7 @@ function start(
   options: { development?: boolean; maintain?: boolean } = {},
 ): Promise<Runtime> {
   return startRuntime({
-    config: defineConfig({ projections, commands: [openAccount, credit] }),
+    config: defineConfig({ projections, commands: [openAccount, credit], gateway: { positionTimeout: 300_000 } }),
     url: database.url,
     owner: 'test',
     development: options.development ?? false,
@@ -108,7 +109,7 @@ test('changed code under the same version is warned of', async () => {
   await stop(await start([balanceV1]));
   await start([balanceOtherCode]);
   expect(said).toContain(
-    "balance@1: the code of its key or evolve is not the code that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare balance@2.",
+    "balance@1: the code of its key or evolve is not the code that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare balance@2; after a bug was mended, 'refold rebuild balance@1' builds all rows with the new code.",
   );
 });
 
@@ -142,6 +143,14 @@ test('a program without the active version of a projection is refused, until the
   await first.lifecycle.retire('balance', 1, { actor: 'test', reason: 'not needed' });
   await stop(first);
   await start([openingsV1]);
+});
+
+test('a program that declares a retired version alone is not told to wait for that', async () => {
+  const first = await start([balanceV1, balanceV2]);
+  await first.lifecycle.retire('balance', 1, { actor: 'test', reason: 'not needed' });
+  await expect(start([balanceV1])).rejects.toThrow(
+    "Declare balance@2 again, or take it out of service with 'refold retire balance@2'.",
+  );
 });
 
 test('an older program goes on with the version it knows while a newer one serves the next', async () => {
@@ -279,4 +288,23 @@ test('an evolve that changes its row is stopped in development, named with its e
   expect(stopped.error?.message).toMatch(
     /^impure@1: evolve of 'Credited' failed at position 2 .* Rows and events are immutable: return a new row instead of changing the old one\.$/,
   );
+});
+
+test('two versions that become active at the same moment share one stable view', async () => {
+  const runtime = await start([balanceV1, balanceV2], { maintain: false });
+  await runtime.db.query({ text: 'drop view read_models.balance' });
+  let other: Promise<void> | undefined;
+  await runtime.db.transaction(async (tx) => {
+    await pointView(tx, 'read_models', 'balance');
+    other = runtime.db.transaction((next) => pointView(next, 'read_models', 'balance'));
+    // Of this database: tests of other files wait for locks, too.
+    const waiting = `
+      select from pg_locks
+      where locktype = 'advisory'
+        and not granted
+        and database = (select oid from pg_database where datname = current_database())`;
+    await until(async () => (await runtime.db.query({ text: waiting })).length > 0);
+  });
+  await other;
+  expect(await runtime.db.query({ text: 'select from read_models.balance' })).toEqual([]);
 });

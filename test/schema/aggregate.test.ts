@@ -51,10 +51,20 @@ test('an aggregate has exact sums, averages and extremes of all rows that match'
   });
 });
 
-test('where no row matches there is a count of 0, and no other value', async () => {
+test('where no row matches there are counts of 0, and no other value', async () => {
   const { answer } = schemaUnderTest();
-  expect(await answer('{ parcelsAggregate { count sum { pieces } avg { pieces } max { parcelId } } }')).toEqual({
-    parcelsAggregate: { count: 0, sum: { pieces: null }, avg: { pieces: null }, max: { parcelId: null } },
+  expect(
+    await answer(
+      '{ parcelsAggregate { count countDistinct { pieces } sum { pieces } avg { pieces } max { parcelId } } }',
+    ),
+  ).toEqual({
+    parcelsAggregate: {
+      count: 0,
+      countDistinct: { pieces: 0 },
+      sum: { pieces: null },
+      avg: { pieces: null },
+      max: { parcelId: null },
+    },
   });
   expect(await answer('{ parcelsGrouped(by: [status]) { count } }')).toEqual({ parcelsGrouped: [] });
 });
@@ -92,6 +102,8 @@ test.each([
   ['by: [pieces], having: { avg: { grams: { lt: "0" } } }', '4:2'],
   ['by: [pieces], having: { min: { weight: { lte: 1.50 } }, sum: { grams: { eq: "9007199254740993" } } }', '1:1 2:1'],
   ['by: [pieces], having: { max: { insuredFor: { ne: "10" } } }', '2:1 4:2'],
+  ['by: [pieces], having: { countDistinct: { status: { gt: 1 } } }', '4:2'],
+  ['by: [pieces], orderBy: [{ countDistinct: { parcelId: DESC } }]', '4:2 1:1 2:1'],
   ['by: [pieces, pieces], where: { status: { ne: Lost } }', '1:1 2:1 4:1'],
   ['by: []', 'null:4'],
 ])('parcelsGrouped(%s) gives %s', async (args, expected) => {
@@ -156,6 +168,7 @@ test('a table without numbers has a count and extremes; a column keeps its name 
   };
   expect(fieldsOf('VisitAggregate')).toEqual([
     'count: Int!',
+    'countDistinct: VisitAggregateCountDistinct!',
     'min: VisitAggregateExtreme!',
     'max: VisitAggregateExtreme!',
   ]);

@@ -1,4 +1,4 @@
-import { type GraphQLInputType, isInputObjectType, printType } from 'graphql';
+import { type GraphQLInputType, graphql, isInputObjectType, printType } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { CommandRejected, defineCommand, defineEvents, defineState } from '../../src/index.ts';
@@ -104,6 +104,37 @@ test('an input that has only optional properties may be left out', () => {
       .getMutationType()
       ?.getFields().doThing?.args ?? [];
   expect(String(input?.type)).toBe('DoThingInput');
+});
+
+test('what may be null and is left out is null for the validator, which knows it as required', async () => {
+  const place = z.object({ city: z.string().nullable(), zip: z.string().nullish(), floor: z.int().optional() });
+  const input = z.object({ note: z.string().nullable(), anything: z.json(), place, stops: z.array(place) });
+  const schema = schemaOf(input);
+  const taken: unknown[] = [];
+  const execute = async (_: unknown, given: unknown) => {
+    taken.push(input.parse(given));
+    return { position: '1' };
+  };
+  const source = 'mutation { doThing(input: { place: {}, stops: [{ floor: null, city: "Oslo" }, {}] }) { position } }';
+  const { errors } = await graphql({ schema, source, contextValue: { commands: { execute } } });
+  expect(errors).toBeUndefined();
+  expect(taken).toEqual([
+    { note: null, anything: null, place: { city: null }, stops: [{ city: 'Oslo' }, { city: null }] },
+  ]);
+});
+
+test.each([
+  ['a bare word in an object', '{ a: [{ b: Word }] }', 'JSON expects texts in quotes'],
+  ['a bare word in a list', '[Word]', 'JSON expects texts in quotes'],
+  ['a number beyond all', '{ a: [1e400] }', 'value.a.0: is beyond what a number can hold'],
+])('JSON is taken as it is, or refused: %s', async (_, literal, problem) => {
+  const schema = schemaOf(z.object({ value: z.json() }));
+  const taken: unknown[] = [];
+  const execute = async (_: unknown, given: unknown) => taken.push(given);
+  const source = `mutation { doThing(input: { value: ${literal} }) { position } }`;
+  const { errors = [] } = await graphql({ schema, source, contextValue: { commands: { execute } } });
+  expect(String(errors[0]?.message)).toContain(problem);
+  expect(taken).toEqual([]);
 });
 
 describe('what GraphQL can not express is refused with its place:', () => {

@@ -2,10 +2,16 @@ import type { Command } from '../../src/commands/define-command.ts';
 import { ConcurrencyConflict, RefoldError } from '../../src/errors.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { beginning, type GlobalPosition, globalPosition, laterPosition } from '../../src/events/global-position.ts';
-import type { CommandOptions, GatewayServices, OperationReadModels } from '../../src/gateway/gateway-services.ts';
+import type {
+  CommandOptions,
+  GatewayServices,
+  OperationReadModels,
+  ReadPosition,
+} from '../../src/gateway/gateway-services.ts';
 import { keyText, type Projection, type RowKey } from '../../src/projections/projection.ts';
 import type { Row } from '../../src/projections/row-codec.ts';
-import type { ServedVersion, VersionMap, VersionProgress } from '../../src/projections/version-map.ts';
+import type { Pins, ServedVersion, VersionMap, VersionProgress } from '../../src/projections/version-map.ts';
+import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../src/schema/change-feed.ts';
 import type {
   CommandResult,
   LiveListQuery,
@@ -21,11 +27,13 @@ import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 export interface RecordedRead {
   readonly kind:
     | 'findByKeys'
+    | 'findByUnique'
     | 'findPage'
     | 'count'
     | 'findRelated'
     | 'countRelated'
     | 'aggregate'
+    | 'history'
     | 'waitFor'
     | 'progress';
   readonly version: string;
@@ -39,6 +47,8 @@ export class InMemoryServices implements GatewayServices {
   readonly reads: RecordedRead[] = [];
   readonly executed: { readonly command: string; readonly input: unknown; readonly options: CommandOptions }[] = [];
   readonly opened: { readonly snapshot: boolean }[] = [];
+  /** Versions that can be pinned. */
+  maintained: readonly Projection[] = [];
   /** Operations whose reads are open. */
   open = 0;
   /** Live reads that somebody consumes. */
@@ -58,6 +68,27 @@ export class InMemoryServices implements GatewayServices {
 
   readonly versions = {
     current: () => this.#map,
+    pinned: (pins: Pins): VersionMap => {
+      const served = [...this.#map.served.values()].map((version) => {
+        const pin = pins.get(version.projection.name);
+        const pinned = this.maintained.find(
+          ({ name, version: other }) => name === version.projection.name && other === pin,
+        );
+        if (pin !== undefined && !pinned)
+          throw new RefoldError('BAD_USER_INPUT', `${version.projection.name}@${pin} can't be pinned.`);
+        return pinned ? active(pinned) : version;
+      });
+      const deprecated = served
+        .filter(
+          ({ projection }) => projection.version < (this.#map.served.get(projection.name)?.projection.version ?? 0),
+        )
+        .map(({ projection }) => ({
+          id: projection.id,
+          since: new Date('2026-01-31T00:00:00Z'),
+          sunset: projection.sunset,
+        }));
+      return { ...versionMap(served), deprecated };
+    },
     onChange: (listener: () => void) => {
       this.#versionListeners.add(listener);
       return () => void this.#versionListeners.delete(listener);
@@ -123,13 +154,16 @@ export class InMemoryServices implements GatewayServices {
     return result;
   }
 
-  openReadModels(options: { readonly snapshot: boolean }): OperationReadModels {
-    this.opened.push(options);
+  openReadModels(options: Parameters<GatewayServices['openReadModels']>[0]): OperationReadModels {
+    this.opened.push({ snapshot: options.snapshot, ...(options.positions ? { positions: true } : {}) });
     this.open++;
     let closed = false;
     const snapshots = new Map<string, readonly Row[]>();
     let snapshotAt = beginning;
+    const positions = new Map<string, ReadPosition>();
     const rowsOf = (projection: Projection) => {
+      const { name, version } = projection;
+      positions.set(name, { name, position: this.#position(projection), rows: { version, generation: 1 } });
       if (closed) throw new Error('read after the end of the operation');
       if (!options.snapshot) return this.rows(projection);
       const rows = snapshots.get(projection.id) ?? this.rows(projection);
@@ -138,13 +172,20 @@ export class InMemoryServices implements GatewayServices {
       return rows;
     };
     return {
-      findByKeys: async (projection, keys, columns) => {
+      findByKeys: async (projection, keys, columns, where = null) => {
         this.reads.push({ kind: 'findByKeys', version: projection.id, columns });
-        const byKey = new Map(rowsOf(projection).map((row) => [keyText(keyOf(projection, row)), row]));
+        const rows = rowsOf(projection).filter((row) => matches(where, row));
+        const byKey = new Map(rows.map((row) => [keyText(keyOf(projection, row)), row]));
         return keys.map((key) => {
           const row = byKey.get(keyText(key));
           return row ? pick(row, [...columns, ...projection.keyColumns]) : null;
         });
+      },
+      findByUnique: async (projection, column, value, columns, where = null) => {
+        this.reads.push({ kind: 'findByUnique', version: projection.id, columns });
+        const rows = rowsOf(projection).filter((row) => matches(where, row));
+        const found = rows.find((row) => keyText([row[column]]) === keyText([value]));
+        return found ? pick(found, [...columns, ...projection.keyColumns]) : null;
       },
       findPage: async (projection, query) => {
         this.reads.push({ kind: 'findPage', version: projection.id, columns: query.columns });
@@ -152,19 +193,36 @@ export class InMemoryServices implements GatewayServices {
         const columns = [...query.columns, ...query.orderBy.map((order) => order.column), ...projection.keyColumns];
         return { ...page, rows: page.rows.map((row) => pick(row, columns)) };
       },
-      count: async (projection, where) => {
+      count: async (projection, where, upTo) => {
         this.reads.push({ kind: 'count', version: projection.id });
-        return rowsOf(projection).filter((row) => matches(where, row)).length;
+        return Math.min(
+          rowsOf(projection).filter((row) => matches(where, row)).length,
+          upTo ?? Number.POSITIVE_INFINITY,
+        );
       },
       findRelated: async (projection, column, value, query) => {
         this.reads.push({ kind: 'findRelated', version: projection.id, columns: query.columns });
         const rows = rowsOf(projection).filter((row) => keyText([row[column]]) === keyText([value]));
         return naivePage(projection, rows, query);
       },
-      countRelated: async (projection, column, value, where) => {
+      countRelated: async (projection, column, value, where, upTo) => {
         this.reads.push({ kind: 'countRelated', version: projection.id });
         const rows = rowsOf(projection).filter((row) => keyText([row[column]]) === keyText([value]));
-        return rows.filter((row) => matches(where, row)).length;
+        return Math.min(rows.filter((row) => matches(where, row)).length, upTo ?? Number.POSITIVE_INFINITY);
+      },
+      history: async (projection, key) => {
+        this.reads.push({ kind: 'history', version: projection.id });
+        let row: Row | null = null;
+        return this.#events
+          .filter((event) =>
+            projection.filter.some(({ family, types }) => family === event.family && types.includes(event.type)),
+          )
+          .filter((event) => projection.keysOf(event).some((touched) => keyText(touched) === keyText(key)))
+          .map((event) => {
+            const before: Row | null = row;
+            row = projection.apply(row, event, key);
+            return { event, before, row };
+          });
       },
       aggregate: async (projection, query) => {
         const measures = query.measures.map((measure) => Object.values(measure).join(' '));
@@ -194,6 +252,7 @@ export class InMemoryServices implements GatewayServices {
         this.reads.push({ kind: 'progress', version: projection.id });
         return this.#progress(projection);
       },
+      readPositions: async () => (options.positions ? [...positions.values()] : []),
       close: async () => {
         if (closed) throw new Error('closed twice');
         closed = true;
@@ -203,6 +262,7 @@ export class InMemoryServices implements GatewayServices {
   }
 
   readonly live = {
+    changes: (projection: Projection, query: ChangeFeedQuery) => this.#changesOf(projection, query),
     row: (projection: Projection, key: RowKey, columns: readonly string[]): AsyncIterableIterator<LiveRow> =>
       this.#live(
         projection,
@@ -238,6 +298,37 @@ export class InMemoryServices implements GatewayServices {
       );
     },
   };
+
+  /** Remembers no removed rows: it can be resumed as far as rows are written. */
+  #changesOf(projection: Projection, query: ChangeFeedQuery): AsyncIterableIterator<ChangeFeedUpdate> {
+    let before: ReadonlyMap<string, Row> | undefined;
+    return this.#live(
+      projection,
+      query.columns,
+      (served) => {
+        const text = (row: Row) => keyText(keyOf(served, row));
+        const rows = this.rows(served).filter((row) => matches(query.where, row));
+        const now = new Map(rows.map((row) => [text(row), row]));
+        const position = this.#position(served);
+        const reset = before === undefined && query.since === null;
+        const known = before ?? (reset ? new Map<string, Row>() : now);
+        before = now;
+        const gone = [...known].filter(([key]) => !now.has(key)).map(([, row]) => row);
+        const written = [...now].filter(([key, row]) => known.get(key) !== row).map(([, row]) => row);
+        return {
+          position,
+          cursor: { position, rows: { version: served.version, generation: 1 } },
+          reset,
+          lagged: null,
+          changes: [
+            ...gone.map((row) => ({ operation: 'DELETE', key: keyOf(served, row), row: null, position }) as const),
+            ...written.map((row) => ({ operation: 'UPSERT', key: keyOf(served, row), row, position }) as const),
+          ],
+        };
+      },
+      (update) => (update.changes.length > 0 ? undefined : ''),
+    );
+  }
 
   /** Gives the state, and again whenever its text is another; `''` says that there is nothing to tell. */
   #live<T>(
@@ -301,10 +392,12 @@ export class InMemoryServices implements GatewayServices {
   context(options: { readonly after?: bigint; readonly snapshot?: boolean } = {}): OperationContext {
     return {
       versions: this.#map,
+      viewer: 'system',
       readModels: this.openReadModels({ snapshot: options.snapshot ?? true }),
       commands: this,
       live: this.live,
       after: options.after === undefined ? null : globalPosition(options.after),
+      lastEventId: null,
     };
   }
 

@@ -236,3 +236,14 @@ test('a filter has an end: in depth and in conditions', async () => {
   expect(await problem(tested, '(where: $where)', { where: many(100) })).toBeUndefined();
   expect(await problem(tested, '(where: $where)', { where: many(101) })).toBe("'where' has more than 100 conditions.");
 });
+
+test('a count goes no further than it is asked to', async () => {
+  const tested = await tenParcels();
+  expect(
+    await tested.answer(`{
+      parcels(where: { pieces: { gt: 1 } }) { atMost: totalCount(upTo: 3) more: totalCount(upTo: 100) totalCount }
+    }`),
+  ).toEqual({ parcels: { atMost: 3, more: 9, totalCount: 9 } });
+  const { errors } = await tested.run('{ parcels { totalCount(upTo: 0) } }');
+  expect(errors?.[0]?.message).toBe("'upTo' is 0; count up to 1 at least.");
+});

@@ -9,6 +9,8 @@ test.each([
   ['{ parcels { totalCount nodes { weight } } }', true],
   ['{ parcels { ...Count } } fragment Count on ParcelConnection { totalCount }', true],
   ['{ a: parcel(parcelId: "a") { weight } b: parcel(parcelId: "b") { weight } }', true],
+  ['query ($ids: [ID!]!) { nodes(ids: $ids) { id } }', true],
+  ['query ($id: ID!) { node(id: $id) { id } }', false],
   ['{ __typename parcel(parcelId: "a") { weight } }', false],
   ['{ __schema { types { name } } }', false],
   ['{ ...Root } fragment Root on Query { parcel(parcelId: "a") { weight } parcels { nodes { weight } } }', true],

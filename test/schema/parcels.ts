@@ -20,18 +20,22 @@ const columns = {
   fragile: t.boolean().index(),
   packedOn: t.date().index(),
   shippedAt: t.timestamptz().nullable().index(),
-  courier: t.text().nullable().index(),
+  courier: t.text().nullable().index({ search: true }),
   insuredFor: t.decimal(12, 2).nullable().index(),
   note: t.text().nullable().deprecated('Read the remarks.'),
-  remarks: t.list(t.text()).default([]),
+  remarks: t.list(t.text()).default([]).index(),
+  labels: t
+    .list(t.enum(['Express', 'Gift']))
+    .default([])
+    .index(),
   prices: t.list(t.decimal(8, 2)),
   size: t.object({
     width: t.integer(),
     label: t.object({ text: t.text(), printedAt: t.timestamptz().nullable() }).nullable(),
   }),
-  items: t.list(t.object({ sku: t.text(), quantity: t.integer(), price: t.decimal(8, 2) })),
+  items: t.list(t.object({ sku: t.text(), quantity: t.integer(), price: t.decimal(8, 2) })).index(),
   grid: t.list(t.list(t.integer().nullable())),
-  extra: t.json<{ readonly anything: readonly (number | string)[] }>().nullable(),
+  extra: t.json<{ readonly anything: readonly (number | string)[] }>().nullable().index(),
 };
 
 export const parcelV1 = defineProjection({

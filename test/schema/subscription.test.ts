@@ -68,3 +68,40 @@ test.each([
   await expect(subscribe(`subscription { ${field} { position } }`)).rejects.toThrow(message);
   expect(services.subscribed).toBe(0);
 });
+
+test('changes come with all rows first, then one by one, and a removed row by its key', async () => {
+  const { subscribe, pack, services } = schemaUnderTest();
+  await pack({ a: { weight: '1' } });
+  const updates = await subscribe(`subscription {
+    parcelChanges { position cursor reset lagged changes { operation key { parcelId } row { weight } position } }
+  }`);
+  expect(await next(updates)).toEqual({
+    parcelChanges: {
+      position: '1',
+      cursor: '1@1.1',
+      reset: true,
+      lagged: null,
+      changes: [{ operation: 'UPSERT', key: { parcelId: 'a' }, row: { weight: '1.000' }, position: '1' }],
+    },
+  });
+  await services.append(parcel, 'a', { type: 'ParcelForgotten', payload: {} });
+  expect(await next(updates)).toEqual({
+    parcelChanges: {
+      position: '2',
+      cursor: '2@1.1',
+      reset: false,
+      lagged: null,
+      changes: [{ operation: 'DELETE', key: { parcelId: 'a' }, row: null, position: '2' }],
+    },
+  });
+  await updates.return(undefined);
+});
+
+test.each([
+  ['"yesterday"', "'since' is no cursor. Expected the cursor of a message, such as '1042@2.1'"],
+  ['"1042@2"', "'since' is no cursor."],
+  ['"9999999999999999"', "'since' is no cursor."],
+])('changes since %s are refused', async (since, message) => {
+  const { subscribe } = schemaUnderTest();
+  await expect(subscribe(`subscription { parcelChanges(since: ${since}) { position } }`)).rejects.toThrow(message);
+});

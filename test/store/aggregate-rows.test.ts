@@ -9,6 +9,7 @@ import type { AggregateQuery, Grouping, Measure } from '../../src/projections/ro
 import { aggregateRows } from '../../src/store/aggregate-rows.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createReadTable } from '../../src/store/read-table.ts';
+import { effort } from '../support/effort.ts';
 import { createReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { naiveAggregates } from './naive-aggregates.ts';
@@ -46,7 +47,7 @@ describe.each([
           expect(found).toEqual(naiveAggregates(projection, rows, query));
         }
       }),
-      { numRuns: 150 },
+      { numRuns: effort(150, 40) },
     );
   });
 });
@@ -81,6 +82,7 @@ test('what a column has no measure or grouping for is the client’s mistake', a
   const mistakes: readonly Partial<AggregateQuery>[] = [
     { measures: [{ kind: 'sum', column: 'title' }] },
     { measures: [{ kind: 'max', column: 'token' }] },
+    { measures: [{ kind: 'countDistinct', column: 'items' }] },
     { measures: [{ kind: 'min', column: 'nothing' }] },
     { groupBy: [{ column: 'title', bucket: 'day' }] },
     { groupBy: [{ column: 'day', bucket: 'hour' }] },
@@ -119,6 +121,7 @@ function queriesOf(projection: Projection): fc.Arbitrary<AggregateQuery> {
   const named = (of: (column: Column) => boolean) => columns.filter(([, column]) => of(column)).map(([name]) => name);
   const measures: Measure[] = [
     { kind: 'count' },
+    ...scalarColumns(projection).map((column): Measure => ({ kind: 'countDistinct', column })),
     ...named(isNumeric).flatMap((column): Measure[] => [
       { kind: 'sum', column },
       { kind: 'avg', column },
@@ -159,7 +162,7 @@ function queriesOf(projection: Projection): fc.Arbitrary<AggregateQuery> {
 }
 
 function boundOf(projection: Projection, measure: Measure): fc.Arbitrary<unknown> {
-  if (measure.kind === 'count') return fc.integer({ min: 0, max: 4 }).map(decimal);
+  if (measure.kind === 'count' || measure.kind === 'countDistinct') return fc.integer({ min: 0, max: 4 }).map(decimal);
   const column = projection.columns[measure.column] as Column; // declared
   const present = valuesOf(column).filter((value) => value !== null);
   return measure.kind === 'min' || measure.kind === 'max' ? present : present.map((value) => decimal(value as bigint));

@@ -1,14 +1,21 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createLeaseOwnership } from '../../src/store/lease-ownership.ts';
+import { createLeaseOwnership, type LeaseOwnershipOptions } from '../../src/store/lease-ownership.ts';
 import type { Ownership, OwnershipLock } from '../../src/store/ownership.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { describeOwnership } from './ownership.contract.ts';
+import { patiently } from './patient-owner.ts';
+import { unitOf } from './unit-of.ts';
 
 describeOwnership({
   kind: 'lease',
-  open: (url) => createLeaseOwnership({ url, leaseSeconds: 1 }),
+  // Connecting may take as long as a renewal, of many at once and on a busy machine.
+  open: (url, renewEverySeconds) =>
+    createLeaseOwnership({ url, leaseSeconds: 300, renewalFactor: renewEverySeconds / 300 }),
+  letEnd: async (db, name) => {
+    await db.query({ text: 'update refold.leases set expires_at = now() where name = $1', values: [name] });
+  },
   takeAway: async (db, name) => {
     await db.query({
       text: `update refold.leases set holder = gen_random_uuid(), expires_at = now() where name = $1`,
@@ -33,13 +40,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function acquire(
-  name: string,
-  options: { leaseSeconds?: number; now?: () => number } = {},
-): Promise<OwnershipLock> {
-  const ownership = createLeaseOwnership({ url: database.url, leaseSeconds: 1, ...options });
+async function acquire(name: string, options: Omit<LeaseOwnershipOptions, 'url'>): Promise<OwnershipLock> {
+  const ownership = createLeaseOwnership({ url: database.url, ...options });
   opened.add(ownership);
-  const lock = await ownership.tryAcquire('processor', name, 1);
+  const lock = await patiently(ownership, name);
   if (!lock) throw new Error(`'${name}' is held by somebody else`);
   return lock;
 }
@@ -53,9 +57,11 @@ async function expiry(name: string): Promise<string | undefined> {
 }
 
 test('a lease is renewed for as long as its holder lives', async () => {
-  const lock = await acquire('renewed');
-  const first = await expiry('renewed');
-  await until(async () => (await db.query({ text: 'select where now() > $1', values: [first] })).length > 0);
+  const lock = await acquire('renewed', { leaseSeconds: 60, renewalFactor: 1 / 60 });
+  for (let renewal = 1; renewal <= 2; renewal++) {
+    const before = await expiry('renewed');
+    await until(async () => lock.lost.aborted || (await expiry('renewed')) !== before);
+  }
   expect(lock.lost.aborted).toBe(false);
   expect(await createdElsewhere('renewed')).toBeNull();
   await lock.release();
@@ -65,17 +71,18 @@ test('a lease is renewed for as long as its holder lives', async () => {
 async function createdElsewhere(name: string): Promise<OwnershipLock | null> {
   const ownership = createLeaseOwnership({ url: database.url });
   opened.add(ownership);
-  return ownership.tryAcquire('processor', name, 1);
+  return ownership.tryAcquire(unitOf(name));
 }
 
 test('a holder who can’t renew the lease gives up when it expires', async () => {
-  const lock = await acquire('unreachable');
+  // Few renewals, so that connecting has time; its end comes soon all the same.
+  const lock = await acquire('unreachable', { leaseSeconds: 4, renewalFactor: 0.9 });
   await db.transaction(async (tx) => {
     await tx.query({ text: 'lock table refold.leases in exclusive mode' });
-    await new Promise((resolve) => lock.lost.addEventListener('abort', resolve));
+    await until(() => lock.lost.aborted);
   });
   expect(lock.lost.reason).toMatchObject({
-    message: 'The lease could not be renewed within 1 s, so another process may own it now.',
+    message: 'The lease could not be renewed within 4 s, so another process may own it now.',
   });
 });
 

@@ -48,6 +48,9 @@ function measureOf(projection: Projection, measure: Measure, rows: readonly Row[
   if (measure.kind === 'count') return rows.length;
   const { kind, column: name } = measure;
   const values = rows.map((row) => row[name]).filter((value) => value !== null);
+  if (kind === 'countDistinct')
+    return values.filter((value, index) => values.findIndex((other) => compareValues(other, value) === 0) === index)
+      .length;
   if (values.length === 0) return null;
   const column = projection.columns[name] as Column; // declared
   if (kind === 'sum') return column.type.kind === 'decimal' ? sumOf(values) : BigInt(sumOf(values).toFixed());

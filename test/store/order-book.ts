@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { z } from 'zod';
 import { defineEvents } from '../../src/events/event-family.ts';
-import { type Column, t } from '../../src/projections/column.ts';
+import { type Column, type ColumnKind, isContainer, t } from '../../src/projections/column.ts';
 import { decimal } from '../../src/projections/decimal.ts';
 import { defineProjection } from '../../src/projections/define-projection.ts';
+import { storedJson } from '../../src/projections/json-containment.ts';
 import { keyText, type Projection } from '../../src/projections/projection.ts';
 import type { Row } from '../../src/projections/row-codec.ts';
-import type { RowFilter, RowOrder } from '../../src/projections/row-query.ts';
+import type { JsonValue, RowFilter, RowOrder } from '../../src/projections/row-query.ts';
 
 const orders = defineEvents('order', { Placed: z.object({}) });
 
@@ -18,7 +19,7 @@ export const orderBook: Projection = defineProjection({
   table: {
     orderId: t.text().primaryKey(),
     label: t.text().nullable().index(),
-    title: t.text().index(),
+    title: t.text().index({ search: true }),
     status: t.enum(['Opened', 'Confirmed', 'Cancelled']).nullable().index(),
     amount: t.decimal(14, 2).nullable().index(),
     units: t.integer().index(),
@@ -27,8 +28,9 @@ export const orderBook: Projection = defineProjection({
     token: t.uuid().nullable().index(),
     day: t.date().nullable().index(),
     placedAt: t.timestamptz().index(),
-    items: t.list(t.object({ name: t.text(), price: t.decimal(14, 2) })),
-    extra: t.json<object>().nullable(),
+    items: t.list(t.object({ name: t.text(), price: t.decimal(14, 2) })).index(),
+    tags: t.list(t.text()).nullable().index(),
+    extra: t.json<object>().nullable().index(),
   },
   key: (event) => event.streamId,
   evolve: { Placed: () => null },
@@ -62,6 +64,11 @@ const texts = [
   'é',
   'z',
   'ß',
+  'SS',
+  'Straße',
+  'ΑΣ',
+  'ΑΣΒ',
+  'ας',
   '\ud7ff',
   '\ue000',
   '\uffff',
@@ -71,6 +78,21 @@ const texts = [
   '"',
   ',',
 ];
+
+const documents = [
+  { a: 1 },
+  { a: 1, b: { c: [1, 'x', null], d: null } },
+  { a: [{ b: 1 }, { b: 2, c: true }] },
+  { b: {} },
+  {},
+  [],
+  [1, 'x'],
+  [[1, 'x'], [2]],
+  [{ a: 1 }, 'x'],
+  'x',
+  7,
+  true,
+] as const;
 
 /** Few values of each type, so that rows tie, and some that are hard to compare. */
 export function valuesOf(column: Column): fc.Arbitrary<unknown> {
@@ -119,7 +141,7 @@ function presentValuesOf({ type }: Column): fc.Arbitrary<unknown> {
         '0001-01-01T00:00:00.000Z',
       );
     case 'json':
-      return fc.constantFrom({ a: 1 }, [1, 'x'], 'text', 7);
+      return fc.constantFrom(...documents);
     case 'object':
       return fc.record(Object.fromEntries(Object.entries(type.fields).map(([name, field]) => [name, valuesOf(field)])));
     case 'list':
@@ -144,7 +166,9 @@ export function scalarColumns(projection: Projection): string[] {
 }
 
 export function filtersOf(projection: Projection): fc.Arbitrary<RowFilter | null> {
-  const leaves = scalarColumns(projection).flatMap((column) => leavesOf(column, projection.columns[column] as Column)); // its names
+  const leaves = Object.entries(projection.columns).flatMap(([column, declared]) =>
+    isContainer(declared) ? partsOf(column, declared) : leavesOf(column, declared),
+  );
   const isNull = fc.record({
     kind: fc.constant('isNull' as const),
     column: fc.constantFrom(...Object.keys(projection.columns)),
@@ -177,11 +201,48 @@ function leavesOf(column: string, declared: Column): fc.Arbitrary<RowFilter>[] {
       value: orNull,
     }),
     fc.record({ kind: fc.constant('in' as const), ...named, values: fc.array(orNull, { maxLength: 3 }) }),
+    ...(declared.flags.search
+      ? [
+          fc.record({ kind: fc.constant('contains' as const), ...named, value: value as fc.Arbitrary<string> }), // of a text column
+          fc.record({ kind: fc.constant('ilike' as const), ...named, pattern: patterns }),
+        ]
+      : []),
     ...(declared.type.kind === 'text'
       ? [fc.record({ kind: fc.constant('startsWith' as const), ...named, value: value as fc.Arbitrary<string> })] // of a text column
       : []),
   ];
 }
+
+/** Of what may be in a list, an object or JSON. */
+function partsOf(column: string, { type }: Column): fc.Arbitrary<RowFilter>[] {
+  const whole = type.kind === 'json' ? fc.constantFrom(...documents, null) : fc.array(partOf(type), { maxLength: 2 });
+  return [
+    fc.record({
+      kind: fc.constant('holds' as const),
+      column: fc.constant(column),
+      value: whole as fc.Arbitrary<JsonValue>, // what such a column may hold, or a part of it
+    }),
+  ];
+}
+
+function partOf(type: ColumnKind): fc.Arbitrary<unknown> {
+  if (type.kind !== 'list') return fc.constant({});
+  const item = type.item.type;
+  if (item.kind !== 'object') return presentValuesOf(type.item);
+  return fc.record(
+    Object.fromEntries(
+      Object.entries(item.fields).map(([name, field]) => [name, presentValuesOf(field).map(storedJson)]),
+    ),
+    { requiredKeys: [] },
+  );
+}
+
+/** Patterns of LIKE, none of which ends with a backslash that escapes nothing. */
+const patterns: fc.Arbitrary<string> = fc
+  .array(fc.constantFrom('%', '_', '\\%', '\\_', '\\\\', 'a', 'A', 'é', 'É', 'ß', 'ss', 'σ', 'Σ', 'b', '\\b', '😀'), {
+    maxLength: 4,
+  })
+  .map((parts) => parts.join(''));
 
 export function ordersOf(projection: Projection): fc.Arbitrary<RowOrder[]> {
   const term: fc.Arbitrary<RowOrder> = fc.record({

@@ -1,8 +1,12 @@
 import { createAdvisoryOwnership } from '../../src/store/advisory-ownership.ts';
 import { createLeaseOwnership } from '../../src/store/lease-ownership.ts';
+import type { OwnershipLock } from '../../src/store/ownership.ts';
+import { unitOf } from './unit-of.ts';
 
 // Owns a processor until it is killed: node ownership-holder.ts KIND URL NAME
 const [, , kind, url = '', name = ''] = process.argv;
-const ownership = kind === 'lease' ? createLeaseOwnership({ url, leaseSeconds: 1 }) : createAdvisoryOwnership(url);
-const lock = await ownership.tryAcquire('processor', name, 1);
-process.stdout.write(lock ? 'held\n' : 'refused\n');
+const ownership = kind === 'lease' ? createLeaseOwnership({ url, leaseSeconds: 300 }) : createAdvisoryOwnership(url);
+let lock: OwnershipLock | null = null;
+// On a busy machine connecting may take longer than an answer is waited for.
+while (!lock) lock = await ownership.tryAcquire(unitOf(name)).catch(() => null);
+process.stdout.write('held\n');

@@ -9,17 +9,21 @@ import type { Ownership, OwnershipLock } from '../../src/store/ownership.ts';
 import { insertVersion, readRegistry } from '../../src/store/registry.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { patiently } from './patient-owner.ts';
+import { unitOf } from './unit-of.ts';
 
 export interface OwnershipUnderTest {
   readonly kind: 'advisory' | 'lease';
-  /** As a process of its own would have it. */
-  open(url: string): Ownership;
+  /** As a process of its own would have it; where it is renewed, so often. */
+  open(url: string, renewEverySeconds: number): Ownership;
+  /** Brings about the end of what a holder has who is gone, where that takes its time. */
+  letEnd?(db: Database, name: string): Promise<void>;
   /** Takes the right from its holder behind its back. */
   takeAway(db: Database, name: string): Promise<void>;
 }
 
 /** What every kind of ownership promises. */
-export function describeOwnership({ kind, open, takeAway }: OwnershipUnderTest): void {
+export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnderTest): void {
   describe(`ownership by ${kind}`, () => {
     let database: TestDatabase;
     let db: Database;
@@ -37,13 +41,13 @@ export function describeOwnership({ kind, open, takeAway }: OwnershipUnderTest):
       await database.drop();
     });
 
-    const openOne = () => {
-      const ownership = open(database.url);
+    const openOne = (renewEverySeconds = 60) => {
+      const ownership = open(database.url, renewEverySeconds);
       opened.add(ownership);
       return ownership;
     };
     const acquired = async (ownership: Ownership, name: string): Promise<OwnershipLock> => {
-      const lock = await ownership.tryAcquire('processor', name, 1);
+      const lock = await patiently(ownership, name);
       if (!lock) throw new Error(`'${name}' is held by somebody else`);
       return lock;
     };
@@ -51,21 +55,21 @@ export function describeOwnership({ kind, open, takeAway }: OwnershipUnderTest):
     test('has one holder among many who try at the same time', async () => {
       const processes = Array.from({ length: 8 }, openOne);
       const locks = await Promise.all(
-        processes.flatMap((one) => [one.tryAcquire('processor', 'wanted', 1), one.tryAcquire('rebuild', 'wanted', 1)]),
+        processes.flatMap((one) => [one.tryAcquire(unitOf('wanted')), one.tryAcquire(unitOf('wanted', 'rebuild'))]),
       );
       expect(locks.filter((_, index) => index % 2 === 0).filter((lock) => lock !== null)).toHaveLength(1);
       expect(locks.filter((_, index) => index % 2 === 1).filter((lock) => lock !== null)).toHaveLength(1);
-      expect(await openOne().tryAcquire('processor', 'wanted', 2)).not.toBeNull();
+      expect(await openOne().tryAcquire(unitOf('wanted', 'processor', 2))).not.toBeNull();
     });
 
     test('is free at once when it is released, or its process closes', async () => {
       const [first, second, third] = [openOne(), openOne(), openOne()];
       const lock = await acquired(first, 'passed-on');
-      expect(await second.tryAcquire('processor', 'passed-on', 1)).toBeNull();
+      expect(await second.tryAcquire(unitOf('passed-on'))).toBeNull();
       await lock.release();
       const next = await acquired(second, 'passed-on');
       expect(() => next.verify()).not.toThrow();
-      expect(await first.tryAcquire('processor', 'passed-on', 1)).toBeNull();
+      expect(await first.tryAcquire(unitOf('passed-on'))).toBeNull();
       await second.close();
       await acquired(third, 'passed-on');
     });
@@ -78,15 +82,16 @@ export function describeOwnership({ kind, open, takeAway }: OwnershipUnderTest):
       const [answer] = await once(holder.stdout, 'data');
       expect(String(answer)).toBe('held\n');
       const survivor = openOne();
-      expect(await survivor.tryAcquire('processor', 'orphaned', 1)).toBeNull();
+      expect(await survivor.tryAcquire(unitOf('orphaned'))).toBeNull();
       const exited = once(holder, 'exit');
       holder.kill('SIGKILL');
       await exited;
-      await until(() => survivor.tryAcquire('processor', 'orphaned', 1));
+      await letEnd?.(db, 'orphaned');
+      await until(() => survivor.tryAcquire(unitOf('orphaned')));
     });
 
     test('tells its holder when it is lost', async () => {
-      const lock = await acquired(openOne(), 'taken-away');
+      const lock = await acquired(openOne(1), 'taken-away');
       expect(lock.lost.aborted).toBe(false);
       expect(() => lock.verify()).not.toThrow();
       const lost = new Promise((resolve) => lock.lost.addEventListener('abort', resolve));
@@ -103,14 +108,20 @@ export function describeOwnership({ kind, open, takeAway }: OwnershipUnderTest):
         version: 1,
         tableSchema: 'public',
         tableName: 'fenced_v1',
+        partitions: 1,
         tableFingerprint: '',
         codeFingerprint: '',
-        definition: {},
+        definition: {
+          columns: [],
+          keyColumns: [],
+          filter: [],
+          graphql: { type: 'A', single: 'a', list: 'as', globalId: true },
+        },
       });
       await db.query({ text: 'create table fenced_v1 (position bigint primary key)' });
       const claim = async (owner: string) => {
         await acquired(openOne(), 'fenced');
-        return claimProcessor(db, 'processor', 'fenced', 1, owner);
+        return claimProcessor(db, unitOf('fenced'), owner);
       };
       const batch = (by: Awaited<ReturnType<typeof claim>>, from: bigint, to: bigint) =>
         db.transaction(async (tx) => {
@@ -121,6 +132,7 @@ export function describeOwnership({ kind, open, takeAway }: OwnershipUnderTest):
             to: globalPosition(to),
             events: 1,
             rows: 1,
+            busyMs: 1,
           });
         });
       const former = await claim('former');

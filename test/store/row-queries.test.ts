@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decimal } from '../../src/projections/decimal.ts';
-import type { Projection } from '../../src/projections/projection.ts';
+import { matchesFilter } from '../../src/projections/matches-filter.ts';
+import { keyText, type Projection } from '../../src/projections/projection.ts';
 import type { Row } from '../../src/projections/row-codec.ts';
 import type { Cursor, PageQuery, RowFilter, RowOrder } from '../../src/projections/row-query.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createReadTable } from '../../src/store/read-table.ts';
 import { countRows, findByKeys, findPage } from '../../src/store/row-queries.ts';
+import { effort } from '../support/effort.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { cursorOf, naivePage, sorted } from './naive-rows.ts';
@@ -42,12 +44,14 @@ describe.each([
         await fill(projection, rows);
         for (const query of queries) {
           expect(await findPage(db, readSchema, projection, query)).toEqual(naivePage(projection, rows, query));
-          expect(await countRows(db, readSchema, projection, query.where)).toBe(
-            sorted(projection, rows, { ...query }).length,
-          );
+          const matching = sorted(projection, rows, { ...query });
+          expect(await countRows(db, readSchema, projection, query.where)).toBe(matching.length);
+          const upTo = query.limit + 1;
+          expect(await countRows(db, readSchema, projection, query.where, upTo)).toBe(Math.min(matching.length, upTo));
+          expect(rows.filter((row) => matchesFilter(query.where, row)).length).toBe(matching.length);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: effort(100, 25) },
     );
   });
 
@@ -65,7 +69,7 @@ describe.each([
         expect(await walk(projection, { where, orderBy, direction: 'forward' }, limits)).toEqual(whole);
         expect(await walk(projection, { where, orderBy, direction: 'backward' }, limits)).toEqual(whole);
       }),
-      { numRuns: 60 },
+      { numRuns: effort(60, 15) },
     );
   });
 
@@ -85,9 +89,37 @@ describe.each([
         const expected = keys.map((key) => byKey.get(JSON.stringify(key)) ?? null);
         expect(await findByKeys(db, readSchema, projection, keys, Object.keys(projection.columns))).toEqual(expected);
       }),
-      { numRuns: 50 },
+      { numRuns: effort(50, 15) },
     );
   });
+});
+
+test.each([
+  'title',
+  'label',
+  'status',
+  'amount',
+  'units',
+  'total',
+  'paid',
+  'token',
+  'day',
+  'placedAt',
+])('rows are found by a unique column (%s) as by a key', async (column) => {
+  const cases = fc.record({ rows: rowsOf(orderBook, { maxLength: 20 }), others: rowsOf(orderBook, { maxLength: 5 }) });
+  await fc.assert(
+    fc.asyncProperty(cases, async ({ rows, others }) => {
+      const textOf = (row: Row) => keyText([row[column]]);
+      const unique = [...new Map(rows.map((row) => [textOf(row), row])).values()];
+      await fill(orderBook, unique);
+      const sought = [...unique, ...others].filter((row) => row[column] !== null);
+      const keys = sought.map((row) => [row[column]]);
+      const expected = sought.map((row) => unique.find((other) => textOf(other) === textOf(row)) ?? null);
+      const columns = Object.keys(orderBook.columns);
+      expect(await findByKeys(db, readSchema, orderBook, keys, columns, null, [column])).toEqual(expected);
+    }),
+    { numRuns: effort(15, 5) },
+  );
 });
 
 test('a row has the columns asked for, those of the order and the key', async () => {
@@ -130,6 +162,25 @@ test('`startsWith` takes every character as itself', async () => {
   expect(page.rows.map((row) => row.orderId)).toEqual(['50%', '50%off']);
 });
 
+test('`contains` takes every character as itself, and `ilike` those after a backslash', async () => {
+  const titles = ['50%', '50_', '5000', 'a50%off', 'A50\\%OFF', '50'];
+  await fill(
+    orderBook,
+    titles.map((title) => order({ orderId: title, title })),
+  );
+  const found = async (where: RowFilter) =>
+    new Set((await findPage(db, readSchema, orderBook, { ...everything, where })).rows.map((row) => row.orderId));
+  const contains = (value: string) => found({ kind: 'contains', column: 'title', value });
+  const ilike = (pattern: string) => found({ kind: 'ilike', column: 'title', pattern });
+  expect(await contains('50%')).toEqual(new Set(['50%', 'a50%off']));
+  expect(await contains('50_')).toEqual(new Set(['50_']));
+  expect(await contains('\\%')).toEqual(new Set(['A50\\%OFF']));
+  expect(await contains('a5')).toEqual(new Set(['a50%off']));
+  expect(await ilike('a50%')).toEqual(new Set(['a50%off', 'A50\\%OFF']));
+  expect(await ilike('50\\%')).toEqual(new Set(['50%']));
+  expect(await ilike('50_')).toEqual(new Set(['50%', '50_']));
+});
+
 test('what a column could never hold is the client’s mistake', async () => {
   const compare = (column: string, value: unknown): RowFilter => ({ kind: 'compare', column, operator: 'gt', value });
   const mistakes: readonly Partial<PageQuery>[] = [
@@ -149,6 +200,9 @@ test('what a column could never hold is the client’s mistake', async () => {
     { where: compare('toString', 1) },
     { where: { kind: 'in', column: 'token', values: ['no-uuid'] } },
     { where: { kind: 'startsWith', column: 'title', value: '\0' } },
+    { where: { kind: 'contains', column: 'title', value: '\0' } },
+    { where: { kind: 'ilike', column: 'title', pattern: 'a\0b' } },
+    { where: { kind: 'holds', column: 'title', value: 'a' } },
     { orderBy: [{ column: 'extra', direction: 'asc', nulls: 'last' }], after: ['x', 'y'] },
     { after: ['a', 'b'] },
     { after: [null] },
@@ -207,9 +261,15 @@ test('a walk meets no row twice and misses no row that stays, while others are w
   await writing;
 });
 
-test('a page of the default order and of an indexed column is one walk of an index', async () => {
+test('a page of the default order and of an indexed column is one walk of an index, and parts are found by theirs', async () => {
   const rows = Array.from({ length: 3000 }, (_, index) =>
-    order({ orderId: `o${index}`, units: index, title: `t${index}` }),
+    order({
+      orderId: `o${index}`,
+      units: index,
+      title: `t${index}`,
+      tags: [`t${index}`],
+      items: [{ name: `t${index}`, price: decimal('1') }],
+    }),
   );
   await fill(orderBook, rows);
   await db.query({ text: `vacuum analyze ${readSchema}.${orderBook.tableName}` });
@@ -232,6 +292,10 @@ test('a page of the default order and of an indexed column is one walk of an ind
   expect(await plan({ after: ['o1500'] })).toMatch(/Limit.*\n.*Index.*Scan using order_book_v1_pkey.*\n\s+Index Cond/);
   expect(await plan({ orderBy: [byTitle], after: ['t1500', 'o1500'] })).toMatch(/Index Cond/);
   expect(await plan({ orderBy: [{ ...byTitle, direction: 'asc' }], after: ['t1500', 'o1500'] })).not.toMatch(/Sort/);
+  expect(await plan({ where: { kind: 'contains', column: 'title', value: 't150' } })).toMatch(/v1_title__search/);
+  expect(await plan({ where: { kind: 'ilike', column: 'title', pattern: '%T150%' } })).toMatch(/v1_title__search/);
+  expect(await plan({ where: { kind: 'holds', column: 'tags', value: ['t150'] } })).toMatch(/v1_tags/);
+  expect(await plan({ where: { kind: 'holds', column: 'items', value: [{ name: 't150' }] } })).toMatch(/v1_items/);
   expect(await plan({ where: { kind: 'startsWith', column: 'title', value: 't150' } })).toMatch(/Index Cond: .*title/);
 });
 

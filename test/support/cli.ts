@@ -46,7 +46,11 @@ export function startCli(cliArguments: readonly string[], { env = {}, cwd }: Cli
       printed[stream] += text;
     });
   }
-  const ended = once(child, 'close').then(([code, signal]): CliResult => ({ code, signal, ...printed }));
+  let closed = false;
+  const ended = once(child, 'close').then(([code, signal]): CliResult => {
+    closed = true;
+    return { code, signal, ...printed };
+  });
   const running = () => child.exitCode === null && child.signalCode === null;
   onTestFinished(async () => {
     if (running()) child.kill('SIGKILL');
@@ -56,8 +60,8 @@ export function startCli(cliArguments: readonly string[], { env = {}, cwd }: Cli
   const prints = (pattern: RegExp) =>
     until(() => {
       const match = pattern.exec(printed.stdout);
-      if (!match)
-        expect(running(), `ended before it printed ${pattern}:\n${printed.stdout}${printed.stderr}`).toBe(true);
+      // Not at its exit: what it printed may be read only after that.
+      if (!match) expect(!closed, `ended before it printed ${pattern}:\n${printed.stdout}${printed.stderr}`).toBe(true);
       return match;
     });
   return {

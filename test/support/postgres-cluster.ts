@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { randomInt } from 'node:crypto';
+import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -23,13 +24,20 @@ export interface PostgresCluster {
   readonly dataDirectory: string;
   /** The programs that it runs: the given ones, or a copy where the server's account could not reach those. */
   readonly binaries: PostgresBinaries;
+  /** Another server on a copy of its files, which streams what comes. Its `url` names the same database as the given one. */
+  startStandby(url?: string): Promise<PostgresStandby>;
   /** Ends every connection, stops the server and removes its files unless `keepFiles`. */
   stop(options?: { readonly keepFiles?: boolean }): Promise<void>;
   /** Ends the server at once, as a crash does: no checkpoint, no word to the clients. `restart()` recovers. */
   kill(): Promise<void>;
-  /** Stops the server if it runs, and starts it on the same files and the same port. */
-  restart(): Promise<void>;
+  /**
+   * Stops the server if it runs, and starts it on the same files and the same port. `immediate` gives it no time to write anything out: the
+   * start recovers.
+   */
+  restart(how?: 'fast' | 'immediate'): Promise<void>;
 }
+
+export interface PostgresStandby extends Pick<PostgresCluster, 'url' | 'stop' | 'kill' | 'restart'> {}
 
 // Everything a commit means stays as in production, except that a power cut of the machine may lose it.
 const testSettings: Readonly<Record<string, string>> = {
@@ -76,17 +84,52 @@ export async function startPostgresCluster(options: PostgresClusterOptions): Pro
   const start = () => startServer(binaries.postgres, serverArguments, owner, directory, url);
   let server = await start();
 
+  async function startStandby(ofUrl = url): Promise<PostgresStandby> {
+    const standbyDirectory = mkdtempSync(join(tmpdir(), 'refold-standby-'));
+    const standbyData = join(standbyDirectory, 'data');
+    if (owner.uid !== undefined && owner.gid !== undefined) chownSync(standbyDirectory, owner.uid, owner.gid);
+    await copyOnline(url, dataDirectory, standbyData, owner);
+    const standbyPort = await freePort();
+    const followed = `host=127.0.0.1 port=${port} user=postgres application_name=standby`;
+    const standbyArguments = [
+      '-D',
+      standbyData,
+      '-p',
+      String(standbyPort),
+      ...settings.flatMap(([k, v]) => ['-c', `${k}=${v}`]),
+      '-c',
+      `primary_conninfo=${followed}`,
+    ];
+    const own = new URL(ofUrl);
+    own.port = String(standbyPort);
+    const startIt = () => startServer(binaries.postgres, standbyArguments, owner, standbyDirectory, own.href);
+    let standby = await startIt();
+    return {
+      url: own.href,
+      stop: async () => {
+        await standby.end('SIGINT');
+        rmSync(standbyDirectory, { recursive: true, force: true });
+      },
+      kill: () => standby.end('SIGKILL'),
+      restart: async (how = 'fast') => {
+        await standby.end(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
+        standby = await startIt();
+      },
+    };
+  }
+
   return {
     url,
     dataDirectory,
     binaries,
+    startStandby,
     stop: async ({ keepFiles = false } = {}) => {
       await server.end('SIGINT');
       if (!keepFiles) removeFiles();
     },
     kill: () => server.end('SIGKILL'),
-    restart: async () => {
-      await server.end('SIGINT');
+    restart: async (how = 'fast') => {
+      await server.end(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
       server = await start();
     },
   };
@@ -135,7 +178,7 @@ function reachableBinaries(binaries: PostgresBinaries, owner: Account, directory
 
 interface Server {
   /** Comes back when the last process of the server is gone. */
-  end(signal: 'SIGINT' | 'SIGKILL'): Promise<void>;
+  end(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
 }
 
 async function startServer(
@@ -174,6 +217,28 @@ async function startServer(
   };
 }
 
+/** A base backup by hand, since the embedded server has no program for it; ready to start as a standby. */
+async function copyOnline(url: string, from: string, to: string, owner: Account): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'test-harness' });
+  await client.connect();
+  try {
+    await client.query("select pg_backup_start('standby', true)");
+    execFileSync('cp', ['-a', from, to], { ...owner, stdio: 'pipe' });
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+    for (const [name, text] of [
+      ['backup_label', rows[0]?.labelfile ?? ''],
+      ['standby.signal', ''],
+    ] as const) {
+      writeFileSync(join(to, name), text);
+      if (owner.uid !== undefined && owner.gid !== undefined) chownSync(join(to, name), owner.uid, owner.gid);
+    }
+    rmSync(join(to, 'postmaster.pid'), { force: true });
+    rmSync(join(to, 'postmaster.opts'), { force: true });
+  } finally {
+    await client.end();
+  }
+}
+
 /** Nothing when the server answers; the last error when it has ended instead. */
 async function untilItAnswers(url: string, hasEnded: () => boolean): Promise<Error | undefined> {
   for (;;) {
@@ -206,13 +271,21 @@ function watchOver(server: ChildProcess, directory: string): { release(): void }
   };
 }
 
+/**
+ * One below those that systems hand out by themselves: nobody who asks for any port gets it before the server listens that it is for, or
+ * while that is started again.
+ */
 export async function freePort(): Promise<number> {
-  const listener = createServer();
-  await new Promise<void>((resolve, reject) => {
-    listener.once('error', reject).listen(0, '127.0.0.1', resolve);
+  for (;;) {
+    const port = randomInt(15_000, 32_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const listener = createServer();
+    listener.once('error', () => resolve(false));
+    listener.listen(port, '127.0.0.1', () => listener.close(() => resolve(true)));
   });
-  const address = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('No free port on 127.0.0.1.');
-  return address.port;
 }

@@ -20,6 +20,8 @@ export interface PostgresForTheRun {
   readonly prefix: string;
   /** The programs of the run's own server; nothing when the server is somebody else's. */
   readonly binaries: PostgresBinaries | undefined;
+  /** Whether this is the second run of the same tests, on another PostgreSQL. */
+  readonly again: boolean;
 }
 
 /** Vitest's global setup: one server for the run, and in it the template. */
@@ -28,7 +30,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /** Prepares the server for the run; returns what ends both. */
-export async function serve(project: TestProject, server: ServerOfTheRun): Promise<() => Promise<void>> {
+export async function serve(
+  project: TestProject,
+  server: ServerOfTheRun,
+  { again = false } = {},
+): Promise<() => Promise<void>> {
   try {
     // Two runs may share the server that DATABASE_URL names.
     const run = randomBytes(3).toString('hex');
@@ -37,6 +43,7 @@ export async function serve(project: TestProject, server: ServerOfTheRun): Promi
       template: `refold_template_${run}`,
       prefix: `refold_test_${run}_`,
       binaries: server.binaries,
+      again,
     };
     await query(postgres.adminUrl, `create database ${postgres.template}`);
     await migrate(databaseUrl(postgres.adminUrl, postgres.template));

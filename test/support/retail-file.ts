@@ -15,6 +15,13 @@ export async function* linesOf(path: string): AsyncGenerator<string> {
   yield* createInterface({ input: createReadStream(path).pipe(createGunzip()), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
+/** Of the lines of a gzipped file only the first ones. */
+export async function firstLinesOf(path: string, count: number): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for await (const line of linesOf(path)) if (lines.push(line) === count) break;
+  return lines;
+}
+
 interface Invoice {
   readonly number: string;
   readonly customer: string | null;

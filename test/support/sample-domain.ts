@@ -6,6 +6,7 @@ import {
   defineEvents,
   defineProjection,
   defineState,
+  type Projection,
   t,
 } from '../../src/index.ts';
 
@@ -77,6 +78,25 @@ export const openingsV1 = defineProjection({
   key: (event) => (event.type === 'Opened' ? [event.payload.owner, '*'] : []),
   evolve: { Opened: (row) => ({ opened: (row?.opened ?? 0) + 1 }) },
 });
+
+/** As if it had been declared with so many partitions. */
+export function inPartitions<P extends Projection>(projection: P, partitions: number): P {
+  return Object.freeze({ ...projection, partitions });
+}
+
+/** Small projections `tally_1`, `tally_2` and so on, where a test needs many. */
+export function talliesOf(count: number): Projection[] {
+  return Array.from({ length: count }, (_, index) =>
+    defineProjection({
+      name: `tally_${index + 1}`,
+      version: 1,
+      events: account,
+      table: { accountId: t.text().primaryKey(), movements: t.integer() },
+      key: (event) => event.streamId,
+      evolve: { Credited: (row) => ({ movements: (row?.movements ?? 0) + 1 }) },
+    }),
+  );
+}
 
 type AccountState = { readonly status: 'none' | 'open' | 'closed' };
 

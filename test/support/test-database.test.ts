@@ -28,6 +28,8 @@ describe('a test database', async () => {
     client.on('error', () => {});
     await client.connect();
     await client.query('select 42');
-    await expect(other.drop()).rejects.toThrow(/found:\n {2}refold worker \(idle\): select 42/);
+    await expect(other.drop({ longestGoodbyeMs: 100 })).rejects.toThrow(
+      /found:\n {2}refold worker \(idle\): select 42/,
+    );
   });
 });

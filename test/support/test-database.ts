@@ -10,24 +10,38 @@ export interface TestDatabase {
    * Fails when Refold has left a connection open. Drops the database, or keeps it when a test of the file has
    * failed. Call it in `afterAll`, after everything that the tests started was stopped.
    */
-  drop(): Promise<void>;
+  drop(options?: { readonly longestGoodbyeMs?: number }): Promise<void>;
 }
 
 /** A database of the test file's own, with Refold's migrations applied. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const { adminUrl, template, prefix } = inject('postgres');
   const name = prefix + randomBytes(6).toString('hex');
-  await withClient(adminUrl, (client) => client.query(`create database ${name} template ${template}`));
+  await withClient(adminUrl, (client) => whenFree(client, `create database ${name} template ${template}`));
   return {
     url: databaseUrl(adminUrl, name),
-    drop: () =>
+    drop: ({ longestGoodbyeMs = 60_000 } = {}) =>
       withClient(adminUrl, async (client) => {
-        const leaked = await leakedConnections(client, name);
-        if (!anyTestFailed()) await client.query(`drop database ${name} with (force)`);
+        const leaked = await leakedConnections(client, name, longestGoodbyeMs);
+        if (!anyTestFailed()) await whenFree(client, `drop database ${name} with (force)`);
         if (leaked.length > 0) throw new Error(leakMessage(leaked));
       }),
   };
 }
+
+/** The server waits five seconds for other sessions of a database to end, those that it has told to end too: a busy machine takes longer. */
+async function whenFree(client: pg.Client, statement: string): Promise<void> {
+  for (;;) {
+    try {
+      await client.query(statement);
+      return;
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError && error.code === objectInUse)) throw error;
+    }
+  }
+}
+
+const objectInUse = '55006';
 
 interface Connection {
   readonly application_name: string;
@@ -35,11 +49,13 @@ interface Connection {
   readonly query: string;
 }
 
-// A connection that was ended properly is still listed for some milliseconds, so a leak is one that stays.
-const longestGoodbye = 3_000;
-
-async function leakedConnections(client: pg.Client, database: string): Promise<readonly Connection[]> {
-  const deadline = Date.now() + longestGoodbye;
+/** A connection that was ended properly is still listed for some milliseconds, on a busy machine for seconds: a leak is one that stays. */
+async function leakedConnections(
+  client: pg.Client,
+  database: string,
+  longestGoodbyeMs: number,
+): Promise<readonly Connection[]> {
+  const deadline = Date.now() + longestGoodbyeMs;
   for (;;) {
     const { rows } = await client.query<Connection>(
       `select application_name, state, query

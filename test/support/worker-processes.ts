@@ -2,15 +2,26 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { DatabaseOptions, RuntimeOptions } from '../../src/define-config.ts';
+import type { DatabaseOptions } from '../../src/config/database-options.ts';
+import type { RuntimeOptions } from '../../src/config/runtime-options.ts';
 
 /** What a worker process is started with, beside the sample domain. */
 export interface WorkerProcessOptions {
   readonly url: string;
   /** Its name in the registry. */
   readonly owner: string;
+  /** Also maintains {@link totalsBySql}. */
+  readonly evolveSql?: boolean;
+  /** Also maintains {@link inlineBalance}. */
+  readonly inline?: boolean;
   readonly runtime?: RuntimeOptions;
   readonly database?: DatabaseOptions;
+  /** How many projections it maintains beside the sample domain's three. @default 0 */
+  readonly tallies?: number;
+  /** In how many partitions the sample domain's projections are processed. @default 1 */
+  readonly partitions?: number;
+  /** For a program that kills itself when it folds this event of its projection. */
+  readonly killAt?: number;
 }
 
 export interface WorkerProcess {
@@ -21,6 +32,8 @@ export interface WorkerProcess {
     readonly err?: { readonly message: string; readonly code?: string };
   }[];
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Resolves when the process has ended, by whatever. */
+  readonly ended: Promise<void>;
   /** Comes back when the process has ended. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
@@ -32,23 +45,28 @@ export interface WorkerProcesses {
   killAll(): Promise<void>;
 }
 
-/** Workers in processes of their own, for tests that kill or stop them. */
-export function createWorkerProcesses(): WorkerProcesses {
+/**
+ * Workers in processes of their own, for tests that kill or stop them.
+ *
+ * @param program what they run, in `test/`; it is given its options as JSON, and prints `started`
+ */
+export function createWorkerProcesses(program = 'runtime/worker-process.ts'): WorkerProcesses {
   const running = new Set<WorkerProcess>();
   return {
     async start(options) {
-      const program = join(import.meta.dirname, '../runtime/worker-process.ts');
-      const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+      const child = spawn(process.execPath, [join(import.meta.dirname, '..', program), JSON.stringify(options)], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       const said: WorkerProcess['said'][number][] = [];
       const lines = createInterface(child.stdout);
       const started = Promise.withResolvers<void>();
       lines.on('line', (line) => (line === 'started' ? started.resolve() : said.push(JSON.parse(line))));
-      child.once('exit', (code) => started.reject(new Error(`The worker ended with ${code} before it ran.`)));
+      // Not at its exit: what it printed may be read only after that.
+      child.once('close', (code) => started.reject(new Error(`The worker ended with ${code} before it ran.`)));
       const worker: WorkerProcess = {
         owner: options.owner,
         said,
+        ended: once(child, 'exit').then(() => {}),
         signal: (signal) => void child.kill(signal),
         async end(signal) {
           running.delete(worker);

@@ -12,5 +12,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
         'apt-get update && apt-get install --no-install-recommends postgresql-15',
     );
   }
-  return serve(project, await startFrom({ initdb: `${directory}/initdb`, postgres: `${directory}/postgres` }));
+  const server = await startFrom({ initdb: `${directory}/initdb`, postgres: `${directory}/postgres` });
+  return serve(project, server, { again: true });
 }

@@ -1,9 +1,17 @@
 import { AssertionError } from 'node:assert/strict';
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { cartSummaryV2 } from '../../examples/shopping-cart/cart-summary.v2.ts';
 import { shoppingCart } from '../../examples/shopping-cart/events.ts';
 import { addProductItem, confirmShoppingCart, openShoppingCart } from '../../examples/shopping-cart/shopping-cart.ts';
-import { defineProjection, t } from '../../src/index.ts';
+import {
+  CommandRejected,
+  defineCommand,
+  defineProjection,
+  defineState,
+  type StateOptions,
+  t,
+} from '../../src/index.ts';
 import { createInMemoryLog, givenEvents, givenStream } from '../../src/testing.ts';
 
 const now = '2026-03-01T10:00:00.000Z';
@@ -75,4 +83,107 @@ test('the log in memory checks versions and payloads as the real one does', asyn
     [1, 1n],
     [2, 2n],
   ]);
+});
+
+const tally = (options?: StateOptions<{ items: readonly string[] }>) =>
+  defineState(
+    shoppingCart,
+    (): { items: readonly string[] } => ({ items: [] }),
+    { ProductItemAdded: ({ items }, { payload }) => ({ items: [...items, payload.productItem.name] }) },
+    options,
+  );
+
+test('a stream has a state, also where a snapshot of it was taken on the way', async () => {
+  await givenStream(shoppingCart, opened, added, added).thenState(tally(), { items: ['Mug', 'Mug'] });
+  await givenStream(shoppingCart, added, added).thenState(tally({ snapshotEvery: 1 }), { items: ['Mug', 'Mug'] });
+  await expect(givenStream(shoppingCart, added).thenState(tally(), { items: ['Cup'] })).rejects.toThrow(
+    /'Mug'[\s\S]*'Cup'/,
+  );
+  const forgetful = tally({ snapshotEvery: 1, encode: () => ({}), decode: () => ({ items: [] }) });
+  await expect(givenStream(shoppingCart, added).thenState(forgetful, { items: ['Mug'] })).rejects.toThrow(
+    'The state is another one where a snapshot of it was taken after event 1.',
+  );
+  const unfit = defineState(shoppingCart, () => ({ at: new Date(0) }), {}, { snapshotEvery: 1 });
+  await expect(givenStream(shoppingCart).thenState(unfit, { at: new Date(0) })).rejects.toMatchObject({
+    code: 'INVALID_STATE',
+  });
+});
+
+test('a command is judged by the state after it, too', async () => {
+  const addTo = defineCommand({
+    name: 'addTo',
+    input: z.object({ cartId: z.string() }),
+    state: tally(),
+    stream: ({ cartId }) => cartId,
+    decide: () => added,
+  });
+  await givenStream(shoppingCart, added)
+    .when(addTo, { cartId: 'c1' })
+    .thenState({ items: ['Mug', 'Mug'] });
+});
+
+test('code that changes what it is given fails, and is named', async () => {
+  const careless = defineState(shoppingCart, () => ({ items: [] as string[] }), {
+    ProductItemAdded(state) {
+      state.items.push('one more');
+      return state;
+    },
+  });
+  await expect(givenStream(shoppingCart, added).thenState(careless, { items: ['one more'] })).rejects.toThrow(
+    "The handler of 'ProductItemAdded' in a state of shopping_cart changed its state or its event in place",
+  );
+  const grabbing = defineCommand({
+    name: 'grabbing',
+    input: z.object({ cartId: z.string() }),
+    state: tally(),
+    stream: ({ cartId }) => cartId,
+    decide(input) {
+      Object.assign(input, { cartId: 'another' });
+      return added;
+    },
+  });
+  await expect(givenStream(shoppingCart).when(grabbing, { cartId: 'c1' }).thenEvents(added)).rejects.toThrow(
+    "'decide' of 'grabbing' changed its state or its input in place",
+  );
+});
+
+test('a rejection that was not expected is told with its reason; one that was can be looked into', async () => {
+  const picky = defineCommand({
+    name: 'picky',
+    input: z.object({ cartId: z.string() }),
+    events: shoppingCart,
+    stream: ({ cartId }) => cartId,
+    decide(): [] {
+      throw new CommandRejected('Too late.', { since: 'noon' });
+    },
+  });
+  const decision = givenStream(shoppingCart).when(picky, { cartId: 'c1' });
+  await expect(decision.thenNothing()).rejects.toThrow(
+    "Expected 'picky' to be accepted, but it was rejected: Too late.",
+  );
+  await decision.thenRejected('Too late.', { since: 'noon' });
+  await expect(decision.thenRejected('Too late.', { since: 'dawn' })).rejects.toThrow(/noon[\s\S]*dawn/);
+});
+
+test('a projection that remembers what was undone is not replayable', async () => {
+  const seen = new Set<string>();
+  const remembering = defineProjection({
+    name: 'remembering',
+    version: 1,
+    events: shoppingCart,
+    table: { cartId: t.text().primaryKey(), first: t.boolean() },
+    key: (event) => event.streamId,
+    evolve: {
+      ShoppingCartOpened(_, event) {
+        const first = !seen.has(event.id);
+        if (event.position === 2n) seen.add(event.id);
+        return { first };
+      },
+    },
+  });
+  const projected = givenEvents(
+    { family: shoppingCart, streamId: 'c1', events: [opened] },
+    { family: shoppingCart, streamId: 'c2', events: [opened] },
+  ).projectedBy(remembering);
+  await expect(projected.thenReplayable()).rejects.toThrow(/remembering@1 makes other rows[\s\S]*first/);
 });

@@ -1,0 +1,203 @@
+import pg from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type AuditedStep, installAudit } from '../../chaos/audit.ts';
+import { declared, families } from '../../chaos/domain.ts';
+import { draftAppend } from '../../chaos/drafts.ts';
+import { readEvidence } from '../../chaos/evidence.ts';
+import { judges } from '../../chaos/judges/all.ts';
+import type { Evidence } from '../../chaos/judges/judge.ts';
+import { createLedger } from '../../chaos/ledger.ts';
+import { dispatch, reactorsOf } from '../../chaos/reactors.ts';
+import { appendDraft } from '../../chaos/traffic.ts';
+import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createEventLog } from '../../src/store/event-log.ts';
+import { readReactors } from '../../src/store/reactors.ts';
+import { seeded } from '../support/account-traffic.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let db: Database;
+let evidence: Evidence;
+
+// An application that has come to rest, with everything that the judges look at.
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+  await installAudit(db);
+  const ledger = createLedger();
+  const log = createEventLog(db, families);
+  const random = seeded(1);
+  const outside = new pg.Pool({ connectionString: database.url });
+  const refold = await createRefold(
+    defineConfig({
+      events: families,
+      projections: declared(1, 2),
+      commands: [dispatch],
+      reactors: reactorsOf(outside),
+      database: { url: database.url },
+      development: false,
+    }),
+    { role: 'worker', logger: pino({ level: 'silent' }) },
+  );
+  for (let n = 0; n < 600; n++) await appendDraft(log, ledger, 0, draftAppend(random));
+  await caughtUp(refold);
+  await refold.stop();
+  await outside.end();
+  const options = { seed: 1, ownership: 'lease', leaseSeconds: 2, appendsPerSecond: 1 } as const;
+  evidence = await readEvidence({ db, log, ledger, options }, []);
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+async function caughtUp(refold: Refold): Promise<void> {
+  const horizon = await refold.log.horizon();
+  await until(async () => (await readReactors(db)).every(({ checkpoint }) => checkpoint >= horizon));
+  // With the events that the workflow has appended.
+  const end = await refold.log.horizon();
+  await until(async () =>
+    (await refold.status()).every(({ position, state }) => position >= end && state === 'active'),
+  );
+}
+
+async function found(changed: Partial<Evidence> = {}): Promise<Record<string, readonly string[]>> {
+  const all: Record<string, readonly string[]> = {};
+  for (const { promise, differences } of judges) {
+    const ofJudge = await differences({ ...evidence, ...changed });
+    if (ofJudge.length > 0) all[promise] = ofJudge;
+  }
+  return all;
+}
+
+/** What the judges say while a statement has been run, in a transaction that is rolled back. */
+async function foundAfter(text: string): Promise<Record<string, readonly string[]>> {
+  let said: Record<string, readonly string[]> = {};
+  await db
+    .transaction(async (tx) => {
+      await tx.query({ text });
+      said = await found({ db: tx });
+      throw new Error('enough');
+    })
+    .catch(() => {});
+  return said;
+}
+
+test('judges have nothing to say of an application that nothing was done to', async () => {
+  expect(await found()).toEqual({});
+  expect(await db.query({ text: 'select from refold.dead_letters' })).not.toEqual([]);
+});
+
+describe('judges find', () => {
+  test.each([
+    ['a value that is not what the log says', 'update read_models.balance_v2 set movements = movements + 1'],
+    ['a row that is missing', 'delete from read_models.journal_v1 where position = 3'],
+    ['a row that should not be', `insert into read_models.sales_v1 values ('customer nobody', 1, 1, 1)`],
+  ])('%s', async (_, text) => {
+    expect(Object.keys(await foundAfter(text))).toEqual([expect.stringContaining('equals one fold')]);
+  });
+
+  test.each([
+    ['lost', 'delete from refold.dead_letters where id = (select max(id) from refold.dead_letters)'],
+    [
+      'doubled',
+      `insert into refold.dead_letters (name, version, table_name, key, position, event_type, stream_id)
+      select name, version, table_name, key, position, event_type, stream_id from refold.dead_letters limit 1`,
+    ],
+    ['made up', 'update refold.dead_letters set position = position + 1'],
+  ])('a dead letter that was %s', async (_, text) => {
+    expect(Object.keys(await foundAfter(text))).toEqual([expect.stringContaining('no dead letter is lost')]);
+  });
+
+  test('a version whose audit log or view leads elsewhere', async () => {
+    const state = `update refold.projections set state = 'ready' where name = 'balance' and version = 2`;
+    expect(Object.values(await foundAfter(state)).flat()).toEqual([
+      'balance@2 is ready, and went to active in the audit log',
+      'the view balance shows balance_v2, and balance_v1 is active',
+    ]);
+  });
+
+  test('a table that nobody will drop', async () => {
+    expect(Object.values(await foundAfter('create table read_models.stray (id int)')).flat()).toEqual([
+      'read_models.stray is nobody’s, and nobody will drop it',
+    ]);
+  });
+
+  test('an append that is lost, doubled, by half, or that nobody made', async () => {
+    const { events } = evidence;
+    const [first] = events;
+    if (!first) throw new Error('there are events');
+    expect(Object.keys(await found({ events: events.slice(1) }))).toContainEqual(
+      expect.stringContaining('every acknowledged append'),
+    );
+    expect(Object.keys(await found({ events: [...events, first] }))).toContainEqual(
+      expect.stringContaining('the positions of each stream'),
+    );
+    const stranger = { ...first, payload: { append: 1_000_000, part: 0 } };
+    expect(Object.values(await found({ events: [...events.slice(1), stranger] })).flat()).toContain(
+      'append 1000000 is in the log, but nobody made it',
+    );
+  });
+
+  test('a step of a workflow that is missing, or was run twice', async () => {
+    const { events } = evidence;
+    const last = events.findLast(({ family }) => family === 'parcel');
+    if (!last) throw new Error('there are parcels');
+    const { order, append } = last.payload as { order: string; append: number }; // its family's
+    expect(Object.values(await found({ events: events.filter((event) => event !== last) })).flat()).toContainEqual(
+      expect.stringContaining(`(${order} ${append}) led to 0 parcels`),
+    );
+    expect(Object.values(await found({ events: [...events, last] })).flat()).toContainEqual(
+      expect.stringContaining(`(${order} ${append}) led to 2 parcels`),
+    );
+  });
+
+  test('a message that was not sent, or twice by the same owner', async () => {
+    const lost = await foundAfter('delete from chaos.messages where number = 1');
+    expect(Object.values(lost).flat()).toEqual([expect.stringContaining('no message was sent of the order at')]);
+    const doubled = await foundAfter(
+      `insert into chaos.messages (id, position, attempt, at)
+      select id, position, attempt, at + interval '1 second' * n
+      from chaos.messages, generate_series(1, 2) n
+      where number = 1`, // one more than the claim at its beginning explains
+    );
+    expect(Object.values(doubled).flat()).toEqual([expect.stringContaining('was sent 3 times')]);
+  });
+
+  test('a checkpoint that goes back, and a batch of a former owner', async () => {
+    const [step] = evidence.steps;
+    if (!step) throw new Error('there are steps');
+    // Of a processor of its own: what the last step of another was is left to chance.
+    const claim: AuditedStep = {
+      ...step,
+      name: 'made_up',
+      writer: 'worker 0.1',
+      status: 'running',
+      checkpointBefore: 0n,
+      checkpoint: 0n,
+      epochBefore: 0n,
+      epoch: 1n,
+    };
+    const batch = { ...claim, epochBefore: 1n, checkpoint: 5n };
+    const steps = [...evidence.steps, claim, batch];
+    const next = { ...batch, checkpointBefore: 5n };
+    expect(await found({ steps })).toEqual({});
+    expect(Object.values(await found({ steps: [...steps, { ...next, checkpoint: 4n }] })).flat()).toEqual([
+      expect.stringContaining('went back from 5'),
+    ]);
+    expect(Object.values(await found({ steps: [...steps, { ...next, writer: 'worker 1.1' }] })).flat()).toEqual([
+      expect.stringContaining('wrote a batch in epoch 1'),
+    ]);
+  });
+
+  test('a fail-over that took too long, where nothing else was done meanwhile', async () => {
+    const failOver = { cause: 'kill', processor: 'balance@1', milliseconds: 60_000, alone: true } as const;
+    expect(Object.values(await found({ failOvers: [{ ...failOver, alone: false }] })).flat()).toEqual([]);
+    expect(Object.values(await found({ failOvers: [failOver] })).flat()).toEqual([
+      'balance@1 had no owner for 60000 ms after a kill; at most 5500 ms are promised',
+    ]);
+  });
+});

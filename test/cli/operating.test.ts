@@ -1,0 +1,143 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startRuntime } from '../../src/runtime/runtime.ts';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { readRegistry } from '../../src/store/registry.ts';
+import { runCli } from '../support/cli.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { applicationFile, userFolder } from './application-file.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterEach(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'warn' } });
+const application = (projections: string, before = '') =>
+  applicationFile(`${before}\nexport default defineConfig({ projections: [${projections}] });`);
+const run = (config: string, ...cliArguments: string[]) => runCli([...cliArguments, '--config', config], environment());
+
+/** Runs the application until its versions rest; in this process, since another takes seconds to start. */
+async function deploy(file: string): Promise<void> {
+  const { default: config } = await import(pathToFileURL(file).href);
+  const logger = pino({ level: 'silent' });
+  const worker = { url: database.url, owner: 'worker', development: false, maintain: true, logger };
+  const runtime = await startRuntime({ config, ...worker });
+  await until(async () => (await readRegistry(db)).every(({ state }) => state !== 'building'));
+  await runtime.stop();
+}
+
+const balance = (version: number, columns: string, more = '') => `defineProjection({
+  name: 'balance', version: ${version}, events: account,
+  table: { accountId: t.text().primaryKey(), ${columns} },
+  key: (event) => event.streamId,
+  evolve: { Opened: (_, event) => ({ owner: event.payload.owner }) }, ${more}
+})`;
+
+test('check ends with 1 where something has to be done, and tells notes and problems apart', async () => {
+  await deploy(await application(balance(1, 'owner: t.text()')));
+  const next = await application(`${balance(1, 'owner: t.text()')}, ${balance(2, 'owner: t.text().nullable()')}`);
+  const planned = await run(next, 'check');
+  expect(planned.code).toBe(0);
+  expect(planned.stdout).toMatch(/^note {5}balance@2 is new: [\s\S]*\nNothing has to be done\.\n$/);
+  const edited = await run(await application(balance(1, 'owner: t.text().nullable()')), 'check', '--json');
+  expect(edited.code).toBe(1);
+  expect(JSON.parse(edited.stdout)).toMatchObject({ ok: false, findings: [{ kind: 'problem' }] });
+});
+
+test('check compares a schema file, and says when migrations are pending', async () => {
+  const config = await application('openingsV1');
+  const file = join(await userFolder(), 'schema.graphql');
+  expect(await run(config, 'schema', '--out', file)).toMatchObject({ code: 0 });
+  expect(await run(config, 'check', '--schema', file)).toMatchObject({ code: 0 });
+  await writeFile(file, (await readFile(file, 'utf8')).replace('opened', 'closed'));
+  await db.query({ text: `delete from refold.migrations where name = '0005_runs'` });
+  const found = await run(config, 'check', '--schema', file);
+  expect(found.code).toBe(1);
+  expect(found.stdout).toBe(
+    [
+      `problem  '${file}' is not the schema of the declarations. Write it with 'refold schema --out ${file}'.`,
+      "problem  The database lacks 1 of Refold's migrations (0005_runs). Run 'refold migrate', then check again.",
+      '2 problems found.\n',
+    ].join('\n'),
+  );
+});
+
+test('history shows every step with who and why, of all versions or of one', async () => {
+  const config = await application('balanceV1, openingsV1');
+  await deploy(config);
+  expect(await run(config, 'retire', 'openings@1', '--force', '--reason', 'nobody reads it')).toMatchObject({
+    code: 0,
+  });
+  const all = await run(config, 'history');
+  expect(all.stdout).toMatch(/^at +version +step +actor +reason\n/);
+  expect(all.stdout).toMatch(/openings@1 +active → retired +\S+@\S+ +nobody reads it\n$/);
+  expect(all.stdout).toMatch(/balance@1 +building → ready/);
+  const one = JSON.parse((await run(config, 'history', 'openings@1', '--json')).stdout);
+  expect(one.map(({ to, reason }: { to: string; reason: string }) => [to, reason])).toEqual([
+    ['building', 'declared'],
+    ['ready', 'the log is empty'],
+    ['active', "the log is empty, activation 'auto'"],
+    ['retired', 'nobody reads it'],
+  ]);
+  expect(JSON.parse((await run(config, 'history', 'balance', '--limit', '1', '--json')).stdout)).toMatchObject([
+    { name: 'balance', version: 1, to: 'active' },
+  ]);
+});
+
+test('status lists declared versions that no process has started yet', async () => {
+  await deploy(await application('balanceV1'));
+  const both = await application('balanceV1, balanceV2');
+  const { stdout } = await run(both, 'status');
+  expect(stdout).toMatch(/^balance@1 +active +idle/m);
+  expect(stdout).toMatch(/^balance@2 +not registered( +-)+$/m);
+  expect(JSON.parse((await run(both, 'status', '--json')).stdout)).toMatchObject({
+    versions: [{ name: 'balance', version: 1, lagEvents: '0', lagSeconds: 0, eventsPerSecond: expect.any(Number) }],
+    notRegistered: ['balance@2'],
+  });
+});
+
+test('status tells whether the rows of an inline version commit with appends', async () => {
+  const inlineVersion = (version: number) => balance(version, 'owner: t.text()', "mode: 'inline'");
+  const config = await application(`${inlineVersion(1)}, ${inlineVersion(2)}`);
+  await deploy(config);
+  for (const inline of ['building', 'live']) {
+    await db.query({ text: 'update refold.inline_versions set status = $1', values: [inline] });
+    const { stdout } = await run(config, 'status');
+    expect(stdout).toMatch(new RegExp(`^balance@1 +active \\(inline: ${inline}\\) `, 'm'));
+    const versions = JSON.parse((await run(config, 'status', '--json')).stdout).versions;
+    expect(versions).toMatchObject([1, 2].map((version) => ({ name: 'balance', version, state: 'active', inline })));
+  }
+  // Appends keep it current, though no processor does.
+  expect((await run(config, 'rollback', 'balance')).stdout).toBe(
+    "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' puts it back.\n",
+  );
+});
+
+test('diff tells what clients would lose, and activate asks to be sure of it', async () => {
+  await deploy(await application(balance(1, 'owner: t.text()')));
+  const both = await application(
+    `${balance(1, 'owner: t.text()')}, ${balance(2, 'owner: t.text().nullable()', "activation: 'manual'")}`,
+  );
+  await deploy(both);
+  const compared = await run(both, 'diff', 'balance@1', 'balance@2');
+  expect(compared.stdout).toContain('clients of balance@1 would lose with balance@2:\n  Balance.owner changed type');
+  const refused = await run(both, 'activate', 'balance@2');
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/^refold: balance@2 would break clients of balance@1: Balance\.owner changed type/);
+  expect(await run(both, 'activate', 'balance@2', '--breaking')).toMatchObject({
+    code: 0,
+    stdout: 'balance@2 is active.\n',
+  });
+});

@@ -1,0 +1,80 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createEventLog } from '../../src/store/event-log.ts';
+import { readReactors } from '../../src/store/reactors.ts';
+import { type CliResult, runCli, startCli } from '../support/cli.ts';
+import { account } from '../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { applicationFile, userFolder } from './application-file.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterEach(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'fatal' } });
+
+async function run(config: string, ...cliArguments: string[]): Promise<CliResult> {
+  return runCli([...cliArguments, '--config', config], environment());
+}
+
+test('an operator sees reactors, pauses and rewinds them, and retries their dead letters from the command line', async () => {
+  const mended = join(await userFolder(), 'mended');
+  const config = await applicationFile(`
+    import { existsSync } from 'node:fs';
+    const watch = defineReactor({
+      name: 'watch',
+      events: account,
+      handle: { Credited() { if (!existsSync('${mended}')) throw new Error('bad luck'); } },
+      onError: { policy: 'dead-letter', retries: [] },
+    });
+    export default defineConfig({ reactors: [watch] });`);
+  const worker = startCli(['start', '--role', 'worker', '--config', config], environment());
+  await until(async () => (await readReactors(db))[0]?.status === 'running');
+  const log = createEventLog(db, [account]);
+  for (const amount of ['1', '2'])
+    await log.append({ family: account, streamId: 'a', events: [{ type: 'Credited', payload: { amount } }] });
+  await until(async () => (await readReactors(db))[0]?.deadLetters === 2);
+  await until(async () => (await readReactors(db))[0]?.checkpoint === 2n);
+
+  const status = await run(config, 'status');
+  expect(status.stdout).toMatch(
+    /reactor +state +position +lag +handled +left out +owner\nwatch +running +2 +0 +0 +0 +\S+/,
+  );
+  expect(status.stdout).toContain("watch has 2 dead letters: 'refold dead-letters list watch'\n");
+  expect(JSON.parse((await run(config, 'status', '--json')).stdout)).toMatchObject({ reactors: [{ name: 'watch' }] });
+  const letters = await run(config, 'dead-letters', 'list', 'watch');
+  expect(letters.stdout).toMatch(/ 1 +Credited +a +account\/a +1 +watch: handling 'Credited' .* failed: bad luck\n/);
+  expect(letters.stdout).toMatch(/ 2 +Credited +a +account\/a +0 +\(waits behind an earlier one\)\n/);
+  expect(await run(config, 'dead-letters', 'retry', 'watch')).toMatchObject({
+    code: 1,
+    stdout: "watch: nothing could be handled, 2 left. 'refold dead-letters list watch' tells why.\n",
+  });
+  await writeFile(mended, '');
+  expect(await run(config, 'dead-letters', 'retry', 'watch', '--key', 'account/a')).toMatchObject({
+    stdout: 'watch: 2 handled, 0 left.\n',
+  });
+
+  expect(await run(config, 'reactor', 'pause', 'watch')).toMatchObject({
+    stdout: "watch waits; 'refold reactor resume watch' has it go on.\n",
+  });
+  expect(await run(config, 'reactor', 'rewind', 'watch', '1', '--reason', 'lost mails')).toMatchObject({
+    stdout: 'watch goes on after position 1: what follows is handled again.\n',
+  });
+  expect((await run(config, 'reactor', 'list')).stdout).toMatch(/watch +paused +1 +1/);
+  expect(await run(config, 'reactor', 'resume', 'watch')).toMatchObject({ stdout: 'watch goes on.\n' });
+  await until(async () => (await readReactors(db))[0]?.checkpoint === 2n);
+  expect((await run(config, 'reactor', 'history', 'watch')).stdout).toMatch(/rewound +2 +1 +\S+ +lost mails\n/);
+  expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
+  expect(await run(config, 'reactor', 'forget', 'watch')).toMatchObject({ stdout: 'watch is forgotten.\n' });
+}, 900_000); // a dozen processes, one after the other, on a machine that may be busy with other things

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createEventLog } from '../../src/store/event-log.ts';
+import { readRegistry } from '../../src/store/registry.ts';
+import { type CliResult, runCli, startCli } from '../support/cli.ts';
+import { account } from '../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { applicationFile } from './application-file.ts';
+
+let database: TestDatabase;
+let db: Database;
+let config: string;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+  config = await applicationFile('export default defineConfig({ projections: [balanceV1] });');
+});
+afterEach(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'warn' } });
+const run = (...cliArguments: string[]): Promise<CliResult> =>
+  runCli([...cliArguments, '--config', config], environment());
+
+async function credit(times: number): Promise<void> {
+  const log = createEventLog(db, [account]);
+  const { position } = await log.append({
+    family: account,
+    streamId: crypto.randomUUID(),
+    events: [
+      { type: 'Opened', payload: { owner: 'Ada' } },
+      ...Array.from({ length: times - 1 }, () => ({ type: 'Credited', payload: { amount: '1' } }) as const),
+    ],
+  });
+  await until(async () => (await readRegistry(db)).every(({ checkpoint }) => checkpoint >= position));
+}
+
+test('an operator takes a snapshot, rebuilds from it, restores it and drops it', async () => {
+  const worker = startCli(['start', '--role', 'worker', '--config', config], environment());
+  await worker.prints(/maintains/);
+  await credit(10);
+  expect((await run('snapshot', 'take', 'balance@1', '--reason', 'before the deploy')).stdout).toMatch(
+    /^balance@1: snapshot 1 at position 10 \(1 rows, [\d.]+ kB\)\.\n$/,
+  );
+  await credit(5);
+  const taken = JSON.parse((await run('snapshot', 'take', 'balance@1', '--json')).stdout);
+  expect(taken).toMatchObject({ id: '2', checkpoint: '15', rows: '2', automatic: false });
+  const list = (await run('snapshot', 'list', 'balance@1')).stdout;
+  expect(list).toMatch(/balance@1 +2 +15 .*by hand\nbalance@1 +1 +10 .*before the deploy\n$/);
+
+  const bounded = await run('rebuild', 'balance@1', '--from-position', '14');
+  expect(bounded).toMatchObject({ code: 0, stderr: '' });
+  expect(bounded.stdout).toBe(
+    'balance@1 is being rebuilt by the process that maintains it.\nbalance@1: rebuilt up to position 15 from snapshot 1 at position 10, 5 events folded.\n',
+  );
+  const inPlace = await run('rebuild', 'balance@1', '--in-place', '--json');
+  expect(JSON.parse(inPlace.stdout)).toEqual({
+    version: 'balance@1',
+    asked: true,
+    outcome: 'rebuilt in place, 15 events folded',
+  });
+  // Mended here, not where it runs: nobody may take the result for what the mended code makes.
+  const mended = await applicationFile(
+    "export default defineConfig({ projections: [{ ...balanceV1, codeFingerprint: 'mended' }] });",
+  );
+  const undeployed = await runCli(['rebuild', 'balance@1', '--config', mended], environment());
+  expect(undeployed.stdout).toMatch(
+    /15 events folded\.\nBeware: the process that did it has other code of balance@1 than this application, .*, then rebuild again\.\n$/,
+  );
+  expect((await run('snapshot', 'restore', 'balance@1', '--snapshot', '1')).stdout).toMatch(
+    /^balance@1 serves snapshot 1 at position 10 \(1 rows, [\d.]+ kB\), and catches up from there\.\n$/,
+  );
+  await until(async () => (await readRegistry(db)).every(({ checkpoint }) => checkpoint === 15n));
+  expect((await run('snapshot', 'drop', 'balance@1', '--snapshot', '1')).stdout).toBe(
+    'balance@1: snapshot 1 is dropped.\n',
+  );
+  await worker.end('SIGTERM');
+});
+
+test.each([
+  [
+    ['rebuild', 'balance@1', '--from-snapshot', '1', '--from-position', '1'],
+    'Say --from-snapshot or --from-position, not both.',
+  ],
+  [['rebuild', 'balance@1', '--from-position', 'x'], "--from-position is a position of the log, found 'x'."],
+  [
+    ['rebuild', 'balance@1', '--cancel', '--in-place'],
+    '--cancel ends the rebuild that is under way; it goes with no other option.',
+  ],
+  [
+    ['rebuild', 'balance@1', '--from-snapshot', 'y'],
+    "--from-snapshot is the number of a snapshot, found 'y'. 'refold snapshot list' shows them.",
+  ],
+])('%j is refused', async (cliArguments, message) => {
+  expect(await run(...cliArguments)).toMatchObject({ code: 1, stderr: `refold: ${message}\n` });
+});

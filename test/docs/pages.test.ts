@@ -1,0 +1,253 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Kind, type OperationDefinitionNode, parse } from 'graphql';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import app from '../../examples/shopping-cart/app.ts';
+import { customer, shoppingCart } from '../../examples/shopping-cart/events.ts';
+import { type Config, createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { untilActive, untilCaughtUp } from '../support/patient.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { extendedShop } from './extended-shop.ts';
+import { invoice, invoices, tokenOf } from './invoices.ts';
+
+/**
+ * An operation of a page, and what the page shows below it: headers of the answer, and the answer. Comments at the operation's beginning
+ * such as `# refold-pin: cart_summary@1` are headers of the request; `<token of ada>` in them is one.
+ */
+interface Example {
+  readonly source: string;
+  readonly headers: string | undefined;
+  readonly answer: string | undefined;
+}
+
+const folder = join(import.meta.dirname, '../../docs');
+const at = '2026-01-31T12:00:00.000Z';
+
+const pages = readdirSync(folder)
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => [name, examplesIn(readFileSync(join(folder, name), 'utf8'))] as const)
+  .filter(([, examples]) => examples.length > 0)
+  // Those that write come after those that look at what there is.
+  .sort(([a, first], [b, second]) => Number(writes(first)) - Number(writes(second)) || (a < b ? -1 : 1));
+
+/** Parts of schemas, and sketches with something left out, are no operations. */
+function examplesIn(page: string): Example[] {
+  return [...page.matchAll(/```graphql\n(.*?)```(?:\n+```http\n(.*?)```)?(?:\n+```json\n(.*?)```)?/gs)]
+    .map(([, source = '', headers, answer]) => ({ source, headers, answer }))
+    .filter(({ source }) => !source.includes('…') && operationIn(source) !== undefined);
+}
+
+function operationIn(source: string): OperationDefinitionNode | undefined {
+  return parse(source).definitions.find((definition) => definition.kind === Kind.OPERATION_DEFINITION);
+}
+
+function writes(examples: readonly Example[]): boolean {
+  return examples.some(({ source }) => operationIn(source)?.operation === 'mutation');
+}
+
+let database: TestDatabase;
+let invoiceDatabase: TestDatabase;
+let refold: Refold;
+/** The applications of pages that are not about the sample as it is. */
+const others = new Map<string, Refold>();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { projections, commands } = app;
+  refold = await start(
+    defineConfig({
+      development: false,
+      projections: projections.map((one) =>
+        one.id === 'cart_summary@1' ? { ...one, sunset: new Date('2027-01-31') } : one,
+      ),
+      commands,
+      gateway: { port: 0, positionTimeout: 300_000 },
+    }),
+    database,
+  );
+  for (const [streamId, name] of Object.entries({ ada: 'Ada', bob: 'Bob' })) {
+    const payload = { profile: { name, email: `${streamId}@example.com` }, registeredAt: at };
+    await refold.log.append({ family: customer, streamId, events: [{ type: 'CustomerRegistered', payload }] });
+  }
+  for (const [streamId, customerId, quantity] of [
+    ['cart-1', 'ada', 3],
+    ['cart-2', 'ada', 1],
+    ['cart-3', 'bob', 2],
+  ] as const) {
+    const productItem = { productId: 'mug', name: 'Mug', quantity, unitPrice: '7.50' };
+    await refold.log.append({
+      family: shoppingCart,
+      streamId,
+      events: [
+        { type: 'ShoppingCartOpened', payload: { customerId, openedAt: at } },
+        { type: 'ProductItemAdded', payload: { productItem } },
+      ],
+    });
+  }
+  const confirmed = { type: 'ShoppingCartConfirmed', payload: { confirmedAt: at } } as const;
+  await refold.log.append({ family: shoppingCart, streamId: 'cart-2', events: [confirmed] });
+  await untilActive(refold, 'cart_summary@2');
+  await untilCaughtUp(refold);
+  await untilServed(refold, '{ cartSummaries { nodes { status } } customerProfiles { nodes { name } } }');
+  await startOthers();
+});
+
+async function startOthers(): Promise<void> {
+  others.set('extending.md', await start(extendedShop, database, 'gateway'));
+  // It shows what becomes of a position that is not reached in time.
+  const { projections } = app;
+  const impatient = defineConfig({ development: false, projections, gateway: { port: 0 } });
+  others.set('freshness.md', await start(impatient, database, 'gateway'));
+  invoiceDatabase = await createTestDatabase();
+  const billing = await start(invoices, invoiceDatabase);
+  others.set('security.md', billing);
+  for (const [streamId, customerId, margin] of [
+    ['invoice-1', 'ada', '4.00'],
+    ['invoice-2', 'bob', '3.00'],
+  ] as const) {
+    const payload = { customerId, total: '20.00', margin };
+    await billing.log.append({ family: invoice, streamId, events: [{ type: 'InvoiceSent', payload }] });
+  }
+  await untilActive(billing, 'invoice@1');
+  await untilCaughtUp(billing);
+  await untilServed(billing, '{ invoices { totalCount } }');
+}
+
+/** A gateway hears of an activation a moment after it is there. */
+function untilServed(server: Refold, query: string): Promise<unknown> {
+  return until(async () => (await server.graphql(query)).errors === undefined);
+}
+
+function start(config: Config, { url }: TestDatabase, role: 'all' | 'gateway' = 'all'): Promise<Refold> {
+  return createRefold(
+    { ...config, database: { ...config.database, url } },
+    { logger: pino({ level: 'silent' }), role },
+  );
+}
+
+afterAll(async () => {
+  for (const other of others.values()) await other.stop();
+  await refold.stop();
+  await database.drop();
+  await invoiceDatabase.drop();
+});
+
+test('there are pages with examples', () => {
+  expect(pages.map(([name]) => name)).toEqual(
+    expect.arrayContaining([
+      'clients.md',
+      'commands.md',
+      'extending.md',
+      'freshness.md',
+      'pins.md',
+      'queries.md',
+      'security.md',
+      'subscriptions.md',
+      'time-travel.md',
+    ]),
+  );
+});
+
+test('the README leads to every page, and no page to nowhere', () => {
+  const pages = readdirSync(folder).filter((name) => name.endsWith('.md')); // pictures are of a page
+  const texts = pages.map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
+  const readme = readFileSync(join(folder, '../README.md'), 'utf8');
+  expect(texts.map(([name]) => name).filter((name) => !readme.includes(`(docs/${name})`))).toEqual([]);
+  const lost = texts.flatMap(([name, text]) =>
+    [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)]
+      .map(([, path = '']) => path)
+      .filter((path) => !existsSync(join(folder, path)))
+      .map((path) => `${name}: ${path}`),
+  );
+  expect(lost).toEqual([]);
+});
+
+test.each([
+  ['security.md', 'access: {', 'invoices.ts'],
+  ['extending.md', 'extendSchema(', 'extended-shop.ts'],
+])('the code of %s with `%s` is what runs', (page, part, file) => {
+  const lines = (text: string) => text.split('\n').map((line) => line.trim());
+  const blocks = [...readFileSync(join(folder, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
+    ([, code = '']) => code,
+  );
+  const shown = lines(blocks.find((code) => code.includes(part)) ?? expect.fail(`no code with ${part}`));
+  const runs = new Set(lines(readFileSync(join(import.meta.dirname, file), 'utf8')));
+  // What a page leaves out, and where it begins, is its own.
+  const own = /^(…,|projections: .*|(export default |const \w+ = )?define\w+\(\{|)$/;
+  expect(shown.filter((line) => !own.test(line) && !runs.has(line))).toEqual([]);
+});
+
+describe.each(pages)('%s shows what is answered:', (page, examples) => {
+  test.each(examples)('$source', async ({ source, headers, answer }) => {
+    const url = `${(others.get(page) ?? refold).url}/graphql`;
+    const told =
+      operationIn(source)?.operation === 'subscription' ? await firstOf(url, source) : await ask(url, source);
+    const { answered } = told;
+    for (const [name, value] of headersIn(headers ?? ''))
+      expect([name, told.headers.get(name)]).toEqual([name, withAnything(value)]);
+    if (answer === undefined) return expect(answered.errors).toBeUndefined();
+    const shown = JSON.parse(answer);
+    // A page shows the whole answer where there are errors in it, else the data alone.
+    const compared = shown.errors === undefined ? answered.data : answered;
+    if (shown.errors === undefined) expect(answered.errors).toBeUndefined();
+    expect(compared).toEqual(withAnything(shown));
+  });
+});
+
+/** Lines such as `refold-pin: cart_summary@1`, those of a GraphQL document in comments. */
+function headersIn(text: string): (readonly [name: string, value: string])[] {
+  return [...text.matchAll(/^(?:# )?([a-zA-Z-]+): (.+)$/gm)].map(([, name = '', value = '']) => [name, value]);
+}
+
+async function requestHeaders(source: string): Promise<Headers> {
+  const headers = new Headers({ 'content-type': 'application/json' });
+  for (const [name, value] of headersIn(/^(?:# .*\n)*/.exec(source)?.[0] ?? '')) {
+    const holder = /<token of (.*)>/.exec(value);
+    headers.set(name, holder?.[1] === undefined ? value : value.replace(holder[0], await tokenOf(holder[1])));
+  }
+  return headers;
+}
+
+/** `"…"` stands for what is another each time. */
+function withAnything(shown: unknown): unknown {
+  if (shown === '…') return expect.anything();
+  if (Array.isArray(shown)) return shown.map(withAnything);
+  if (typeof shown !== 'object' || shown === null) return shown;
+  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, withAnything(value)]));
+}
+
+interface Answer {
+  readonly data?: unknown;
+  readonly errors?: unknown;
+}
+
+interface Told {
+  readonly answered: Answer;
+  readonly headers: Headers;
+}
+
+async function ask(url: string, query: string): Promise<Told> {
+  const headers = await requestHeaders(query);
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ query }) });
+  return { answered: (await response.json()) as Answer, headers: response.headers }; // a GraphQL answer
+}
+
+/** The first message of a subscription. */
+async function firstOf(url: string, query: string): Promise<Told> {
+  const leaving = new AbortController();
+  const headers = await requestHeaders(query);
+  headers.set('accept', 'text/event-stream');
+  const body = JSON.stringify({ query });
+  const response = await fetch(url, { method: 'POST', headers, body, signal: leaving.signal });
+  let all = '';
+  for await (const part of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    all += part;
+    const message = /^event: next\n(?:id: .*\n)?data: (.*)\n\n/m.exec(all)?.[1];
+    if (message === undefined) continue;
+    leaving.abort();
+    return { answered: JSON.parse(message), headers: response.headers };
+  }
+  throw new Error(`The subscription ended before its first message: ${all}`);
+}

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { startGateway } from './gateway-under-test.ts';
+
+const asked = { 'refold-position': '1' };
+
+async function ask(endpoint: string, query: string, headers: Record<string, string> = {}): Promise<unknown> {
+  const response = await fetch(endpoint, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query }),
+  });
+  return response.json();
+}
+
+test('an answer tells where in the log it is, and what a change feed goes on from, if it is asked to', async () => {
+  const { endpoint, pack, services } = await startGateway();
+  await pack({ a: {}, b: {} });
+  const query = '{ parcel(parcelId: "a") { pieces } }';
+  expect(await ask(endpoint, query)).toEqual({ data: { parcel: { pieces: 2 } } });
+  expect(services.opened).toEqual([{ snapshot: false }]);
+  expect(await ask(endpoint, query, asked)).toEqual({
+    data: { parcel: { pieces: 2 } },
+    extensions: { position: '2', cursors: { parcel: '2@1.1' } },
+  });
+  expect(services.opened.at(-1)).toEqual({ snapshot: true, positions: true });
+});
+
+test('a payload tells what was read with it, or else what was written', async () => {
+  const { endpoint } = await startGateway();
+  expect(
+    await ask(endpoint, 'mutation { packParcel(input: { parcelId: "a" }) { parcel { pieces } } }', asked),
+  ).toMatchObject({ extensions: { position: '1', cursors: { parcel: '1@1.1' } } });
+  expect(await ask(endpoint, 'mutation { packParcel(input: { parcelId: "b" }) { streamId } }', asked)).toMatchObject({
+    extensions: { position: '2' },
+  });
+  expect(await ask(endpoint, '{ __typename }', asked)).toEqual({ data: { __typename: 'Query' } });
+});
+
+/** The events of a stream, as text, until one holds what is awaited. */
+async function streamed(endpoint: string, query: string, awaited: string, headers: Record<string, string> = {}) {
+  const leaving = new AbortController();
+  const response = await fetch(`${endpoint}?${new URLSearchParams({ query })}`, {
+    headers: { accept: 'text/event-stream', ...headers },
+    signal: leaving.signal,
+  });
+  const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (!text.includes(awaited)) text += (await reader.read()).value ?? '';
+  leaving.abort();
+  return text;
+}
+
+test('the changes that a browser gets carry the id that it comes back with', async () => {
+  const { endpoint, pack } = await startGateway();
+  await pack({ a: {} });
+  const query = 'subscription { parcelChanges { reset changes { key { parcelId } } } }';
+  expect(await streamed(endpoint, query, '}}\n\n')).toContain(
+    'event: next\nid: 1@1.1\ndata: {"data":{"parcelChanges":{"reset":true,"changes":[{"key":{"parcelId":"a"}}]}}}\n\n',
+  );
+  // What it has seen last counts, not what it asked for at first.
+  const first = 'subscription { parcelChanges(since: "0") { reset } }';
+  expect(await streamed(endpoint, first, '}}\n\n', { 'last-event-id': '1@1.1' })).toContain('{"reset":false}');
+  expect(await streamed(endpoint, 'subscription { parcels { position } }', 'data:')).not.toContain('id:');
+});

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { type RunResult, summary } from '../../scripts/run-result.ts';
+
+const well: RunResult = { passed: 3, failed: 0, success: true, problems: [] };
+
+test('CI ends with what failed in each of its runs, and the totals as its last line', () => {
+  const message = `expected 1 to be 2\nat test/a.test.ts:7\n\n${'a line of a difference\n'.repeat(100)}`;
+  const lines = summary(
+    new Map([
+      ['check', { passed: 0, failed: 1, success: false, problems: [{ name: 'lint', message: 'See its output.' }] }],
+      ['suite', { passed: 5, failed: 1, success: false, problems: [{ name: 'test/a.test.ts > adds', message }] }],
+      ['system', undefined],
+      ['chaos', well],
+    ]),
+  );
+  expect(lines.slice(0, 5)).toEqual([
+    'FAILED check: lint',
+    '    See its output.',
+    'FAILED suite: test/a.test.ts > adds',
+    '    expected 1 to be 2',
+    '    at test/a.test.ts:7',
+  ]);
+  expect(lines.slice(-2)).toEqual(['FAILED system: it did not come to its end', '8 passed, 3 failed']);
+  expect(lines.length).toBeLessThan(20);
+});
+
+test('a run that went wrong without a failed test is named as well', () => {
+  expect(summary(new Map([['suite', { ...well, success: false }]]))).toEqual([
+    'FAILED suite: see its output',
+    '3 passed, 1 failed',
+  ]);
+});
+
+test('where all is well the totals are all that is printed', () => {
+  expect(
+    summary(
+      new Map([
+        ['suite', well],
+        ['chaos', well],
+      ]),
+    ),
+  ).toEqual(['6 passed, 0 failed']);
+});

@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const run = promisify(execFile);
+
+// Prints every module that is loaded, whoever imports it.
+const watched = `
+import { registerHooks } from 'node:module';
+registerHooks({ load(url, context, next) { console.log(url); return next(url, context); } });`;
+
+test('a program that declares, maintains or operates loads nothing of GraphQL: it is there once something answers', async () => {
+  const index = join(import.meta.dirname, '../../src/index.ts');
+  const { stdout } = await run(process.execPath, [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(watched)}`,
+    '--eval',
+    `import('${index}')`,
+  ]);
+  const loaded = stdout.trim().split('\n');
+  expect(loaded.filter((url) => url.endsWith('/src/index.ts'))).toHaveLength(1);
+  expect(loaded.filter((url) => /node_modules\/(graphql|@pothos|@graphql-tools|prom-client)/.test(url))).toEqual([]);
+});

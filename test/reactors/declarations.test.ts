@@ -1,0 +1,106 @@
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { defineConfig, defineEvents, defineReactor, type ReactorOptions } from '../../src/index.ts';
+
+const order = defineEvents('order', {
+  OrderPlaced: z.object({ total: z.string() }),
+  OrderShipped: z.object({ parcel: z.string() }),
+});
+const parcel = defineEvents('parcel', { ParcelLost: z.object({ where: z.string() }) });
+
+test('handlers know the payloads of their events, and only their types are read', () => {
+  const reactor = defineReactor({
+    name: 'mails',
+    events: [order, parcel],
+    handle: {
+      OrderPlaced: async ({ payload }) => void expectTypeOf(payload).toEqualTypeOf<{ total: string }>(),
+      ParcelLost: async ({ payload }, { signal, attempt }) => {
+        expectTypeOf(payload).toEqualTypeOf<{ where: string }>();
+        expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+        expectTypeOf(attempt).toEqualTypeOf<number>();
+        return 'skip';
+      },
+    },
+  });
+  expect(reactor.filter).toEqual([
+    { family: 'order', types: ['OrderPlaced'] },
+    { family: 'parcel', types: ['ParcelLost'] },
+  ]);
+  expect(reactor).toMatchObject({ from: 'now', concurrency: 1, timeout: 60_000, policy: 'stop' });
+});
+
+test('one function may handle all events', () => {
+  const reactor = defineReactor({
+    name: 'audit',
+    events: order,
+    handle: async (event) => void expectTypeOf(event.type).toEqualTypeOf<'OrderPlaced' | 'OrderShipped'>(),
+  });
+  expect(reactor.filter).toEqual([{ family: 'order', types: ['OrderPlaced', 'OrderShipped'] }]);
+});
+
+test('what a handler must not name or give is a compile error', () => {
+  const name = 'mails';
+  const events = order;
+  // @ts-expect-error no such event
+  expect(() => defineReactor({ name, events, handle: { OrderLost: async () => {} } })).toThrow();
+  // @ts-expect-error no such field
+  defineReactor({ name, events, handle: { OrderPlaced: async ({ payload }) => void payload.parcel } });
+  // @ts-expect-error no such result
+  defineReactor({ name, events, handle: { OrderPlaced: async () => 'done' } });
+});
+
+describe('a declaration that can’t work is refused with the way out', () => {
+  const handle = { OrderPlaced: async () => {} };
+  const cases: [Partial<Record<keyof ReactorOptions<typeof order>, unknown>> & Record<string, unknown>, string][] = [
+    [{ name: 'Mails' }, "defineReactor('Mails'): a reactor is named in snake_case, such as 'confirmation_mails'."],
+    [
+      { handle: { OrderPlacd: () => {} } },
+      "handle names 'OrderPlacd', which order does not define. Did you mean 'OrderPlaced'?",
+    ],
+    [{ handle: {} }, "'handle' names no event type; name at least one."],
+    [{ handle: { OrderPlaced: 1 } }, 'handle.OrderPlaced is no function.'],
+    [{ events: [] }, "'events' is a family, or families, that defineEvents made."],
+    [{ from: 'start' }, "'from' is 'beginning' or 'now', found 'start'."],
+    [{ concurrency: 0 }, "'concurrency' is a whole number from 1 to 1000, found 0."],
+    [{ timeout: 0 }, "'timeout' is a number of milliseconds, found 0."],
+    [{ key: 'stream' }, "'key' is a function from an event to a text."],
+    [{ onError: 'retry' }, "onError is 'stop', 'skip' or 'dead-letter', found 'retry'."],
+    [
+      { onError: { policy: 'stop', onSkip: () => {} } },
+      "onError.onSkip belongs to the policy 'skip', found it with 'stop'.",
+    ],
+    [
+      { onError: { policy: 'stop', retry: [] } },
+      "unknown option 'retry' of onError. It knows 'policy', 'retries', 'onSkip'.",
+    ],
+    [
+      { onError: { policy: 'stop', retries: [{ times: -1 }] } },
+      "a retry rule's 'times' is a whole number from 0 on, or Infinity, found -1.",
+    ],
+    [
+      { onError: { policy: 'stop', retries: [{ times: 1, jitter: 2 }] } },
+      "a retry rule's 'jitter' is a share from 0 to 1, found 2.",
+    ],
+    [{ onError: { policy: 'stop', retries: [{ times: 1, max: 2 }] } }, "unknown option 'max' of a retry rule."],
+    [{ onError: { policy: 'stop', retries: { times: 1 } } }, "'retries' is a list of rules, such as [{ times: 5 }]."],
+    [{ retries: [] }, "unknown option 'retries'."],
+  ];
+  test.each(cases)('%j', (options, message) => {
+    // Declared as a program without types would.
+    const given = { name: 'mails', events: order, handle, ...options } as unknown as ReactorOptions<typeof order>;
+    expect(() => defineReactor(given)).toThrow(message);
+  });
+
+  test('a type that two families define', () => {
+    const other = defineEvents('other', { OrderPlaced: z.object({}) });
+    expect(() => defineReactor({ name: 'mails', events: [order, other], handle })).toThrow(
+      "handle names 'OrderPlaced', which order and other both define.",
+    );
+  });
+
+  test('two reactors of one name', () => {
+    const reactor = defineReactor({ name: 'mails', events: order, handle });
+    expect(() => defineConfig({ reactors: [reactor, reactor] })).toThrow("defineReactor('mails'): is declared twice.");
+    expect(defineConfig({ reactors: [reactor] }).families).toEqual([order]);
+  });
+});

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { CommandRejected, RefoldError } from '../../src/index.ts';
+import { defaultRetries, pauseBeforeRetry, type RetryRule } from '../../src/reactors/retry-rules.ts';
+
+const always = [{ times: Number.POSITIVE_INFINITY, first: 100, factor: 2, most: 5000, jitter: 0.5 }];
+
+test('pauses double up to the longest, less a random share', () => {
+  const pauses = (random: number) =>
+    [1, 2, 3, 6, 7, 8, 2000].map((attempts) => pauseBeforeRetry(always, new Error(), attempts, random));
+  expect(pauses(0)).toEqual([100, 200, 400, 3200, 5000, 5000, 5000]);
+  expect(pauses(1)).toEqual([50, 100, 200, 1600, 2500, 2500, 2500]);
+});
+
+test('a pause is never longer than the longest, never shorter than the jitter lets it be, and there are as many as declared', () => {
+  const rule = fc.record({
+    times: fc.integer({ min: 0, max: 20 }),
+    first: fc.integer({ min: 0, max: 10_000 }),
+    factor: fc.double({ min: 1, max: 10, noNaN: true }),
+    most: fc.integer({ min: 0, max: 60_000 }),
+    jitter: fc.double({ min: 0, max: 1, noNaN: true }),
+  });
+  fc.assert(
+    fc.property(rule, fc.double({ min: 0, max: 1, noNaN: true }), (given, random) => {
+      const pauses = Array.from({ length: 25 }, (_, index) =>
+        pauseBeforeRetry([given], new Error(), index + 1, random),
+      );
+      expect(pauses.filter((pause) => pause !== undefined)).toHaveLength(given.times);
+      for (const pause of pauses.slice(0, given.times)) {
+        expect(pause).toBeLessThanOrEqual(given.most);
+        expect(pause).toBeGreaterThanOrEqual(Math.min(given.first, given.most) * (1 - given.jitter) - 1e-6);
+      }
+    }),
+  );
+});
+
+test('the first rule that fits counts: a class with its subclasses, a code, a test, or a list of them', () => {
+  class Busy extends Error {}
+  class VeryBusy extends Busy {}
+  const rules: readonly RetryRule[] = [
+    { on: [Busy, 'EPIPE'], times: 1, first: 1, jitter: 0 },
+    { on: (error) => error === 'odd', times: 1, first: 2, jitter: 0 },
+    { on: Error, times: 1, first: 3, jitter: 0 },
+  ];
+  const pauseOf = (error: unknown) => pauseBeforeRetry(rules, error, 1, 0);
+  expect(pauseOf(new VeryBusy())).toBe(1);
+  expect(pauseOf(Object.assign(new Error(), { code: 'EPIPE' }))).toBe(1);
+  expect(pauseOf('odd')).toBe(2);
+  expect(pauseOf(new TypeError())).toBe(3);
+  expect(pauseOf('even')).toBeUndefined();
+});
+
+test('by default a refusal is not tried again, all else is five times, and an unreachable database without end, whatever is declared', () => {
+  expect(pauseBeforeRetry(defaultRetries, new CommandRejected('no'), 1, 0)).toBeUndefined();
+  expect(pauseBeforeRetry(defaultRetries, new Error(), 5, 0)).toBe(3200);
+  expect(pauseBeforeRetry(defaultRetries, new Error(), 6, 0)).toBeUndefined();
+  expect(pauseBeforeRetry([], new RefoldError('DATABASE_UNREACHABLE', 'away'), 1000, 0)).toBe(30_000);
+});

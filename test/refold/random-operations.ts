@@ -1,0 +1,287 @@
+import fc from 'fast-check';
+import { parse, visit } from 'graphql';
+import {
+  days,
+  ids,
+  jsonString,
+  labels,
+  owners,
+  related,
+  type Text,
+  type TypeName,
+  types,
+  where,
+} from './random-conditions.ts';
+
+/** Random queries over the read models in `things.ts`: any selection, aliases, fragments, conditions, pages, filters and orders. */
+export interface RandomOperation {
+  readonly query: string;
+  readonly variables: Readonly<Record<string, unknown>>;
+}
+
+const scalars = [
+  'thingId',
+  'ownerId',
+  'label',
+  'token',
+  'count',
+  'big',
+  'amount',
+  'flag',
+  'day',
+  'at',
+  'status',
+  'json',
+];
+
+/** Names for answers: the same field may come several times, also under one name. */
+const aliased = (field: string): Text =>
+  fc
+    .constantFrom('', `a_${field.replaceAll(/\W.*/g, '')}: `, `b_${field.replaceAll(/\W.*/g, '')}: `)
+    .map((alias) => alias + field);
+/** Under one name, the same arguments. */
+function nameFor(prefix: string, args: string): string {
+  let hash = 0;
+  for (const character of args) hash = (hash * 31 + character.charCodeAt(0)) % 1_000_003;
+  return `${prefix}${hash}: `;
+}
+
+const directive: Text = fc.constantFrom(
+  ...Array.from({ length: 12 }, () => ''),
+  ' @include(if: $yes)',
+  ' @skip(if: $no)',
+  ' @include(if: $no)',
+  ' @skip(if: true)',
+);
+
+function selection(parts: readonly Text[], type: string): Text {
+  const one = fc.oneof(...parts);
+  const some = fc.array(
+    fc.tuple(one, directive).map(([field, on]) => (on === '' ? field : `... ${on} { ${field} }`)),
+    {
+      minLength: 1,
+      maxLength: 5,
+    },
+  );
+  return some.chain((fields) => {
+    const text = `{ __typename ${fields.join(' ')} }`;
+    return fc.constantFrom(text, text, `{ ... on ${type} ${text} }`, `{ x: __typename ... ${text} }`);
+  });
+}
+
+const length: Text = fc.constantFrom(
+  '',
+  'first: 0',
+  'first: 1',
+  'first: 3',
+  'last: 2',
+  'last: 50',
+  'first: $first',
+  'first: 31',
+);
+
+/** Stands for the cursor of a thing in an order, until the API was asked for it. */
+const cursorText = (order: string, index: number) => `cursor of ${index} in ${order}`;
+const cursorPattern = /^cursor of (\d+) in (.*)$/;
+export const cursorsIn = (query: string): string[] =>
+  [...query.matchAll(/"(cursor of [^"]*)"/g)].map(([, text = '']) => text);
+
+/** The order and the thing's place in `ids`. */
+export function cursorAsked(text: string): { readonly index: number; readonly order: string } {
+  const [, index, order = ''] = cursorPattern.exec(text) ?? [];
+  return { index: Number(index), order };
+}
+
+function pageArguments(type: TypeName): Text {
+  const orders = fc
+    .array(fc.constantFrom(...types[type].orders), { maxLength: 3 })
+    .map((by) => `[${by.map((one) => `{ ${one} }`).join(' ')}]`);
+  const place = fc.tuple(fc.constantFrom('', '', 'after', 'before'), fc.nat({ max: ids.length - 1 }));
+  return fc
+    .tuple(
+      fc.oneof(
+        fc.constant(''),
+        where(type, 2).map((text) => `where: ${text}`),
+        ...(type === 'Thing' ? [fc.constant('where: $where')] : []),
+      ),
+      fc.tuple(fc.oneof(fc.constant(''), orders), place).map(([order, [side, index]]) => {
+        const by = order === '' ? '' : `orderBy: ${order}`;
+        if (type !== 'Thing' || side === '') return by;
+        return `${by} ${side}: "${cursorText(order === '' ? '[]' : order, index)}"`;
+      }),
+      length,
+    )
+    .map((parts) => parts.filter((part) => part !== '').join(', '))
+    .map((text) => (text === '' ? '' : `(${text})`));
+}
+
+const detail = selection(
+  [
+    fc.constantFrom('name', 'price', 'count', 'at'),
+    fc.constantFrom('more { flag day json }', 'm: more { __typename day }'),
+  ],
+  'ThingDetail',
+);
+
+const leavesOf: Readonly<Record<TypeName, readonly Text[]>> = {
+  Thing: [
+    fc.constantFrom(...scalars, 'id', 'prices', 'grid').chain(aliased),
+    detail.map((text) => `detail ${text}`),
+    fc.constantFrom('items { at tags price }', 'items { tags }'),
+  ],
+  Owner: [fc.constantFrom('ownerId', 'name', 'rank', 'id').chain(aliased)],
+  Place: [fc.constantFrom('name', 'day', 'lane', 'id').chain(aliased)],
+};
+
+/** A row's columns and, `depth` relations deep, what it leads to. */
+function row(type: TypeName, depth: number): Text {
+  const leaves = leavesOf[type];
+  if (depth === 0) return selection(leaves, type);
+  const { one, many } = types[type];
+  return selection(
+    [
+      ...leaves,
+      ...Object.entries(one).map(([name, target]) => row(target, depth - 1).map((text) => `${name} ${text}`)),
+      ...Object.entries(many).map(([name, target]) =>
+        fc
+          .tuple(pageArguments(target), page(target, depth - 1))
+          .map(([args, text]) => `${nameFor(name[0] ?? '', args)}${name}${args} ${text}`),
+      ),
+    ],
+    type,
+  );
+}
+
+function page(type: TypeName, depth: number): Text {
+  return selection(
+    [
+      fc
+        .tuple(fc.constantFrom('cursor', '', 'c: cursor'), row(type, depth))
+        .map(([cursor, text]) => `edges { ${cursor} node ${text} }`),
+      row(type, depth).map((text) => `nodes ${text}`),
+      fc.constantFrom('totalCount', 'n: totalCount', 'some: totalCount(upTo: 3)', 'edges { cursor }'),
+      fc.constantFrom(
+        'pageInfo { hasNextPage hasPreviousPage startCursor endCursor }',
+        'pageInfo { end: endCursor }',
+        'p: pageInfo { __typename hasNextPage }',
+      ),
+    ],
+    `${type}Connection`,
+  );
+}
+
+const numbers = ['count', 'big', 'amount'];
+const extremes = [...numbers, 'thingId', 'label', 'day', 'at'];
+const measuresOf = (kinds: readonly string[], columns: readonly string[]): Text =>
+  fc
+    .tuple(fc.constantFrom(...kinds), fc.subarray([...columns], { minLength: 1 }))
+    .map(([kind, selected]) => `${kind} { __typename ${selected.join(' ')} }`);
+const measures = [
+  fc.constantFrom('count', 'n: count'),
+  measuresOf(['countDistinct'], ['thingId', 'ownerId', 'label', 'token', 'amount', 'flag', 'at', 'status']),
+  measuresOf(['sum', 'avg'], numbers),
+  measuresOf(['min', 'max'], extremes),
+];
+const groupings = [
+  'label',
+  'flag',
+  'status',
+  'count',
+  'amount',
+  'big',
+  'day',
+  'dayMonth',
+  'at',
+  'atHour',
+  'atDay',
+  'atMonth',
+];
+const aggregate: Text = fc
+  .tuple(
+    fc.oneof(
+      fc.constant(''),
+      where('Thing', 2).map((text) => `(where: ${text})`),
+    ),
+    selection(measures, 'ThingAggregate'),
+  )
+  .map(([args, text]) => `thingsAggregate${args} ${text}`);
+const grouped: Text = fc
+  .tuple(
+    fc.subarray(groupings, { maxLength: 3 }),
+    fc.constantFrom(
+      '',
+      ', having: { count: { gt: 1 } }',
+      ', orderBy: [{ count: DESC }]',
+      ', having: { countDistinct: { ownerId: { gt: 1 } } }, orderBy: [{ countDistinct: { label: DESC } }]',
+      ', orderBy: [{ sum: { amount: ASC } }]',
+      ', first: 2',
+      ', where: { label: { in: $labels } }',
+    ),
+    fc.oneof(
+      fc.constant(''),
+      where('Thing', 1).map((text) => `, where: ${text}`),
+    ),
+    selection(
+      [...measures, fc.subarray(groupings, { minLength: 1 }).map((names) => `key { ${names.join(' ')} }`)],
+      'ThingGroup',
+    ),
+  )
+  .map(
+    ([by, args, text, fields]) =>
+      `thingsGrouped(by: [${by.join(', ')}]${args}${args.includes('where') ? '' : text}) ${fields}`,
+  );
+
+const root: Text = fc.oneof(
+  aggregate,
+  grouped,
+  fc
+    .tuple(fc.constantFrom(...ids, 'nobody'), row('Thing', 2))
+    .map(([id, text]) => `thing(thingId: ${jsonString(id)}) ${text}`),
+  row('Thing', 1).map((text) => `thing(thingId: $id) ${text}`),
+  fc
+    .tuple(fc.constantFrom(...owners), row('Owner', 2))
+    .map(([id, text]) => `owner(ownerId: ${jsonString(id)}) ${text}`),
+  fc
+    .tuple(fc.constantFrom(...days), fc.integer({ min: 0, max: 3 }), row('Place', 1))
+    .map(([day, lane, text]) => `place(day: "${day}", lane: ${lane}) ${text}`),
+  fc.tuple(pageArguments('Thing'), page('Thing', 1)).map(([args, text]) => `things${args} ${text}`),
+  fc.tuple(pageArguments('Owner'), page('Owner', 1)).map(([args, text]) => `owners${args} ${text}`),
+  fc.tuple(pageArguments('Place'), page('Place', 1)).map(([args, text]) => `places${args} ${text}`),
+);
+
+export const randomOperation: fc.Arbitrary<RandomOperation> = fc
+  .record({
+    roots: fc.array(root, { minLength: 1, maxLength: 3 }),
+    // Each operation looks across relations, and tells all that it finds.
+    found: fc.tuple(related('Thing', 2), related('Thing', 3), related('Owner', 2), related('Place', 2)),
+    id: fc.constantFrom(...ids, 'nobody'),
+    first: fc.constantFrom(0, 1, 2, 3, 20, 30, 49, null, 50, 51),
+    labels: fc.subarray([...labels, 'x']),
+    where: fc.constantFrom(
+      null,
+      {},
+      { flag: { eq: false } },
+      { day: { in: ['2026-01-31'] } },
+      { label: { eq: 'south' } },
+      { label: { eq: 'north' } },
+      { count: { gt: 1 }, or: [{ flag: { eq: true } }, { amount: { lt: '1' } }] },
+      { label: null },
+    ),
+    yes: fc.boolean(),
+  })
+  .map(({ roots, found: [one, other, owner, place], yes, ...variables }) => ({
+    query: `query ($id: ID!, $first: Int, $labels: [String!]!, $where: ThingFilter, $yes: Boolean!, $no: Boolean = false) { __typename ${roots
+      .map((text, index) => (index === 0 ? text : `r${index}: ${text}`))
+      .join(
+        ' ',
+      )} f1: things(where: { ${one} }, first: 50) { nodes { thingId } } f2: thingsAggregate(where: { ${other} }) { count min { thingId } max { thingId } } f3: owners(where: { ${owner} }) { nodes { ownerId } } f4: places(where: { ${place} }) { nodes { name } } use: thing(thingId: $id) @include(if: $yes) { label } unused: things(first: 0, where: { label: { in: $labels } }) { nodes { thingId } } u: things(where: $where, first: $first) { totalCount } v: __typename @skip(if: $no) }`,
+    variables: { ...variables, yes },
+  }))
+  // The gateway takes no more than 50 directives, and what has more than 500 fields is executed.
+  .filter(({ query }) => query.split('@').length <= 50 && fieldsIn(query) <= 500);
+
+function fieldsIn(query: string): number {
+  let fields = 0;
+  visit(parse(query), { Field: () => void fields++ });
+  return fields;
+}

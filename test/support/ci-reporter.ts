@@ -1,0 +1,50 @@
+import { relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node';
+import { type Problem, writeRunResult } from '../../scripts/run-result.ts';
+
+/** Vitest's reporter in CI: leaves the numbers of the run, and what failed and why, for the last lines of CI's output. */
+export function ciReporter(): Reporter {
+  return {
+    onTestRunEnd(modules, unhandled, reason) {
+      const passed = modules.flatMap((module) => [...module.children.allTests('passed')]).length;
+      const problems = [
+        ...modules.flatMap(problemsOf),
+        ...unhandled.map((error) => problem('outside of any test', error)),
+      ];
+      writeRunResult('tests', {
+        passed,
+        failed: problems.length,
+        success: reason === 'passed' && problems.length === 0,
+        problems,
+      });
+    },
+  };
+}
+
+function problemsOf(module: TestModule): readonly Problem[] {
+  const file = `${module.project.name}: ${relative('.', module.moduleId)}`;
+  const suites = [...module.children.allSuites()];
+  const problems = [
+    ...module.errors().map((error) => problem(file, error)),
+    ...suites.flatMap((suite) => suite.errors().map((error) => problem(`${file} > ${suite.fullName}`, error))),
+    ...[...module.children.allTests('failed')].map((test) => problem(`${file} > ${test.fullName}`, firstError(test))),
+  ];
+  if (problems.length === 0 && !module.ok()) problems.push({ name: file, message: 'It did not come to its end.' });
+  return problems;
+}
+
+function firstError(test: TestCase): SerializedError | undefined {
+  return test.result().errors?.[0];
+}
+
+/** The message, where in our files it was thrown, and what differs. */
+function problem(name: string, error: SerializedError | undefined): Problem {
+  const place = error?.stacks?.[0];
+  const parts = [
+    error?.message ?? '',
+    place ? `at ${relative('.', place.file)}:${place.line}` : undefined,
+    typeof error?.diff === 'string' ? error.diff : undefined,
+  ];
+  return { name, message: stripVTControlCharacters(parts.filter((part) => part !== undefined).join('\n')) };
+}

@@ -1,0 +1,9 @@
+import { inject } from 'vitest';
+
+/**
+ * How much a test does: the whole, or, where the same test runs again on another PostgreSQL, less of what is expensive and hardly
+ * depends on the server.
+ */
+export function effort(whole: number, again: number): number {
+  return inject('postgres').again ? again : whole;
+}

@@ -1,0 +1,62 @@
+import { defineProjection, t } from '../../src/index.ts';
+import { account } from './sample-domain.ts';
+
+/** The balances of the sample domain, written with the append. */
+export const inlineBalance = defineProjection({
+  name: 'inline_balance',
+  version: 1,
+  events: account,
+  mode: 'inline',
+  table: {
+    accountId: t.text().primaryKey(),
+    owner: t.text().index(),
+    amount: t.decimal(20, 2).index(),
+    movements: t.integer(),
+  },
+  key: (event) => event.streamId,
+  evolve: {
+    Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }),
+    Credited: (row, event) =>
+      row && { ...row, amount: row.amount.plus(event.payload.amount), movements: row.movements + 1 },
+    Debited: (row, event) =>
+      row && { ...row, amount: row.amount.minus(event.payload.amount), movements: row.movements + 1 },
+    Closed: () => null,
+  },
+});
+
+/** A few rows that many streams feed, in an order that shows: each keeps the last position, and how often it was written. */
+export const inlineOpenings = defineProjection({
+  name: 'inline_openings',
+  version: 1,
+  events: account,
+  mode: 'inline',
+  table: { owner: t.text().primaryKey(), opened: t.integer(), digest: t.text() },
+  key: (event) => (event.type === 'Opened' ? [event.payload.owner, '*'] : []),
+  evolve: {
+    Opened: (row, event) => ({
+      opened: (row?.opened ?? 0) + 1,
+      // Another order of the same events is another text.
+      digest: `${row?.digest ?? ''} ${event.position}`.slice(-60),
+    }),
+  },
+});
+
+/** How many movements each account has had; its process kills itself in the middle of folding this event. */
+export function countingMovements(killAt?: number) {
+  let folded = 0;
+  const counted = (row: { movements: number } | null) => {
+    folded++;
+    if (folded === killAt) process.kill(process.pid, 'SIGKILL');
+    return { movements: (row?.movements ?? 0) + 1 };
+  };
+  return defineProjection({
+    name: 'inline_movements',
+    version: 1,
+    events: account,
+    mode: 'inline',
+    codeVersion: 1,
+    table: { accountId: t.text().primaryKey(), movements: t.integer() },
+    key: (event) => event.streamId,
+    evolve: { Credited: (row) => counted(row) },
+  });
+}

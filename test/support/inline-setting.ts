@@ -1,0 +1,75 @@
+import { pino } from 'pino';
+import { expect } from 'vitest';
+import { defineConfig, type Projection } from '../../src/index.ts';
+import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { foldedTable, storedTable } from './folded-table.ts';
+import { account, credit, openAccount } from './sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from './test-database.ts';
+import { until } from './until.ts';
+
+/** A database and the processes of one test, with what it asks of them again and again. */
+export interface InlineSetting {
+  readonly database: TestDatabase;
+  start(projections: readonly Projection[], options?: { maintain?: boolean; development?: boolean }): Promise<Runtime>;
+  stop(runtime: Runtime): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function createInlineSetting(): Promise<InlineSetting> {
+  const database = await createTestDatabase();
+  const running = new Set<Runtime>();
+  return {
+    database,
+    async start(projections, { maintain = true, development = false } = {}) {
+      const runtime = await startRuntime({
+        config: defineConfig({
+          projections,
+          events: [account],
+          commands: [openAccount, credit],
+          runtime: { pageSize: 200 },
+          // On a busy machine many appends wait for one row, one after the other.
+          database: { appendLockTimeout: 300_000 },
+        }),
+        url: database.url,
+        owner: 'test',
+        development,
+        maintain,
+        logger: pino({ level: process.env.LOG ?? 'silent' }),
+      });
+      running.add(runtime);
+      return runtime;
+    },
+    async stop(runtime) {
+      running.delete(runtime);
+      await runtime.stop();
+    },
+    async close() {
+      for (const runtime of running) await runtime.stop();
+      await database.drop();
+    },
+  };
+}
+
+export async function statusOf(runtime: Runtime, { name, version }: Projection) {
+  return (await runtime.status()).find((entry) => entry.name === name && entry.version === version);
+}
+
+export async function untilLive(runtime: Runtime, ...projections: readonly Projection[]): Promise<void> {
+  for (const projection of projections)
+    await until(async () => (await statusOf(runtime, projection))?.inline === 'live');
+}
+
+/** Its table, wherever it is now, is the fold of the log. */
+export async function expectRight(runtime: Runtime, projection: Projection): Promise<void> {
+  await runtime.versions.refresh();
+  const stored = runtime.versions.stored(projection);
+  expect(await storedTable(runtime.db, stored), projection.id).toEqual(await foldedTable(runtime.log, projection));
+}
+
+export function open(runtime: Runtime, streamId: string, owner = 'Ada') {
+  return runtime.log.append({ family: account, streamId, events: [{ type: 'Opened', payload: { owner } }] });
+}
+
+export function creditOf(streamId: string, amount = '1.00') {
+  return { family: account, streamId, events: [{ type: 'Credited', payload: { amount } }] } as const;
+}

@@ -1,0 +1,28 @@
+import { pino } from 'pino';
+import { order } from '../../examples/outbox-relay/app.ts';
+import { natsBroker } from '../../examples/outbox-relay/nats-broker.ts';
+import { outboxRelay } from '../../examples/outbox-relay/relay.ts';
+import { defineConfig } from '../../src/index.ts';
+import { startRuntime } from '../../src/runtime/runtime.ts';
+import type { WorkerProcessOptions } from '../support/worker-processes.ts';
+
+// The relay in a process of its own, for tests that kill it: NATS_URL=… node relay-process.ts OPTIONS
+const { url, owner }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
+const broker = natsBroker({
+  servers: process.env.NATS_URL ?? '',
+  stream: 'shop',
+  duplicateWindow: 3_600_000, // longer than the test, so that all repetitions fall into it
+});
+const runtime = await startRuntime({
+  config: defineConfig({
+    reactors: [outboxRelay({ name: 'order_relay', events: order, broker })],
+    runtime: { polling: { min: 20, max: 100 } },
+  }),
+  url,
+  owner,
+  development: false,
+  maintain: true,
+  logger: pino({ level: process.env.LOG ?? 'error' }),
+});
+process.once('SIGTERM', () => void runtime.stop().then(() => process.exit(0)));
+process.stdout.write('started\n');
