@@ -1,12 +1,15 @@
 import { defineConfig } from 'vitest/config';
-import { resolve, suite } from './test/support/suite.ts';
+import { reporters, resolve, suite } from './test/support/suite.ts';
+import { leftOut } from './test/system/left-out.ts';
 
-/** What needs a package of the system: tests of its own, and the database tests once more on an older PostgreSQL. */
+/** The suite once more on an older PostgreSQL, every test's own server included, and tests that need a package of the system. */
 export default defineConfig({
   resolve,
   test: {
     ...suite('system'),
+    reporters,
     globalSetup: ['test/system/postgres-15-for-the-run.ts'],
-    include: ['test/system/**/*.test.ts', 'test/store/**/*.test.ts', 'test/support/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
+    exclude: Object.values(leftOut).flat(),
   },
 });

@@ -1,6 +1,10 @@
-/** `npm run check`: everything that CI asks of the project, one step after the other, all of them even if one fails. */
+/**
+ * `npm run check`: everything that CI asks of the project, one step after the other, all of them even if one fails. With `--system` the
+ * tests are those of `npm run test:system` as well.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { type Problem, writeRunResult } from './run-result.ts';
 
 interface Step {
   readonly script: string;
@@ -8,30 +12,46 @@ interface Step {
   readonly subject?: string;
 }
 
+const tests = process.argv.includes('--system') ? 'test:both' : 'test';
 const steps: readonly Step[] = [
   { script: 'typecheck' },
   { script: 'lint' },
   { script: 'codegen:check', subject: 'codegen.ts' },
   { script: 'migrations:check', subject: 'scripts/dump-schema.ts' },
-  { script: 'test' },
+  { script: tests },
   { script: 'package:check' },
 ];
 
-const failed = steps.filter((step) => !passes(step)).map((step) => step.script);
-if (failed.length > 0) {
-  console.error(`\ncheck: failed: ${failed.join(', ')}`);
+const problems = steps.flatMap((step) => problemsOf(step));
+if (process.env.CI !== undefined) {
+  // Which tests failed is told by their own run.
+  const told = problems.filter(({ name }) => name !== tests);
+  writeRunResult('check', { passed: 0, failed: told.length, success: told.length === 0, problems: told });
+}
+if (problems.length > 0) {
+  console.error(`\ncheck: failed: ${problems.map(({ name }) => name).join(', ')}`);
   process.exitCode = 1;
 }
 
-function passes({ script, subject }: Step): boolean {
+/** Nothing where it passes, and else what it said. */
+function problemsOf({ script, subject }: Step): readonly Problem[] {
   if (subject !== undefined && !existsSync(subject)) {
     console.log(`\n--- ${script}: left out, there is no ${subject} yet`);
-    return true;
+    return [];
   }
   console.log(`\n--- ${script}`);
   const start = performance.now();
-  const { status } = spawnSync('npm', ['run', '--silent', script], { stdio: 'inherit' });
+  const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', script], {
+    // The tests take minutes: they are seen while they run.
+    stdio: script === tests ? 'inherit' : ['inherit', 'pipe', 'pipe'],
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  process.stdout.write(stdout ?? '');
+  process.stderr.write(stderr ?? '');
   const seconds = Math.round((performance.now() - start) / 1000);
   console.log(`--- ${script}: ${status === 0 ? 'passed' : 'FAILED'} (${seconds} s)`);
-  return status === 0;
+  if (status === 0) return [];
+  const said = (stderr ?? '').replaceAll(/^npm warn.*\n/gm, '').trim();
+  return [{ name: script, message: said === '' ? (stdout ?? '') : said }];
 }
