@@ -4,11 +4,11 @@ import { createEventLog } from '../src/store/event-log.ts';
 import { buildByRefold } from './build.ts';
 import { createCartLog, forgetReadModels } from './cart-log.ts';
 import { cart, cartSummary } from './carts.ts';
-import { check } from './check.ts';
+import { check, checkSameRows } from './check.ts';
 import { type Load, requestsPerSecond } from './http/load.ts';
 import { type ServerProcess, startServerProcess } from './http/server-process.ts';
 import { subscribe } from './http/server-sent-events.ts';
-import { buildBySql, cartSummaryBySql } from './limits/set-based-build.ts';
+import { cartSummaryBySql } from './limits/set-based-build.ts';
 import { openClient } from './open-client.ts';
 import { median, type Turn } from './rounds.ts';
 import type { BenchServer } from './server.ts';
@@ -138,9 +138,8 @@ export async function createLogOfSize(server: BenchServer, events: number, milli
       const reached = 'select min(checkpoint) >= $1 as yes from refold.processors';
       while (!(await client.query<{ yes: boolean | null }>(reached, [head])).rows[0]?.yes)
         await new Promise((resolve) => setTimeout(resolve, 20));
-      await buildBySql(client, cartSummaryBySql);
-      const { rows } = await client.query<{ n: number }>(cartSummaryBySql.difference);
-      check(rows[0]?.n === 0, () => `${rows[0]?.n} rows differ from those of the SQL statement`);
+      await cartSummaryBySql.build(client);
+      await checkSameRows(client, cartSummary, cartSummaryBySql);
       await served?.[Symbol.asyncDispose]();
       await Promise.all([client.end(), db.close()]);
     },

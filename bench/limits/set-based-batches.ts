@@ -1,15 +1,9 @@
-import type pg from 'pg';
+import type { SqlBuild } from './set-based-build.ts';
 
-/** The limit of `evolveSql`: the same SQL by hand, batch by batch, each with a checkpoint in one transaction, into a table with the same key and indexes. */
-export interface BatchesBySql {
-  readonly table: string;
-  readonly create: string;
-  /** One statement for the positions in `($1, $2]`. */
-  readonly batch: string;
-  readonly index: readonly string[];
-}
+// As many as a batch of Refold's while it builds.
+const batchSize = 100_000;
 
-export const cartSummaryBatches: BatchesBySql = {
+export const cartSummaryBatches = inBatches({
   table: 'limit_cart_summary',
   create: `
     create table limit_cart_summary (
@@ -37,9 +31,9 @@ export const cartSummaryBatches: BatchesBySql = {
     'create index on limit_cart_summary (total, cart_id)',
     'analyze limit_cart_summary',
   ],
-};
+});
 
-export const productSalesBatches: BatchesBySql = {
+export const productSalesBatches = inBatches({
   table: 'limit_product_sales',
   create: `
     create table limit_product_sales (
@@ -60,28 +54,37 @@ export const productSalesBatches: BatchesBySql = {
       sold = old.sold + excluded.sold,
       turnover = old.turnover + excluded.turnover`,
   index: ['analyze limit_product_sales'],
-};
+});
 
-/** Seconds that it takes. The table is there afterwards, to compare with. */
-export async function buildInBatches(
-  client: pg.Client,
-  { table, create, batch, index }: BatchesBySql,
-  batchSize: number,
-): Promise<number> {
-  await client.query(`drop table if exists ${table}, limit_checkpoint`);
-  await client.query('create table limit_checkpoint (position bigint not null)');
-  await client.query('insert into limit_checkpoint values (0)');
-  const start = performance.now();
-  await client.query(create);
-  const { rows } = await client.query<{ head: number }>('select max(position)::int as head from refold.events');
-  const head = rows[0]?.head ?? 0;
-  for (let after = 0; after < head; after += batchSize) {
-    const upTo = Math.min(after + batchSize, head);
-    await client.query('begin');
-    await client.query('update limit_checkpoint set position = $1', [upTo]);
-    await client.query(batch, [after, upTo]);
-    await client.query('commit');
-  }
-  for (const statement of index) await client.query(statement);
-  return (performance.now() - start) / 1000;
+interface Batches {
+  readonly table: string;
+  readonly create: string;
+  /** One statement for the positions in `($1, $2]`. */
+  readonly batch: string;
+  readonly index: readonly string[];
+}
+
+/** The limit of `evolveSql`: the same SQL by hand, batch by batch, each with a checkpoint in one transaction. */
+function inBatches({ table, create, batch, index }: Batches): SqlBuild {
+  return {
+    table,
+    async build(client) {
+      await client.query(`drop table if exists ${table}, limit_checkpoint`);
+      await client.query('create table limit_checkpoint (position bigint not null)');
+      await client.query('insert into limit_checkpoint values (0)');
+      const start = performance.now();
+      await client.query(create);
+      const { rows } = await client.query<{ head: number }>('select max(position)::int as head from refold.events');
+      const head = rows[0]?.head ?? 0;
+      for (let after = 0; after < head; after += batchSize) {
+        const upTo = Math.min(after + batchSize, head);
+        await client.query('begin');
+        await client.query('update limit_checkpoint set position = $1', [upTo]);
+        await client.query(batch, [after, upTo]);
+        await client.query('commit');
+      }
+      for (const statement of index) await client.query(statement);
+      return (performance.now() - start) / 1000;
+    },
+  };
 }

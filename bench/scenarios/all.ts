@@ -1,8 +1,7 @@
 import type { Scenario } from '../scenario.ts';
 import { append } from './append.ts';
 import { appendInline } from './append-inline.ts';
-import { buildLines } from './build-lines.ts';
-import { evolveSql } from './evolve-sql.ts';
+import { builds } from './builds.ts';
 import { fanOut } from './fan-out.ts';
 import { firstBuild } from './first-build.ts';
 import { growth } from './growth.ts';
@@ -17,8 +16,7 @@ export const scenarios: readonly Scenario[] = [
   ...append,
   appendInline,
   firstBuild,
-  buildLines,
-  ...evolveSql,
+  ...builds,
   threeProjections,
   rebuild,
   readLog,

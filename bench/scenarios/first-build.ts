@@ -1,9 +1,7 @@
-import { buildByRefold } from '../build.ts';
-import { forgetReadModels } from '../cart-log.ts';
+import { buildBesideSql } from '../build-beside-sql.ts';
 import { cartSummary } from '../carts.ts';
 import { check } from '../check.ts';
-import { buildBySql, cartSummaryBySql } from '../limits/set-based-build.ts';
-import { openClient } from '../open-client.ts';
+import { cartSummaryBySql } from '../limits/set-based-build.ts';
 import {
   createEmmett,
   type Emmett,
@@ -12,15 +10,13 @@ import {
   emmettName,
   type Pulling,
 } from '../peers/emmett.ts';
-import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
 /** A new version folds a long log into one row for each stream. */
 export const firstBuild: Scenario = {
   name: 'first-build',
-  async run({ server, quick, rounds, longLog }) {
-    const { url, events } = await longLog();
-    const client = await openClient(url);
+  async run(context) {
+    const { server, quick } = context;
     const emmett = emmettIsInstalled()
       ? await createEmmett(await server.createDatabase('bench_build_emmett'), 10)
       : undefined;
@@ -37,23 +33,10 @@ export const firstBuild: Scenario = {
       return emmettEvents / seconds;
     };
 
-    const figures = await inTurn(rounds, {
-      async refold() {
-        await forgetReadModels(client);
-        await server.settle();
-        return events / (await buildByRefold(url, [cartSummary]));
-      },
-      async limit() {
-        await server.settle();
-        return events / (await buildBySql(client, cartSummaryBySql));
-      },
+    const figures = await buildBesideSql(context, cartSummary, cartSummaryBySql, {
       peer: emmett && byEmmett(emmett, { batchSize: emmettEvents, pullingFrequencyInMs: 1 }),
       peerByDefault: emmett && byEmmett(emmett, emmettDefault),
     });
-
-    const { rows } = await client.query<{ n: number }>(cartSummaryBySql.difference);
-    check(rows[0]?.n === 0, () => `${rows[0]?.n} rows differ from those of the SQL statement`);
-    await client.end();
     await emmett?.close();
     return [
       {

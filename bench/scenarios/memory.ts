@@ -2,8 +2,9 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { type CartLog, createCartLog } from '../cart-log.ts';
-import { check } from '../check.ts';
-import { buildBySql, cartSummaryBySql } from '../limits/set-based-build.ts';
+import { cartSummary } from '../carts.ts';
+import { check, checkSameRows } from '../check.ts';
+import { cartSummaryBySql } from '../limits/set-based-build.ts';
 import type { MemorySample } from '../memory-process.ts';
 import { openClient } from '../open-client.ts';
 import type { Scenario } from '../scenario.ts';
@@ -48,9 +49,8 @@ interface Course {
 async function courseOf({ url, events, streams }: CartLog): Promise<Course> {
   const samples = await samplesOf(url);
   const client = await openClient(url);
-  await buildBySql(client, cartSummaryBySql);
-  const { rows } = await client.query<{ n: number }>(cartSummaryBySql.difference);
-  check(rows[0]?.n === 0, () => `${rows[0]?.n} rows differ from those of the SQL statement`);
+  await cartSummaryBySql.build(client);
+  await checkSameRows(client, cartSummary, cartSummaryBySql);
   await client.query('drop schema read_models cascade');
   await client.end();
   const peak = (some: readonly MemorySample[]) => Math.max(...some.map(({ rss }) => rss));
