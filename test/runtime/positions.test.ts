@@ -95,7 +95,8 @@ test('polling ends the wait where no notification comes', async () => {
 });
 
 test('what is known already needs no look at the database', async () => {
-  const positions = positionsWith({ polling: seldom });
+  // Deaf: once listening begins, news may have been missed, and what was known is forgotten.
+  const positions = positionsWith({ notifications: deaf, polling: often });
   await positions.waitFor(orderBook, await orders.write({}));
   const before = looks;
   await positions.waitFor(orderBook, orders.checkpoint);
