@@ -8,10 +8,11 @@ import { decimal } from '../../src/projections/decimal.ts';
 import { defineProjection } from '../../src/projections/define-projection.ts';
 import { keyText, type Projection, type RowKey } from '../../src/projections/projection.ts';
 import type { Row } from '../../src/projections/row-codec.ts';
+import type { LiveReadModelsOptions } from '../../src/runtime/live/read-models.ts';
 import { createLiveRows } from '../../src/runtime/live/rows.ts';
 import type { CheckpointListener, Positions } from '../../src/runtime/positions.ts';
 import type { LiveListQuery } from '../../src/schema/operation-context.ts';
-import type { Queryable } from '../../src/store/statement.ts';
+import type { Queryable, Statement } from '../../src/store/statement.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { createLiveSetting, type LiveSetting, often, pull, seldom, until } from './live-setting.ts';
 import { replicateRow } from './replicas.ts';
@@ -290,11 +291,9 @@ test('rows that changed last are read ahead, until they do not change', async ()
   expect(await round('b')).toEqual([0, 1, [b, { cartId: 'b', total }]]);
 });
 
-test('a change that is told of twice is looked for once', async () => {
+/** Positions that are told of by hand. */
+function toldByHand() {
   const listeners = new Set<CheckpointListener>();
-  const tell = (checkpoint: bigint) => {
-    for (const listener of listeners) listener(globalPosition(checkpoint));
-  };
   const positions: Pick<Positions, 'waitFor' | 'progress' | 'onCheckpoint'> = {
     ...setting.positions,
     onCheckpoint(_, listener) {
@@ -302,6 +301,14 @@ test('a change that is told of twice is looked for once', async () => {
       return () => listeners.delete(listener);
     },
   };
+  const tell = (checkpoint: bigint) => {
+    for (const listener of listeners) listener(globalPosition(checkpoint));
+  };
+  return { positions, tell };
+}
+
+test('a change that is told of twice is looked for once', async () => {
+  const { positions, tell } = toldByHand();
   const live = setting.another({ positions, polling: seldom });
   const messages = live.row(cart, ['a'], columns, { after: null });
   await pull(messages);
@@ -315,6 +322,40 @@ test('a change that is told of twice is looked for once', async () => {
   }
   await live.close();
   expect(setting.statements.filter((text) => text.includes('recent_changes'))).toHaveLength(5);
+});
+
+test('what is told of while a round looks is looked for after it, whatever is told of last', async () => {
+  const { positions, tell } = toldByHand();
+  let afterLook = async () => {};
+  const db: LiveReadModelsOptions['db'] = {
+    ...setting.db,
+    transaction: (work, how) =>
+      setting.db.transaction(
+        (tx) =>
+          work({
+            ...tx,
+            async query<R extends object>(statement: Statement) {
+              const found = await tx.query<R>(statement);
+              if (statement.text.includes('recent_changes')) await afterLook();
+              return found;
+            },
+          }),
+        how,
+      ),
+  };
+  const live = setting.another({ db, positions, polling: seldom });
+  const messages = live.row(cart, ['a'], columns, { after: null });
+  await pull(messages);
+  const seen = await writer.write({ upserted: [row('a', 1)] });
+  afterLook = async () => {
+    afterLook = async () => {};
+    tell(await writer.write({ upserted: [row('a', 2)] }));
+    tell(seen); // late
+  };
+  tell(seen);
+  expect((await pull(messages)).row).toEqual(row('a', 1));
+  expect((await pull(messages)).row).toEqual(row('a', 2));
+  await live.close();
 });
 
 test('leaving ends a pull that waits, and with the last subscriber the follower ends', async () => {
