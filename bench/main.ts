@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Problem, writeRunResult } from '../scripts/run-result.ts';
 import { type CartLog, createCartLog } from './cart-log.ts';
+import { chooseScenarios } from './choose-scenarios.ts';
 import { growthPlot } from './growth-plot.ts';
 import { emmettIsInstalled } from './peers/emmett.ts';
 import { isInstalled } from './peers/installed.ts';
@@ -22,7 +23,7 @@ const { values: options } = parseArgs({
   },
 });
 const { quick, only, json } = options;
-const chosen = scenarios.filter(({ name }) => only.length === 0 || only.some((part) => name.includes(part)));
+const chosen = chooseScenarios(scenarios, { quick, only });
 if (chosen.length === 0) {
   console.error(
     `No scenario is called '${only.join("' or '")}'. There are: ${scenarios.map(({ name }) => name).join(', ')}.`,
