@@ -1,11 +1,12 @@
 import { pino } from 'pino';
 import { defineConfig, type Projection } from '../src/index.ts';
 import { type Runtime, startRuntime } from '../src/runtime/runtime.ts';
+import { cart } from './carts.ts';
 
 /** Starts what maintains read models in a process, as `refold start --role worker` does. */
 export function startWorker(url: string, projections: readonly Projection[]): Promise<Runtime> {
   return startRuntime({
-    config: defineConfig({ projections, database: { url } }),
+    config: defineConfig({ projections, events: [cart], database: { url } }),
     url,
     owner: 'bench',
     development: false,

@@ -7,6 +7,10 @@ export const cart = defineEvents('cart', {
   ItemAdded: z.object({ product: z.string(), quantity: z.int(), price: z.string() }),
 });
 
+/** What is appended wherever the writing is the subject. */
+export const item = { product: 'product-7', quantity: 1, price: '12.50' };
+export const itemAdded = { type: 'ItemAdded', payload: item } as const;
+
 /** One row for each stream. */
 export const cartSummary = defineProjection({
   name: 'cart_summary',
@@ -27,6 +31,24 @@ export const cartSummary = defineProjection({
         items: row.items + payload.quantity,
         total: row.total.plus(decimal(payload.price).times(payload.quantity)),
       },
+  },
+});
+
+/** {@link cartSummary}, folded by the appends themselves, which need not open a cart first. */
+export const cartSummaryInline = defineProjection({
+  name: 'cart_summary_inline',
+  version: 1,
+  events: cart,
+  mode: 'inline',
+  table: cartSummary.columns,
+  key: (event) => event.streamId,
+  evolve: {
+    Opened: (_, { payload: { customer } }) => ({ customer, items: 0, total: '0' }),
+    ItemAdded: (row, event) => ({
+      customer: row?.customer ?? 'nobody',
+      items: (row?.items ?? 0) + event.payload.quantity,
+      total: row?.total.plus(event.payload.price) ?? event.payload.price,
+    }),
   },
 });
 

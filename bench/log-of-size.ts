@@ -3,7 +3,7 @@ import { createDatabase } from '../src/store/database.ts';
 import { createEventLog } from '../src/store/event-log.ts';
 import { buildByRefold } from './build.ts';
 import { createCartLog, forgetReadModels } from './cart-log.ts';
-import { cart, cartSummary } from './carts.ts';
+import { cart, cartSummary, itemAdded } from './carts.ts';
 import { check, checkSameRows } from './check.ts';
 import { type Load, requestsPerSecond } from './http/load.ts';
 import { type ServerProcess, startServerProcess } from './http/server-process.ts';
@@ -41,7 +41,6 @@ const pageSize = 1000;
 const tailsOfTurn = 40;
 // As many as the shortest log has: look-ups of the same row at the same time are one.
 const rowsAskedFor = 500;
-const item = { product: 'product-7', quantity: 1, price: '12.50' };
 
 export async function createLogOfSize(server: BenchServer, events: number, milliseconds: number): Promise<LogOfSize> {
   const streams = events / eventsOfStream;
@@ -53,8 +52,7 @@ export async function createLogOfSize(server: BenchServer, events: number, milli
   let appended = 0;
   let itemsOfTail = 0;
 
-  const append = (streamId: string) =>
-    log.append({ family: cart, streamId, events: [{ type: 'ItemAdded', payload: item }] });
+  const append = (streamId: string) => log.append({ family: cart, streamId, events: [itemAdded] });
   const asking = (requests: Load['requests']) => async () =>
     1e6 / (await requestsPerSecond({ url: served?.url ?? '', requests, connections: callers, milliseconds }));
   const request = (query: string, value: string) => ({

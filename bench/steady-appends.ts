@@ -1,5 +1,5 @@
 import type { EventLog } from '../src/index.ts';
-import { cart } from './carts.ts';
+import { cart, itemAdded } from './carts.ts';
 
 export interface SteadyAppends {
   /** Ends them; milliseconds that each took from the moment at which it was due. */
@@ -15,9 +15,8 @@ export function appendSteadily(log: EventLog, perSecond: number, streamOf: (numb
   const timer = setInterval(() => {
     for (; sent < ((performance.now() - start) / 1000) * perSecond; sent++) {
       const due = start + (sent * 1000) / perSecond;
-      const item = { product: 'product-7', quantity: 1, price: '12.50' };
       const append = log
-        .append({ family: cart, streamId: streamOf(sent), events: [{ type: 'ItemAdded', payload: item }] })
+        .append({ family: cart, streamId: streamOf(sent), events: [itemAdded] })
         .then(() => void took.push(performance.now() - due));
       running.add(append);
       void append.finally(() => running.delete(append));

@@ -9,7 +9,7 @@ import { createRefold, defineConfig } from '../src/index.ts';
 import { createDatabase } from '../src/store/database.ts';
 import { createEventLog } from '../src/store/event-log.ts';
 import { migrate } from '../src/store/migrate.ts';
-import { cart, cartSummary } from './carts.ts';
+import { cart, cartSummary, itemAdded } from './carts.ts';
 import { subscribe } from './http/server-sent-events.ts';
 import { quantile } from './rounds.ts';
 import { startBenchServer } from './server.ts';
@@ -49,8 +49,7 @@ try {
   for (let count = 1; count <= appends; count++) {
     steps = count > appends - shown ? [] : undefined;
     sentAt = performance.now();
-    const item = { product: 'product-7', quantity: 1, price: '12.50' };
-    await log.append({ family: cart, streamId: 'cart-1', events: [{ type: 'ItemAdded', payload: item }] });
+    await log.append({ family: cart, streamId: 'cart-1', events: [itemAdded] });
     while (seen < count) {
       await arrived.promise;
       arrived = Promise.withResolvers();

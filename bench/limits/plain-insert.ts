@@ -1,17 +1,22 @@
+import { item } from '../carts.ts';
+import { check } from '../check.ts';
 import { openPool } from '../open-pool.ts';
 
 export interface PlainInsert {
   append(caller: number): Promise<void>;
-  /** Rows of the table. */
-  count(): Promise<number>;
+  /** Throws where not all rows are there. */
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
 // More connections than this made it slower, not faster.
 const mostConnections = 32;
 
-/** The limit of an append that is not joined with others: one INSERT and its commit for each event, prepared, without a check of any kind. */
-export async function createPlainInsert(url: string, callers: number): Promise<PlainInsert> {
+/**
+ * The limit of an append that is not joined with others: one INSERT and its commit, prepared, without a check of any kind. It has a row for one
+ * event in each of so many streams.
+ */
+export async function createPlainInsert(url: string, callers: number, streams = 1): Promise<PlainInsert> {
   const pool = openPool(url, Math.min(callers, mostConnections));
   await pool.query(`
     create table plain_events (
@@ -24,22 +29,24 @@ export async function createPlainInsert(url: string, callers: number): Promise<P
       metadata jsonb not null default '{}',
       unique (stream_id, stream_position)
     )`);
-  const text = 'insert into plain_events (stream_id, stream_position, type, payload) values ($1, $2, $3, $4)';
+  const rows = Array.from({ length: streams }, (_, row) => [1, 2, 3, 4].map((column) => `$${row * 4 + column}`));
+  const text = `
+    insert into plain_events (stream_id, stream_position, type, payload)
+    values ${rows.map((row) => `(${row.join(', ')})`).join(', ')}`;
   const appended = new Map<number, number>();
   return {
     async append(caller) {
       const number = (appended.get(caller) ?? 0) + 1;
       appended.set(caller, number);
-      const payload = JSON.stringify({ product: 'product-7', quantity: 1, price: '12.50' });
-      await pool.query({
-        name: 'plain insert',
-        text,
-        values: [`cart-${caller}-${Math.floor(number / 10)}`, number, 'ItemAdded', payload],
-      });
+      const payload = JSON.stringify(item);
+      const cart = `cart-${caller}-${Math.floor(number / 10)}`;
+      const values = rows.flatMap((_, row) => [`${cart}-${row}`, number, 'ItemAdded', payload]);
+      await pool.query({ name: 'plain insert', text, values });
     },
-    async count() {
-      const { rows } = await pool.query<{ n: number }>('select count(*)::int as n from plain_events');
-      return rows[0]?.n ?? 0;
+    async check() {
+      const calls = [...appended.values()].reduce((sum, number) => sum + number, 0);
+      const { rows: found } = await pool.query<{ n: number }>('select count(*)::int as n from plain_events');
+      check(found[0]?.n === calls * streams, () => `${found[0]?.n} rows of ${calls} plain INSERTs`);
     },
     close: () => pool.end(),
   };

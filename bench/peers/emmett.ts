@@ -1,3 +1,4 @@
+import { item } from '../carts.ts';
 import { openPool } from '../open-pool.ts';
 import { importPeer, isInstalled } from './installed.ts';
 
@@ -7,7 +8,11 @@ interface CartEvent {
 }
 
 interface EventStore {
-  appendToStream(stream: string, events: readonly CartEvent[]): Promise<unknown>;
+  appendToStream(
+    stream: string,
+    events: readonly CartEvent[],
+    options?: { readonly expectedStreamVersion: bigint },
+  ): Promise<unknown>;
   schema: { migrate(): Promise<unknown> };
   close(): Promise<void>;
 }
@@ -25,6 +30,9 @@ interface EmmettPostgresql {
 
 export const emmettName = 'Emmett 0.42';
 
+// What its errors of the family ConcurrencyError have in common.
+const conflictCode = 412;
+
 /** How its consumer reads the log. */
 export interface Pulling {
   readonly batchSize: number;
@@ -36,7 +44,8 @@ export interface Pulling {
 export const emmettDefault: Pulling = { batchSize: 100, pullingFrequencyInMs: 50 };
 
 export interface Emmett {
-  append(stream: string, events: readonly CartEvent[]): Promise<void>;
+  /** Adds so many items to a cart, each by an event; false where the stream was not at the expected version, and nothing was written. */
+  append(stream: string, items: number, expectedVersion?: number): Promise<boolean>;
   /** Messages of its log. */
   count(): Promise<number>;
   /** Projects the whole log into documents, one a stream, and gives the sum of their items. */
@@ -56,7 +65,17 @@ export async function createEmmett(url: string, connections: number): Promise<Em
   await store.schema.migrate();
   const number = async (text: string) => (await pool.query<{ n: number }>(text)).rows[0]?.n ?? 0;
   return {
-    append: async (stream, events) => void (await store.appendToStream(stream, events)),
+    async append(stream, items, expectedVersion) {
+      const events = Array<CartEvent>(items).fill({ type: 'ItemAdded', data: item });
+      try {
+        if (expectedVersion === undefined) await store.appendToStream(stream, events);
+        else await store.appendToStream(stream, events, { expectedStreamVersion: BigInt(expectedVersion) });
+        return true;
+      } catch (error) {
+        if (error instanceof Error && 'errorCode' in error && error.errorCode === conflictCode) return false;
+        throw error;
+      }
+    },
     count: () => number('select count(*)::int as n from emt_messages'),
     async build(collectionName, pulling) {
       const consumer = postgreSQLEventStoreConsumer({

@@ -1,6 +1,8 @@
 import type { Scenario } from '../scenario.ts';
 import { append } from './append.ts';
+import { appendConflicts, appendInlineConflicts } from './append-conflicts.ts';
 import { appendInline } from './append-inline.ts';
+import { appendStreams } from './append-streams.ts';
 import { builds } from './builds.ts';
 import { fanOut } from './fan-out.ts';
 import { firstBuild } from './first-build.ts';
@@ -14,7 +16,10 @@ import { threeProjections } from './three-projections.ts';
 
 export const scenarios: readonly Scenario[] = [
   ...append,
+  appendStreams,
+  appendConflicts,
   appendInline,
+  appendInlineConflicts,
   firstBuild,
   ...builds,
   threeProjections,

@@ -65,8 +65,5 @@ export const firstBuild: Scenario = {
 
 async function fill(emmett: Emmett, events: number): Promise<void> {
   const perStream = 20;
-  for (let stream = 0; stream < events / perStream; stream++) {
-    const item = { type: 'ItemAdded', data: { product: 'product-7', quantity: 1, price: '12.50' } };
-    await emmett.append(`cart-${stream}`, Array(perStream).fill(item));
-  }
+  for (let stream = 0; stream < events / perStream; stream++) await emmett.append(`cart-${stream}`, perStream);
 }

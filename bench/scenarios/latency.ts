@@ -1,7 +1,7 @@
 import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { cart } from '../carts.ts';
+import { cart, itemAdded } from '../carts.ts';
 import { check } from '../check.ts';
 import { startServerProcess } from '../http/server-process.ts';
 import { subscribe } from '../http/server-sent-events.ts';
@@ -44,8 +44,7 @@ export const latency: Scenario = {
         const before = took.length;
         await atRate(seconds, async () => {
           sentAt.push(performance.now());
-          const item = { product: 'product-7', quantity: 1, price: '12.50' };
-          await log.append({ family: cart, streamId: 'cart-1', events: [{ type: 'ItemAdded', payload: item }] });
+          await log.append({ family: cart, streamId: 'cart-1', events: [itemAdded] });
         });
         const deadline = performance.now() + 60_000;
         while (took.length < sentAt.length && performance.now() < deadline) await pause(5);

@@ -71,18 +71,27 @@ const aggregateRead: Read = {
 };
 
 export const reads: readonly Scenario[] = [
-  reading('by-id', byIdRead, 32, { toPeer: 3, toLimit: 0.9 }),
-  reading('list-of-20', listRead, 32, { toPeer: 2, toLimit: 0.7 }),
-  reading('list-with-relation', relatedRead, 32, { toPeer: 2.5, toLimit: 0.7 }),
-  reading('aggregate', aggregateRead, 32, { toPeer: 1.5 }),
+  reading('by-id', byIdRead, 32, { target: { toPeer: 3, toLimit: 0.9 } }),
+  reading('list-of-20', listRead, 32, { target: { toPeer: 2, toLimit: 0.7 } }),
+  reading('list-with-relation', relatedRead, 32, { target: { toPeer: 2.5, toLimit: 0.7 } }),
+  reading('aggregate', aggregateRead, 32, { target: { toPeer: 1.5 } }),
   reading('by-id-x1', byIdRead, 1),
   reading('by-id-x128', byIdRead, 128),
   reading('list-of-20-x1', listRead, 1),
   reading('list-of-20-x128', listRead, 128),
+  reading('list-with-relation-x1', relatedRead, 1, { fullOnly: true }),
+  reading('list-with-relation-x128', relatedRead, 128, { fullOnly: true }),
+  reading('aggregate-x1', aggregateRead, 1, { fullOnly: true }),
+  reading('aggregate-x128', aggregateRead, 128, { fullOnly: true }),
 ];
 
-function reading(name: string, read: Read, connections: number, target: Target = {}): Scenario {
-  return { name, run: (context) => measure(context, name, read, connections, target) };
+function reading(
+  name: string,
+  read: Read,
+  connections: number,
+  { target = {}, fullOnly = false }: { readonly target?: Target; readonly fullOnly?: boolean } = {},
+): Scenario {
+  return { name, fullOnly, run: (context) => measure(context, name, read, connections, target) };
 }
 
 async function measure(
