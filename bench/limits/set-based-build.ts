@@ -58,6 +58,74 @@ export const cartLinesBySql = inOneStatement({
   index: ['analyze limit_cart_lines'],
 });
 
+export const hotGroupsBySql = inOneStatement({
+  table: 'limit_hot_groups',
+  create: `
+    create table limit_hot_groups (
+      "group" text collate "C" primary key,
+      carts integer not null,
+      items integer not null,
+      turnover numeric(16, 2) not null
+    )`,
+  fill: `
+    insert into limit_hot_groups
+    select
+      'group-' || right(stream_id, 1),
+      count(*) filter (where type = 'Opened'),
+      coalesce(sum((payload ->> 'quantity')::int), 0),
+      coalesce(sum((payload ->> 'price')::numeric * (payload ->> 'quantity')::int), 0)
+    from refold.events
+    where family = 'cart'
+    group by 1`,
+  index: ['analyze limit_hot_groups'],
+});
+
+export const salesByBySql = inOneStatement({
+  table: 'limit_sales_by',
+  create: `
+    create table limit_sales_by (
+      dimension text collate "C" not null,
+      value text collate "C" not null,
+      sold integer not null,
+      turnover numeric(16, 2) not null,
+      primary key (dimension, value)
+    )`,
+  fill: `
+    insert into limit_sales_by
+    select
+      dimension,
+      value,
+      sum((payload ->> 'quantity')::int),
+      sum((payload ->> 'price')::numeric * (payload ->> 'quantity')::int)
+    from refold.events
+    cross join lateral (
+      values ('product', payload ->> 'product'), ('cart', stream_id), ('quantity', payload ->> 'quantity')
+    ) touched (dimension, value)
+    where family = 'cart' and type = 'ItemAdded'
+    group by dimension, value`,
+  index: ['analyze limit_sales_by'],
+});
+
+export const cartDocumentBySql = inOneStatement({
+  table: 'limit_cart_document',
+  create: `
+    create table limit_cart_document (
+      cart_id text collate "C" primary key,
+      customer text collate "C" not null,
+      lines jsonb not null
+    )`,
+  fill: `
+    insert into limit_cart_document
+    select
+      stream_id,
+      max(payload ->> 'customer'),
+      coalesce(jsonb_agg(payload order by position) filter (where type = 'ItemAdded'), '[]')
+    from refold.events
+    where family = 'cart'
+    group by stream_id`,
+  index: ['analyze limit_cart_document'],
+});
+
 interface OneStatement {
   readonly table: string;
   readonly create: string;

@@ -12,6 +12,7 @@ import { memory } from './memory.ts';
 import { readLog } from './read-log.ts';
 import { reads } from './reads.ts';
 import { rebuild } from './rebuild.ts';
+import { tailAtTheHead } from './tail-at-the-head.ts';
 import { threeProjections } from './three-projections.ts';
 
 export const scenarios: readonly Scenario[] = [
@@ -26,7 +27,8 @@ export const scenarios: readonly Scenario[] = [
   rebuild,
   readLog,
   growth,
-  latency,
+  ...latency,
+  tailAtTheHead,
   memory,
   ...reads,
   ...fanOut,

@@ -1,8 +1,15 @@
 import type { Projection } from '../../src/index.ts';
 import { buildBesideSql } from '../build-beside-sql.ts';
+import { cartDocument, hotGroups, salesBy } from '../cart-shapes.ts';
 import { cartLines, cartSummaryBySql, productSalesBySql } from '../carts.ts';
 import { cartSummaryBatches, productSalesBatches } from '../limits/set-based-batches.ts';
-import { cartLinesBySql, type SqlBuild } from '../limits/set-based-build.ts';
+import {
+  cartDocumentBySql,
+  cartLinesBySql,
+  hotGroupsBySql,
+  type SqlBuild,
+  salesByBySql,
+} from '../limits/set-based-build.ts';
 import type { Result, Scenario } from '../scenario.ts';
 
 /** New versions over a long log, each of another shape. */
@@ -11,6 +18,9 @@ export const builds: readonly Scenario[] = [
     limitName: 'INSERT … SELECT',
     target: { toLimit: 0.4 },
   }),
+  inFull('build-hot-keys', hotGroups, hotGroupsBySql),
+  inFull('build-multi-key', salesBy, salesByBySql),
+  inFull('build-nested-document', cartDocument, cartDocumentBySql),
   building('evolve-sql-streams', cartSummaryBySql, cartSummaryBatches, {
     limitName: 'the same SQL by hand',
     target: { toLimit: 0.8 },
@@ -20,6 +30,11 @@ export const builds: readonly Scenario[] = [
     target: { toLimit: 0.8 },
   }),
 ];
+
+/** These are for the full run, and have no target of their own. */
+function inFull(name: string, projection: Projection, bySql: SqlBuild): Scenario {
+  return { ...building(name, projection, bySql, { limitName: 'one SQL statement', target: {} }), fullOnly: true };
+}
 
 function building(
   name: string,

@@ -1,91 +1,119 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { migrate } from '../../src/store/migrate.ts';
-import { cart, itemAdded } from '../carts.ts';
+import { cart, cartSummary, itemAdded } from '../carts.ts';
 import { check } from '../check.ts';
 import { startServerProcess } from '../http/server-process.ts';
 import { subscribe } from '../http/server-sent-events.ts';
 import { createNotifyRoundTrip } from '../limits/notify-round-trip.ts';
+import { openClient } from '../open-client.ts';
+import { createProgress, followCommits } from '../progress.ts';
 import { inTurn, quantile } from '../rounds.ts';
-import type { Scenario } from '../scenario.ts';
+import type { BenchContext, Result, Scenario, Target } from '../scenario.ts';
 
-const perSecond = 100;
-
-/** From sending an append until a subscriber has the row that it changed: log, fold, commit, look-up, server-sent event. */
-export const latency: Scenario = {
-  name: 'append-to-subscriber',
-  async run({ server, quick, rounds }) {
-    const seconds = quick ? 1 : 10;
-    const url = await server.createDatabase('bench_latency');
-    await migrate(url);
-    await using refold = await startServerProcess('refold-server.ts', url);
-    const db = createDatabase({ url });
-    const log = createEventLog(db, [cart]);
-    const roundTrip = await createNotifyRoundTrip(url);
-    await log.append({ family: cart, streamId: 'cart-1', events: [{ type: 'Opened', payload: { customer: 'c' } }] });
-
-    // Each append adds one item, so that the count in an answer tells which appends it shows: all up to that number.
-    const sentAt: number[] = [];
-    const took: number[] = [];
-    const subscriber = await subscribe(
-      `${refold.url}/graphql`,
-      'subscription { cartSummary(cartId: "cart-1") { items } }',
-      (text) => {
-        for (const [, items] of text.matchAll(/"items":(\d+)/g)) {
-          while (took.length < Number(items)) took.push(performance.now() - (sentAt[took.length] ?? 0));
-        }
-      },
-    );
-
-    const p99: { refold: number[]; limit: number[] } = { refold: [], limit: [] };
-    const figures = await inTurn(rounds, {
-      async refold() {
-        await server.settle();
-        const before = took.length;
-        await atRate(seconds, async () => {
-          sentAt.push(performance.now());
-          await log.append({ family: cart, streamId: 'cart-1', events: [itemAdded] });
-        });
-        const deadline = performance.now() + 60_000;
-        while (took.length < sentAt.length && performance.now() < deadline) await pause(5);
-        check(took.length === sentAt.length, () => `${sentAt.length} appends, but the subscriber saw ${took.length}`);
-        p99.refold.push(quantile(took.slice(before), 0.99));
-        return quantile(took.slice(before), 0.5);
-      },
-      async limit() {
-        await server.settle();
-        const trips: number[] = [];
-        await atRate(seconds, async () => void trips.push(await roundTrip.once()));
-        p99.limit.push(quantile(trips, 0.99));
-        return quantile(trips, 0.5);
-      },
-    });
-    subscriber.close();
-    await roundTrip.close();
-    await db.close();
-    const common = { unit: 'ms', better: 'less', limitName: 'commit + NOTIFY' } as const;
-    return [
-      {
-        ...common,
-        scenario: 'append-to-subscriber-p50',
-        refold: figures.refold ?? [],
-        limit: figures.limit,
-        target: { toLimit: 3 },
-      },
-      { ...common, scenario: 'append-to-subscriber-p99', ...p99, target: { toLimit: 5 } },
-    ];
+/** From sending an append until the row that it changed is committed, and until a subscriber has it: log, fold, commit, look-up, server-sent event. */
+export const latency: readonly Scenario[] = [
+  {
+    name: 'append-to-subscriber',
+    run: async (context) => results(await measure(context, 100), '', { 50: { toLimit: 3 }, 99: { toLimit: 5 } }),
   },
-};
+  ...[10, 1000].map((perSecond) => ({
+    name: `append-to-subscriber-${perSecond}`,
+    fullOnly: true,
+    run: async (context: BenchContext) => results(await measure(context, perSecond), `-${perSecond}`, {}),
+  })),
+];
+
+/** In milliseconds, a list for each round. */
+interface Latencies {
+  readonly row: readonly (readonly number[])[];
+  readonly subscriber: readonly (readonly number[])[];
+  readonly limit: readonly (readonly number[])[];
+}
+
+async function measure({ server, quick, rounds }: BenchContext, perSecond: number): Promise<Latencies> {
+  // Of fewer appends there is no 99th percentile to speak of.
+  const appends = Math.max(quick ? 30 : 200, perSecond * (quick ? 1 : 10));
+  const url = await server.createDatabase('bench_latency');
+  await migrate(url);
+  await using refold = await startServerProcess('refold-server.ts', url);
+  const db = createDatabase({ url });
+  const log = createEventLog(db, [cart]);
+  // One for both, since each commit that notifies wakes every listener of the database.
+  const listener = await openClient(url);
+  const roundTrip = await createNotifyRoundTrip(url, listener);
+  const rows = await followCommits(listener, cartSummary);
+  await log.append({ family: cart, streamId: 'cart-1', events: [{ type: 'Opened', payload: { customer: 'c' } }] });
+
+  // Each append adds one item, so that the count in an answer tells which appends it shows: all up to that number.
+  const shown = createProgress();
+  const query = 'subscription { cartSummary(cartId: "cart-1") { items } }';
+  const subscriber = await subscribe(`${refold.url}/graphql`, query, (text) => {
+    for (const [, items] of text.matchAll(/"items":(\d+)/g)) shown.tell(Number(items));
+  });
+  await shown.until(0);
+  const append = async () => {
+    const sent = performance.now();
+    const { position, streams } = await log.append({ family: cart, streamId: 'cart-1', events: [itemAdded] });
+    return { sent, position: Number(position), items: (streams[0]?.version ?? 0) - 1 };
+  };
+
+  const took = { row: [] as number[][], subscriber: [] as number[][], limit: [] as number[][] };
+  let items = 0;
+  await inTurn(rounds, {
+    async refold() {
+      await server.settle();
+      const appended = await atRate(perSecond, appends, append);
+      items += appends;
+      await Promise.all([shown.until(items), rows.until(Math.max(...appended.map(({ position }) => position)))]);
+      took.row.push(appended.map(({ sent, position }) => rows.at(position) - sent));
+      took.subscriber.push(appended.map((one) => shown.at(one.items) - one.sent));
+      return appends;
+    },
+    async limit() {
+      await server.settle();
+      took.limit.push(await atRate(perSecond, appends, roundTrip.once));
+      return appends;
+    },
+  });
+  const [row] = await db.query<{ items: number }>({ text: 'select items from read_models.cart_summary' });
+  check(row?.items === items, () => `${items} items were added, and the row has ${row?.items}`);
+  subscriber.close();
+  await Promise.all([roundTrip.close(), listener.end(), db.close()]);
+  return took;
+}
 
 /** Calls at a fixed rate, whether or not the last call has ended; resolves when all have. */
-async function atRate(seconds: number, call: () => Promise<void>): Promise<void> {
+async function atRate<T>(perSecond: number, count: number, call: () => Promise<T>): Promise<T[]> {
   const start = performance.now();
-  const calls: Promise<void>[] = [];
-  while (calls.length < seconds * perSecond) {
+  const calls: Promise<T>[] = [];
+  while (calls.length < count) {
     if (performance.now() - start >= (calls.length * 1000) / perSecond) calls.push(call());
     else await pause(1);
   }
-  await Promise.all(calls);
+  return Promise.all(calls);
 }
 
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const percentiles = [50, 95, 99] as const;
+
+function results(
+  latencies: Latencies,
+  rate: string,
+  ofSubscriber: { readonly [P in (typeof percentiles)[number]]?: Target },
+): Result[] {
+  return (['row', 'subscriber'] as const).flatMap((end) =>
+    percentiles.map((percentile) => {
+      const ofRounds = (rounds: Latencies['row']) => rounds.map((took) => quantile(took, percentile / 100));
+      return {
+        scenario: `append-to-${end}${rate}-p${percentile}`,
+        unit: 'ms',
+        better: 'less',
+        refold: ofRounds(latencies[end]),
+        limit: ofRounds(latencies.limit),
+        limitName: 'commit + NOTIFY',
+        target: (end === 'subscriber' && ofSubscriber[percentile]) || {},
+      };
+    }),
+  );
+}
