@@ -1,6 +1,7 @@
 import type { AnswerQuery } from '../projections/answer-query.ts';
 import { createAnswerStatements, type LookUp } from '../store/answers.ts';
 import type { Queryable } from '../store/statement.ts';
+import { createJoinedAnswers } from './joined-answers.ts';
 
 interface Waiting {
   readonly query: AnswerQuery;
@@ -14,10 +15,15 @@ const mostKeys = 1000;
 
 /**
  * Answers in one statement each; look-ups of one row that a process gets in the same turn of the event loop share one, whichever requests
- * they are of. Nothing is kept: each sees the database at the time of its statement.
+ * they are of, and so do a few others of one form. Nothing is kept: each sees the database at the time of its statement.
  */
-export function createAnswers(db: Queryable, readSchema: string): (query: AnswerQuery) => Promise<string> {
+export function createAnswers(
+  db: Queryable,
+  readSchema: string,
+  connections: number,
+): (query: AnswerQuery) => Promise<string> {
   const statements = createAnswerStatements(readSchema);
+  const joined = createJoinedAnswers((asked) => statements.answerTogether(db, asked), connections);
   const groups = new Map<string, { readonly lookUp: LookUp; readonly waiting: Waiting[] }>();
 
   function join(query: AnswerQuery, lookUp: LookUp): Promise<string> {
@@ -61,6 +67,8 @@ export function createAnswers(db: Queryable, readSchema: string): (query: Answer
 
   return async (query) => {
     const lookUp = statements.lookUp(query);
-    return lookUp ? join(query, lookUp) : statements.answer(db, query);
+    if (lookUp) return join(query, lookUp);
+    const asked = statements.askedOf(query);
+    return asked ? joined(asked) : statements.answer(db, query);
   };
 }

@@ -70,7 +70,7 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
   const { db, readSchema } = options;
   // One for the process: this is where concurrent operations meet.
   const lookups = createKeyLookups({ db, readSchema, send: 'turn' });
-  const answer = createAnswers(db, readSchema);
+  const answer = createAnswers(db, readSchema, db.pool.options.max);
 
   return (snapshot, positions) => {
     if (snapshot) return openOperation(options, positions);

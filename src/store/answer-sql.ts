@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type {
   AnswerQuery,
   AnswerRead,
+  AnswerShape,
   EdgePart,
   Members,
   PageInfoPart,
@@ -31,9 +32,20 @@ interface Making {
 
 /** One statement whose one value is the JSON of all root fields. Null nowhere: what the API may not answer as null would be. */
 export function answerSql(readSchema: string, { shape, reads }: AnswerQuery) {
+  return sql<{ answer: string }>`select ${answerText(readSchema, shape, reads)} as answer`.compile(builder);
+}
+
+/** Several answers of one shape beside each other: `answer_0`, `answer_1` and so on. */
+export function answersSql(readSchema: string, shape: AnswerShape, all: readonly (readonly AnswerRead[])[]) {
+  const answers = all.map(
+    (reads, index) => sql`${answerText(readSchema, shape, reads)} as ${sql.ref(`answer_${index}`)}`,
+  );
+  return sql<Record<string, string>>`select ${sql.join(answers)}`.compile(builder);
+}
+
+function answerText(readSchema: string, shape: AnswerShape, reads: readonly AnswerRead[]): Text {
   const making: Making = { readSchema, reads, names: 0 };
-  const answer = textOf(objectParts(shape.roots, (part) => rootParts(part, making)));
-  return sql<{ answer: string }>`select ${answer} as answer`.compile(builder);
+  return textOf(objectParts(shape.roots, (part) => rootParts(part, making)));
 }
 
 /** The rows of many keys, each as JSON with the place of its key, for look-ups that share a statement; the key's values are arrays. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { AnswerQuery, AnswerRead, AnswerShape } from '../projections/answer-query.ts';
 import { encodedMeasure } from './aggregate-rows.ts';
-import { answerSql, joinedSql } from './answer-sql.ts';
+import { answerSql, answersSql, joinedSql } from './answer-sql.ts';
 import { preparedName, runPrepared } from './prepared.ts';
 import { encoded } from './row-values.ts';
 import { Slot, type Slots, slotFor, slottedAggregate, slottedFilter, slottedPage } from './slots.ts';
@@ -11,11 +11,23 @@ import type { Queryable, Statement } from './statement.ts';
 export interface AnswerStatements {
   /** The JSON of all root fields. @throws RefoldError `BAD_USER_INPUT` for a value that could never be. */
   answer(db: Queryable, query: AnswerQuery): Promise<string>;
+  /** What makes it one of those that a statement answers together; undefined where it has one of its own. */
+  askedOf(query: AnswerQuery): Asked | undefined;
+  /** The answers to queries of one group, in one statement. @throws RefoldError as {@link answer} */
+  answerTogether(db: Queryable, asked: readonly Asked[]): Promise<readonly string[]>;
   /**
    * Of a query that looks up one row and nothing else: what other such queries have to have in common to share its statement.
    * Undefined where it can't be shared.
    */
   lookUp(query: AnswerQuery): LookUp | undefined;
+}
+
+/** A query beside others of its group, whose statements differ in nothing but values. */
+export interface Asked {
+  /** The same of all that differ in nothing else. */
+  readonly group: { readonly id: number };
+  readonly query: AnswerQuery;
+  readonly values: readonly unknown[];
 }
 
 export interface LookUp {
@@ -36,6 +48,9 @@ interface Compiled {
 
 // For one document: its conditions, orders and page sizes vary with variables.
 const mostForms = 50;
+// Each number of queries has a statement of its own, which every connection plans six times; those that are long to plan aren't worth that.
+const mostReadsTogether = 4;
+const mostValuesTogether = 50;
 
 export function createAnswerStatements(readSchema: string): AnswerStatements {
   const forms = new WeakMap<AnswerShape, LRUCache<string, Compiled>>();
@@ -52,21 +67,36 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
     return statement;
   }
 
+  const single = (shape: AnswerShape, slots: Slots, reads: readonly AnswerRead[]) =>
+    compiled(shape, slots.shape, () => answerSql(readSchema, { shape, reads }));
+
   return {
     async answer(db, query) {
       const slots: Slots = { values: [], shape: '' };
       const reads = slotted(query.reads, slots);
       const rows = reads
-        ? await db.query<{ answer: string }>(
-            bound(
-              compiled(query.shape, slots.shape, () => answerSql(readSchema, { shape: query.shape, reads })),
-              slots.values,
-            ),
-          )
+        ? await db.query<{ answer: string }>(bound(single(query.shape, slots, reads), slots.values))
         : await runPrepared(db, answerSql(readSchema, query));
-      const [row] = rows;
-      if (typeof row?.answer !== 'string') throw new Error('PostgreSQL made no answer.');
-      return row.answer;
+      return answerIn(rows[0]?.answer);
+    },
+    askedOf(query) {
+      if (query.reads.length === 0 || query.reads.length > mostReadsTogether) return undefined;
+      const slots: Slots = { values: [], shape: '' };
+      const reads = slotted(query.reads, slots);
+      if (!reads || slots.values.length > mostValuesTogether) return undefined;
+      return { group: single(query.shape, slots, reads), query, values: slots.values };
+    },
+    async answerTogether(db, asked) {
+      const [first] = asked as readonly [Asked]; // at least one
+      const { shape } = first.query;
+      const statement = compiled(shape, `${asked.length} of ${first.group.id}`, () => {
+        const slots: Slots = { values: [], shape: '' };
+        const all = asked.map(({ query }) => slotted(query.reads, slots) ?? []); // each could be asked
+        return answersSql(readSchema, shape, all);
+      });
+      const values = asked.flatMap((one) => one.values);
+      const [row] = await db.query<Record<string, string>>(bound(statement, values));
+      return asked.map((_, index) => answerIn(row?.[`answer_${index}`]));
     },
     lookUp({ shape, reads }) {
       const [root, ...others] = shape.roots;
@@ -100,6 +130,11 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
       };
     },
   };
+}
+
+function answerIn(value: unknown): string {
+  if (typeof value !== 'string') throw new Error('PostgreSQL made no answer.');
+  return value;
 }
 
 /** Undefined where a value decides on the statement. `keyed`: has its slots already. */

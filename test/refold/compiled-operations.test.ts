@@ -221,6 +221,13 @@ test('pages follow each other by their cursors, in both directions', async () =>
   expect(await compiled()).toBe(before + 8);
 });
 
+test('lists that are asked for at once have each their own answer, whoever asks', async () => {
+  const query = 'query ($n: Int!) { things(where: { count: { gte: $n } }, first: 9) { totalCount nodes { thingId } } }';
+  const asksOf = (authorization: string) => ids.map((_, n) => plain(query, { variables: { n }, authorization }));
+  const answers = await Promise.all(['north', 'south', 'nobody'].flatMap(asksOf).map(bothAnswers));
+  for (const [one, executed] of answers) expect(one).toEqual(executed);
+});
+
 test('a list that a null leads to has no rows, and tells of pages as any other', async () => {
   const [{ cursor } = { cursor: '' }] = (await answerTo('/graphql', plain('{ things { edges { cursor } } }'))).answer
     .data.things.edges;

@@ -11,6 +11,7 @@ import { effort } from '../support/effort.ts';
 import { createReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { balanceV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 /** A database that answers each key with itself, but for one that is not there. */
 function echo() {
@@ -40,7 +41,7 @@ const lookUp = (key: string, where: RowFilter | null = null): AnswerQuery => ({
 
 test('look-ups of one turn share a statement, each with its own row', async () => {
   const db = echo();
-  const answer = createAnswers(db, 'read_models');
+  const answer = createAnswers(db, 'read_models', 10);
   const keys = ['a', 'nobody', 'b', 'a'];
   const answers = await Promise.all(keys.map((key) => answer(lookUp(key))));
   expect(answers).toEqual(['{"b":"a"}', '{"b":null}', '{"b":"b"}', '{"b":"a"}']);
@@ -49,7 +50,7 @@ test('look-ups of one turn share a statement, each with its own row', async () =
 
 test('no statement is shared by those who may not read the same rows, nor one longer than a thousand keys', async () => {
   const db = echo();
-  const answer = createAnswers(db, 'read_models');
+  const answer = createAnswers(db, 'read_models', 10);
   const of = (owner: string): RowFilter => ({ kind: 'compare', column: 'owner', operator: 'eq', value: owner });
   await Promise.all([
     answer(lookUp('a', of('Ada'))),
@@ -65,8 +66,77 @@ test('no statement is shared by those who may not read the same rows, nor one lo
   expect(db.statements.map((statement) => [keyOf(statement)].flat().length)).toEqual([1000, 1000, 1]);
 });
 
+const pages: AnswerQuery['shape'] = {
+  roots: [
+    [
+      'p',
+      { kind: 'page', read: 0, page: [['nodes', { kind: 'nodes', row: [['t', { kind: 'constant', json: '1' }]] }]] },
+    ],
+  ],
+};
+const page = (owner: string, more: readonly RowFilter[] = []): AnswerQuery => ({
+  shape: pages,
+  reads: [
+    {
+      kind: 'page',
+      projection: balanceV1,
+      order: '',
+      related: null,
+      query: {
+        where: { kind: 'and', filters: [{ kind: 'compare', column: 'owner', operator: 'eq', value: owner }, ...more] },
+        orderBy: [],
+        columns: ['owner'],
+        direction: 'forward',
+        limit: 20,
+        after: null,
+        before: null,
+      },
+    },
+  ],
+});
+
+/** A database that answers each list with what it is of, when told to. */
+function lists() {
+  const asked: (readonly unknown[])[] = [];
+  const waiting: (() => void)[] = [];
+  return {
+    asked,
+    /** Answers the first that waits. */
+    answerNext: () => waiting.shift()?.(),
+    query: <Row extends object>({ values = [] }: Statement): Promise<Row[]> => {
+      asked.push(values);
+      const row = Object.fromEntries(values.map((value, index) => [`answer_${index}`, value]));
+      return new Promise((resolve) => waiting.push(() => resolve([row as Row])));
+    },
+  };
+}
+
+test('lists that find all connections at work leave together, four at most, each with its own answer', async () => {
+  const db = lists();
+  const answer = createAnswers(db, 'read_models', 1);
+  const first = answer(page('a'));
+  await until(() => db.asked.length === 1);
+  const others = ['b', 'c', 'd', 'e', 'f', 'g'].map((owner) => answer(page(owner)));
+  const poorer = answer(page('h', [{ kind: 'compare', column: 'amount', operator: 'lt', value: 5n }]));
+  db.answerNext();
+  expect(await first).toBe('a');
+  await until(() => db.asked.length === 2);
+  expect(db.asked[1]).toEqual(['b', 'c', 'd', 'e']);
+  db.answerNext();
+  expect(await Promise.all(others.slice(0, 4))).toEqual(['b', 'c', 'd', 'e']);
+  await until(() => db.asked.length === 3);
+  // Another form, which came before those that were left behind have their second turn.
+  expect(db.asked[2]?.[0]).toBe('h');
+  db.answerNext();
+  expect(await poorer).toBe('h');
+  await until(() => db.asked.length === 4);
+  expect(db.asked[3]).toEqual(['f', 'g']);
+  db.answerNext();
+  expect(await Promise.all(others.slice(4))).toEqual(['f', 'g']);
+});
+
 test('where a statement fails, all who share it hear of it', async () => {
-  const answer = createAnswers({ query: () => Promise.reject(new Error('gone')) }, 'read_models');
+  const answer = createAnswers({ query: () => Promise.reject(new Error('gone')) }, 'read_models', 10);
   const both = await Promise.allSettled([answer(lookUp('a')), answer(lookUp('b'))]);
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
 });
@@ -98,7 +168,7 @@ describe('on a table', () => {
   };
 
   test('a look-up says the same alone as together with others', async () => {
-    const answer = createAnswers(db, readSchema);
+    const answer = createAnswers(db, readSchema, 10);
     await fc.assert(
       fc.asyncProperty(rowsOf(orderBook, { maxLength: 5 }), fc.constantFrom('gt', 'lte'), async (rows, operator) => {
         await db.query({ text: `delete from ${readSchema}.${orderBook.tableName}` });
@@ -114,8 +184,63 @@ describe('on a table', () => {
     );
   });
 
+  test('lists of one form say the same alone as together with others', async () => {
+    const answer = createAnswers(db, readSchema, 1);
+    const list = (units: number, limit: number): AnswerQuery => ({
+      shape: listShape,
+      reads: [
+        {
+          kind: 'page',
+          projection: orderBook,
+          order: 'units',
+          related: null,
+          query: {
+            where: { kind: 'compare', column: 'units', operator: 'gte', value: units },
+            orderBy: [{ column: 'units', direction: 'desc', nulls: 'last' }],
+            columns,
+            direction: 'forward',
+            limit,
+            after: null,
+            before: null,
+          },
+        },
+      ],
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        rowsOf(orderBook, { maxLength: 8 }),
+        fc.array(fc.tuple(fc.integer({ min: -5, max: 5 }), fc.constantFrom(1, 3)), { minLength: 1, maxLength: 9 }),
+        async (rows, asked) => {
+          await db.query({ text: `delete from ${readSchema}.${orderBook.tableName}` });
+          if (rows.length > 0) await createReadTable(orderBook, readSchema).upsert(db, rows);
+          const queries = asked.map(([units, limit]) => list(units, limit));
+          const alone: string[] = [];
+          for (const query of queries) alone.push(await answer(query));
+          expect(await Promise.all(queries.map((query) => answer(query)))).toEqual(alone);
+        },
+      ),
+      { numRuns: effort(20, 5) },
+    );
+  });
+
+  const listShape: AnswerQuery['shape'] = {
+    roots: [
+      [
+        'l',
+        {
+          kind: 'page',
+          read: 0,
+          page: [
+            ['nodes', { kind: 'nodes', row: columns.map((name) => [name, { kind: 'column', name, members: null }]) }],
+            ['pageInfo', { kind: 'pageInfo', members: [['endCursor', { kind: 'endCursor' }]] }],
+          ],
+        },
+      ],
+    ],
+  };
+
   test('a look-up that is alone again and again has a plan that is kept', async () => {
-    const answer = createAnswers(db, readSchema);
+    const answer = createAnswers(db, readSchema, 10);
     const table = `${readSchema}.${balanceV1.tableName}`;
     await db.query({
       text: `insert into ${table} select i, 'Ada', 0, 0 from generate_series(1, 5000) i`,
