@@ -1,4 +1,5 @@
 import { check } from './check.ts';
+import { callsOfStream } from './own-streams.ts';
 
 /** Appends one event; false where it was refused because the stream is not at the expected version. */
 export type AppendAt = (streamId: string, expectedVersion: number) => Promise<boolean>;
@@ -9,8 +10,6 @@ export interface VersionedAppends {
   /** Events that were acknowledged. */
   written(): number;
 }
-
-const callsOfStream = 10;
 
 /** Callers who give the version that they know of their stream and, `withConflicts`, in one of ten calls the one before it. */
 export function createVersionedAppends(prefix: string, appendAt: AppendAt, withConflicts: boolean): VersionedAppends {

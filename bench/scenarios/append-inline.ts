@@ -1,6 +1,7 @@
 import { type AppendLog, checkInlineRows, checkLog, openInlineLog } from '../append-log.ts';
 import { appendTurn } from '../append-turn.ts';
 import { cart, cartSummaryInline, itemAdded } from '../carts.ts';
+import { createOwnStreams, type OwnStreams } from '../own-streams.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -12,17 +13,19 @@ export const appendInline: Scenario = {
   async run(context) {
     const inline = await openInlineLog(context.server, [cartSummaryInline]);
     const plain = await openInlineLog(context.server, []);
-    const calls = { inline: 0, plain: 0 };
-    const turn = (kind: keyof typeof calls, { log }: AppendLog) =>
-      appendTurn(context, callers, (caller) => {
-        const streamId = `cart-${caller}-${Math.floor(calls[kind]++ / 10)}`;
-        return log.append({ family: cart, streamId, events: [itemAdded] });
-      });
-    const figures = await inTurn(context.rounds, { refold: turn('inline', inline), limit: turn('plain', plain) });
+    const streams = { inline: createOwnStreams(), plain: createOwnStreams() };
+    const turn = ({ log }: AppendLog, { next }: OwnStreams) =>
+      appendTurn(context, callers, (caller) =>
+        log.append({ family: cart, streamId: next(caller), events: [itemAdded] }),
+      );
+    const figures = await inTurn(context.rounds, {
+      refold: turn(inline, streams.inline),
+      limit: turn(plain, streams.plain),
+    });
 
-    await checkLog(inline, calls.inline);
+    await checkLog(inline, streams.inline.calls);
     await checkInlineRows(inline);
-    await checkLog(plain, calls.plain);
+    await checkLog(plain, streams.plain.calls);
     await Promise.all([inline.close(), plain.close()]);
     return [
       {

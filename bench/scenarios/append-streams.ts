@@ -3,6 +3,7 @@ import { appendTurn } from '../append-turn.ts';
 import { cart, itemAdded } from '../carts.ts';
 import { check } from '../check.ts';
 import { createPlainInsert } from '../limits/plain-insert.ts';
+import { createOwnStreams } from '../own-streams.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -17,9 +18,9 @@ export const appendStreams: Scenario = {
     const { server, rounds } = context;
     const refold = await openAppendLog(server);
     const plain = await createPlainInsert(await server.createDatabase('bench_append_plain'), callers, streamsOfCall);
-    let calls = 0;
+    const groups = createOwnStreams();
     const byRefold = (caller: number) => {
-      const group = `cart-${caller}-${Math.floor(calls++ / 10)}`;
+      const group = groups.next(caller);
       const streams = Array.from({ length: streamsOfCall }, (_, number) => {
         return { family: cart, streamId: `${group}/${number}`, events: [itemAdded] };
       });
@@ -30,7 +31,7 @@ export const appendStreams: Scenario = {
       limit: appendTurn(context, callers, plain.append, streamsOfCall),
     });
 
-    await checkLog(refold, calls * streamsOfCall);
+    await checkLog(refold, groups.calls * streamsOfCall);
     const [row] = await refold.db.query<{ torn: number }>({
       text: `
         select count(*)::int as torn

@@ -3,6 +3,7 @@ import { appendTurn } from '../append-turn.ts';
 import { cart, itemAdded } from '../carts.ts';
 import { check } from '../check.ts';
 import { createPlainInsert } from '../limits/plain-insert.ts';
+import { createOwnStreams } from '../own-streams.ts';
 import { createEmmett, emmettIsInstalled, emmettName } from '../peers/emmett.ts';
 import { inTurn } from '../rounds.ts';
 import type { BenchContext, Result, Scenario, Target } from '../scenario.ts';
@@ -43,12 +44,11 @@ async function measure(
     ? await createEmmett(await server.createDatabase('bench_append_emmett'), Math.min(callers, 32))
     : undefined;
   const events = Array<typeof itemAdded>(eventsPerCall).fill(itemAdded);
-  const calls = { refold: 0, peer: 0 };
-  const streamOf = (caller: number, call: number) => `cart-${caller}-${Math.floor(call / 10)}`;
+  const streams = { refold: createOwnStreams(), peer: createOwnStreams() };
 
   const byRefold = (caller: number) =>
-    refold.log.append({ family: cart, streamId: streamOf(caller, calls.refold++), events });
-  const byEmmett = emmett && ((caller: number) => emmett.append(streamOf(caller, calls.peer++), eventsPerCall));
+    refold.log.append({ family: cart, streamId: streams.refold.next(caller), events });
+  const byEmmett = emmett && ((caller: number) => emmett.append(streams.peer.next(caller), eventsPerCall));
 
   const figures = await inTurn(rounds, {
     refold: appendTurn(context, callers, byRefold, eventsPerCall),
@@ -56,9 +56,9 @@ async function measure(
     peer: byEmmett && appendTurn(context, callers, byEmmett, eventsPerCall),
   });
 
-  await checkLog(refold, calls.refold * eventsPerCall);
+  await checkLog(refold, streams.refold.calls * eventsPerCall);
   await plain.check();
-  if (emmett) check((await emmett.count()) === calls.peer * eventsPerCall, () => 'Emmett lost messages');
+  if (emmett) check((await emmett.count()) === streams.peer.calls * eventsPerCall, () => 'Emmett lost messages');
   await Promise.all([refold.close(), plain.close(), emmett?.close()]);
   return [
     {
