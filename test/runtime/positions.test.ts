@@ -163,8 +163,8 @@ test('a version that has stopped at an event is not waited for, until another pr
   abort.abort(new Error('enough'));
   await patient;
   await releaseProcessor(db, claim);
-  const taken = positions.waitFor(orderBook, next(orders));
   await db.query({ text: "update refold.processors set status = 'running' where name = 'order_book'" });
+  const taken = positions.waitFor(orderBook, next(orders));
   await orders.write({});
   await taken;
 });
