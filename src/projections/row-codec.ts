@@ -14,7 +14,8 @@ export type Row = Readonly<Record<string, unknown>>;
 export interface RowCodec {
   /**
    * Checks what `evolve` returned, fills in defaults and the key. Throws `INVALID_ROW` with the column named. `before`: the row that it was
-   * made of, in canonical form already; values that are as they were there are not looked at again.
+   * made of, in canonical form already; what is as it was there is not looked at again, be it a value or a part of one. For that, lists,
+   * objects and JSON are frozen.
    */
   normalise(row: object, key: readonly unknown[], before?: Row | null): Row;
   /** The values of a key in their canonical form. */
@@ -35,7 +36,8 @@ interface Part {
   readonly codec: ValueCodec;
   /** Its place in the key. */
   readonly inKey: number | undefined;
-  readonly isScalar: boolean;
+  /** The lists, objects and JSON of this column that were made here, and are frozen; undefined where its values are immutable by themselves. */
+  readonly made: WeakSet<object> | undefined;
 }
 
 export function createRowCodec(columns: Columns, keyColumns: readonly string[]): RowCodec {
@@ -43,8 +45,8 @@ export function createRowCodec(columns: Columns, keyColumns: readonly string[]):
   const keyIndex = new Map(keyColumns.map((name, index) => [name, index]));
   const parts: readonly Part[] = names.map((name) => {
     const column = columns[name] as Column; // names are the keys of columns
-    // What is in a container may have been changed in place.
-    return { name, codec: codecOf(column), inKey: keyIndex.get(name), isScalar: !isContainer(column) };
+    const made = isContainer(column) ? new WeakSet() : undefined;
+    return { name, codec: codecOf(column), inKey: keyIndex.get(name), made };
   });
   const byName = new Map(parts.map((part) => [part.name, part.codec]));
   // Copied for each row, which is then filled: faster than adding the columns one by one, and all rows have one shape.
@@ -65,12 +67,19 @@ export function createRowCodec(columns: Columns, keyColumns: readonly string[]):
       }
       const result = { ...blank };
       for (let index = 0; index < parts.length; index++) {
-        const { name, codec, inKey, isScalar } = parts[index] as Part; // index < length
+        const { name, codec, inKey, made } = parts[index] as Part; // index < length
         const value = given[name];
         if (inKey === undefined) {
-          const isUnchanged = before !== null && value === before[name] && value !== undefined && isScalar;
-          // Not `value`, which may be -0.
-          result[name] = isUnchanged ? before[name] : codec.normalise(value, name);
+          let known = before === null ? undefined : before[name];
+          // What was read from the table is not frozen, and may have been changed in place.
+          if (made && !made.has(known as object)) known = undefined; // of a scalar it says no
+          if (value === known && value !== undefined) {
+            result[name] = known; // not `value`, which may be -0
+            continue;
+          }
+          const normal = codec.normalise(value, name, known);
+          if (made && typeof normal === 'object' && normal !== null) made.add(normal);
+          result[name] = normal;
           continue;
         }
         const ofKey = key[inKey];

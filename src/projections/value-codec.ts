@@ -1,16 +1,22 @@
 import { closest } from '../events/closest.ts';
 import { canonicalTimestamp, checkDate, checkTimestamp } from './calendar-values.ts';
-import type { Column, Columns } from './column.ts';
+import { type Column, type Columns, isContainer } from './column.ts';
 import { decimal, isOwnDecimal } from './decimal.ts';
 import { expectType, invalidRow, matching, wrongType } from './invalid-row.ts';
+import { checkJson } from './json-values.ts';
+import { listParts } from './list-parts.ts';
 import { canonicalDecimal, checkBigint, checkDecimal, checkInteger } from './numeric-values.ts';
-import { checkJson, indexableText, storableText } from './text-values.ts';
+import { indexableText, storableText } from './text-values.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Brings the values of one column into their canonical form, and to PostgreSQL and back. */
 export interface ValueCodec {
-  normalise(value: unknown, path: string): unknown;
+  /**
+   * Lists, objects and JSON are frozen. `before`: an earlier value of the column in canonical form; objects and lists of it that are in this one as
+   * well are not looked at again.
+   */
+  normalise(value: unknown, path: string, before?: unknown): unknown;
   encode(value: unknown): unknown;
   decode(raw: unknown): unknown;
 }
@@ -19,16 +25,17 @@ export function codecOf(column: Column): ValueCodec {
   const inner = kindCodec(column);
   const { nullable, hasDefault } = column.flags;
   const fallback = hasDefault ? inner.normalise(column.flags.default, '(default)') : null;
+  const isShared = fallback !== null && isContainer(column);
   return {
-    normalise(value, path) {
-      if (value === undefined && (hasDefault || nullable)) return fallback;
+    normalise(value, path, before) {
+      if (value === undefined && (hasDefault || nullable)) return isShared ? inner.normalise(fallback, path) : fallback;
       if (value === undefined)
         throw invalidRow(`column '${path}' is missing. Return it, or declare it nullable() or with a default().`);
       if (value === null) {
         if (nullable) return null;
         throw invalidRow(`column '${path}' is null, but not declared nullable().`);
       }
-      return inner.normalise(value, path);
+      return value === before ? before : inner.normalise(value, path, before);
     },
     encode: (value) => (value === null || value === undefined ? null : inner.encode(value)),
     decode: (raw) => (raw === null || raw === undefined ? null : inner.decode(raw)),
@@ -83,7 +90,7 @@ function kindCodec({ type, flags }: Column): ValueCodec {
 function objectCodec(fields: Columns): ValueCodec {
   const entries = Object.entries(fields).map(([name, field]) => [name, codecOf(field)] as const);
   return {
-    normalise(value, path) {
+    normalise(value, path, before) {
       if (typeof value !== 'object' || value === null || Array.isArray(value))
         throw wrongType(path, 'an object', value);
       const given = value as Record<string, unknown>; // an object, checked above
@@ -93,8 +100,11 @@ function objectCodec(fields: Columns): ValueCodec {
             `'${path}' has a field '${name}' that it does not declare.${closest(name, Object.keys(fields))}`,
           );
       }
-      return Object.fromEntries(
-        entries.map(([name, codec]) => [name, codec.normalise(given[name], `${path}.${name}`)]),
+      const known = before as Fields | undefined; // of this codec
+      return Object.freeze(
+        Object.fromEntries(
+          entries.map(([name, codec]) => [name, codec.normalise(given[name], `${path}.${name}`, known?.[name])]),
+        ),
       );
     },
     encode: (value) =>
@@ -106,9 +116,9 @@ function objectCodec(fields: Columns): ValueCodec {
 function listCodec(item: Column): ValueCodec {
   const codec = codecOf(item);
   return {
-    normalise(value, path) {
+    normalise(value, path, before) {
       if (!Array.isArray(value)) throw wrongType(path, 'a list', value);
-      return value.map((entry, index) => codec.normalise(entry, `${path}[${index}]`));
+      return listParts(value, before, (entry, index, known) => codec.normalise(entry, `${path}[${index}]`, known));
     },
     encode: (value) => (value as unknown[]).map((entry) => codec.encode(entry)), // normalised before
     decode: (raw) => (raw as unknown[]).map((entry) => codec.decode(entry)), // written by encode

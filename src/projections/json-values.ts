@@ -1,0 +1,102 @@
+import { unstorable, wrongType } from './invalid-row.ts';
+import { listParts } from './list-parts.ts';
+import { storableText } from './text-values.ts';
+
+/**
+ * A JSON value as it is when it comes back from a `jsonb` column: what its text says, with keys by length, then by bytes. An `evolve` that lists keys
+ * must not see another order after a reload. Frozen, so that the next one can be made of its parts.
+ *
+ * `before`: an earlier value that was made here. Its objects and lists that are in this one as well are not looked at again.
+ */
+export function checkJson(value: unknown, path: string, before?: unknown): unknown {
+  const canonical = canonicalOrRefused(value, path, before);
+  if (canonical === undefined || canonical === null) throw wrongType(path, 'a JSON value', value);
+  return canonical;
+}
+
+function canonicalOrRefused(value: unknown, path: string, before: unknown): unknown {
+  try {
+    return canonicalPart(value, '', before);
+  } catch (error) {
+    // What is wrong with the value as a whole is told before what is wrong with a text in it.
+    const text = jsonText(value);
+    if (text === undefined || text === 'null') throw wrongType(path, 'a JSON value', value);
+    if (/(^|[^\\])(\\\\)*\\u0000/.test(text)) throw unstorable(path);
+    throw error;
+  }
+}
+
+function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined; // a bigint, or a circle
+  }
+}
+
+/** What `JSON.stringify` would write for a member of this key, in canonical form; undefined where it leaves the member out. */
+function canonicalPart(value: unknown, key: string | number, before: unknown): unknown {
+  if (value === before) return before;
+  switch (typeof value) {
+    case 'string':
+      return storableText(value, '');
+    case 'number':
+      return Number.isFinite(value) ? value + 0 : null; // -0 + 0 is 0
+    case 'boolean':
+      return value;
+    case 'object':
+      if (value === null) return null;
+      if (!isPlain(value)) return partOfText(value, key);
+      return Array.isArray(value) ? listParts(value, before, listPart) : canonicalObject(value, before);
+    default:
+      return partOfText(value, key);
+  }
+}
+
+/** Whether `JSON.stringify` writes what is in it and nothing else. */
+function isPlain(value: object): boolean {
+  if ('toJSON' in value && typeof value.toJSON === 'function') return false;
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+}
+
+function partOfText(value: unknown, key: string | number): unknown {
+  const parsed = JSON.parse(JSON.stringify({ [key]: value })) as Record<string, unknown>;
+  return Object.hasOwn(parsed, key) ? canonicalPart(parsed[key], key, undefined) : undefined;
+}
+
+function listPart(entry: unknown, index: number, before: unknown): unknown {
+  return canonicalPart(entry, index, before) ?? null;
+}
+
+function canonicalObject(value: object, before: unknown): object {
+  const given = value as Record<string, unknown>; // an object
+  const known = typeof before === 'object' && before !== null ? (before as Record<string, unknown>) : {};
+  const result: Record<string, unknown> = {};
+  for (const key of inOrder(Object.keys(given))) {
+    const name = key.toWellFormed();
+    const part = canonicalPart(given[key], key, Object.hasOwn(known, name) ? known[name] : undefined);
+    if (part === undefined) continue;
+    storableText(name, '');
+    if (name === '__proto__')
+      Object.defineProperty(result, name, { value: part, enumerable: true, configurable: true, writable: true });
+    else result[name] = part;
+  }
+  return Object.freeze(result);
+}
+
+/** Keys as jsonb sorts them; nearly always they are in order already. */
+function inOrder(keys: string[]): string[] {
+  for (let index = 1; index < keys.length; index++) {
+    if (compareKeys(keys[index - 1] as string, keys[index] as string) > 0) return keys.sort(compareKeys); // index < length
+  }
+  return keys;
+}
+
+function compareKeys(a: string, b: string): number {
+  const bytes = Buffer.byteLength(a);
+  const byLength = bytes - Buffer.byteLength(b);
+  if (byLength !== 0) return byLength;
+  // ASCII, whose characters are its bytes.
+  if (bytes === a.length && bytes === b.length) return a < b ? -1 : a > b ? 1 : 0;
+  return Buffer.from(a).compare(Buffer.from(b));
+}
