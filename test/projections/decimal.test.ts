@@ -2,6 +2,7 @@ import createBig, { type Big } from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decimal } from '../../src/index.ts';
+import { deepFreeze } from '../../src/projections/deep-freeze.ts';
 
 const LibraryDecimal = createBig();
 
@@ -57,6 +58,13 @@ describe('a decimal', () => {
       { numRuns: 500 },
     );
   });
+});
+
+test('mod works on a decimal of a frozen row, though the library changes the sign of its operand for a moment', () => {
+  const row = deepFreeze({ total: decimal('-12.50'), parts: [decimal('7')] });
+  expect(row.total.mod(2).toFixed(2)).toBe('-0.50');
+  expect(row.total.toFixed(2)).toBe('-12.50');
+  expect(row.parts[0]?.mod('-2.5').toFixed(1)).toBe('2.0');
 });
 
 /** What the library keeps of a value, or that there is none. */
