@@ -35,9 +35,14 @@ export interface Credentials {
  * Tells who asks. Null where a client shows nothing: it is {@link anonymous} then. Called for each operation, so it should
  * remember what is slow.
  *
- * @throws RefoldError `UNAUTHENTICATED` for what was shown and does not count; the whole operation is refused.
+ * @throws RefoldError `UNAUTHENTICATED` for what was shown and does not count; the whole operation is refused. `AUTHENTICATION_UNAVAILABLE` where
+ *   it can't be told for now.
  */
-export type Authenticator = (credentials: Credentials) => Viewer | null | Promise<Viewer | null>;
+export interface Authenticator {
+  (credentials: Credentials): Viewer | null | Promise<Viewer | null>;
+  /** What keeps it from working well at this time, such as keys that can't be fetched; logged when it comes and when it goes. */
+  readonly problem?: () => string | undefined;
+}
 
 type Conditions<V> = {
   readonly [O in 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'startsWith' | 'ilike']?: V | null | undefined;

@@ -1,21 +1,21 @@
-import type { Authenticator, Viewer } from '../access.ts';
-import { viewerOf } from './authentication.ts';
+import type { Viewer } from '../access.ts';
+import type { ViewerOf } from './authentication.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { TransportContext } from './transport-context.ts';
 
 /** Lets operations in: tells who asks, and counts the operation. */
 export interface Admission {
-  /** @throws GraphQLError `UNAUTHENTICATED`, `RATE_LIMITED` */
+  /** @throws GraphQLError `UNAUTHENTICATED`, `AUTHENTICATION_UNAVAILABLE`, `RATE_LIMITED` */
   admit(transport: TransportContext): Promise<Viewer | 'system'>;
   /** As {@link admit}, for an operation that may come again on its way to the executor: it is neither asked nor counted twice. */
   admitEarly(transport: TransportContext): Promise<Viewer | 'system'>;
 }
 
-export function createAdmission(authenticate: Authenticator | undefined, rateLimit: RateLimit | undefined): Admission {
+export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undefined): Admission {
   const early = new WeakMap<object, Promise<Viewer | 'system'>>();
 
   async function admitNow(transport: TransportContext): Promise<Viewer | 'system'> {
-    const viewer = await viewerOf(authenticate, transport);
+    const viewer = await viewerOf(transport);
     if (rateLimit) await rateLimit(viewer, transport);
     return viewer;
   }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isPromise } from 'node:util/types';
 import type { Plugin } from 'graphql-yoga';
-import type { Authenticator } from '../access.ts';
 import type { Canary, Pins } from '../projections/version-map.ts';
-import { viewerOf } from './authentication.ts';
+import type { ViewerOf } from './authentication.ts';
 import { noPins } from './pins.ts';
 import { addressOf } from './rate-limit.ts';
 import { headerOf, type TransportContext } from './transport-context.ts';
@@ -18,7 +17,7 @@ export type CanaryChoice = (transport: TransportContext, document: string | unde
 
 export interface CanaryChoiceOptions {
   readonly running: () => readonly Canary[];
-  readonly authenticate: Authenticator | undefined;
+  readonly viewerOf: ViewerOf;
   /** Proxies in front that tell whom they answer; undefined where that is not known. */
   readonly proxies: number | undefined;
 }
@@ -31,12 +30,12 @@ const longestIdentity = 200;
  * The same client gets the same version for as long as the canary's share does not shrink: clients are told apart by the header
  * `refold-session`, else by viewer, else by address, and one that can't be told is never chosen by share.
  */
-export function createCanaryChoice({ running, authenticate, proxies }: CanaryChoiceOptions): CanaryChoice {
+export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceOptions): CanaryChoice {
   async function identity(transport: TransportContext): Promise<string | undefined> {
     const session = headerOf(transport, 'refold-session');
     if (session !== undefined && session !== '') return `session ${session.slice(0, longestIdentity)}`;
     try {
-      const viewer = await viewerOf(authenticate, transport);
+      const viewer = await viewerOf(transport);
       if (viewer !== 'system' && viewer.id !== null) return `viewer ${viewer.id}`;
     } catch {
       return undefined; // refused when it is executed

@@ -11,7 +11,7 @@ import { createGuard } from '../schema/guard.ts';
 import type { ReadModels } from '../schema/operation-context.ts';
 import { restrictReads } from '../schema/restricted-reads.ts';
 import { createAdmission } from './admission.ts';
-import { viewerOf } from './authentication.ts';
+import { createAuthentication, isUnavailable } from './authentication.ts';
 import { useBodyLimit } from './body-limit.ts';
 import { createCanaryChoice, useCanary } from './canary.ts';
 import { createCompiledOperations } from './compiled-operations.ts';
@@ -89,7 +89,8 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     logger,
   });
   const maskError = createErrorMask({ logger, hints: isOpen });
-  const admission = createAdmission(given.auth, options.rateLimit && createRateLimit(options.rateLimit));
+  const viewerOf = createAuthentication(given.auth, logger);
+  const admission = createAdmission(viewerOf, options.rateLimit && createRateLimit(options.rateLimit));
   const guardOf = (viewer: Viewer | 'system') =>
     viewer === 'system' ? undefined : createGuard(viewer, given.auth ? 'authenticated' : 'public');
   const scope = createOperationScope({ services, logger, admission, guardOf, maxCost: options.maxCost });
@@ -102,7 +103,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   });
   const chooseCanaries = createCanaryChoice({
     running: () => services.versions.canaries?.() ?? [],
-    authenticate: given.auth,
+    viewerOf,
     proxies: options.rateLimit?.proxies,
   });
   const readsFor = (reads: ReadModels, viewer: Viewer | 'system') => {
@@ -155,13 +156,14 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     documentFor,
     chooseCanaries,
     logger,
-    isWelcome: async (transport) => {
+    welcome: async (transport) => {
       try {
-        await viewerOf(given.auth, transport);
-        return true;
+        await viewerOf(transport);
+        return 'welcome';
       } catch (error) {
+        if (isUnavailable(error)) return 'later';
         if (!(error instanceof GraphQLError)) maskError(error); // logs it
-        return false;
+        return 'refused';
       }
     },
   });
@@ -183,7 +185,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     yoga,
     subscriptions,
     admission,
-    viewerOf: (transport) => viewerOf(given.auth, transport),
+    viewerOf,
     maskError,
     maxBodySize,
     documentFor,

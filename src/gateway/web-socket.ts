@@ -25,8 +25,8 @@ export interface WebSocketOptions {
   readonly chooseCanaries: CanaryChoice;
   /** Other sites whose pages may connect. */
   readonly origins: readonly string[];
-  /** Whether what a client shows as it connects counts, or is nothing. */
-  isWelcome(transport: TransportContext): Promise<boolean>;
+  /** Whether what a client shows as it connects counts, or is nothing; `later` where that can't be decided for now. */
+  welcome(transport: TransportContext): Promise<'welcome' | 'refused' | 'later'>;
   readonly logger: Logger;
 }
 
@@ -48,7 +48,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
     maskError,
     connectionInitTimeout,
     maxPayload,
-    isWelcome,
+    welcome,
     chooseCanaries,
     origins,
     documentFor,
@@ -68,8 +68,12 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
       connectionInitWaitTimeout: connectionInitTimeout,
       execute: run as never, // gives what the protocol takes; its type asks for a narrower iterable
       subscribe: run as never, // as above
-      // 4403 closes the socket of a client whose token does not count; it learns so before it subscribes.
-      onConnect: async (context) => isWelcome(transportOf(context)),
+      // 4403 closes the socket of a client whose token does not count; it learns so before it subscribes. 1013: try again later.
+      async onConnect(context) {
+        const answer = await welcome(transportOf(context));
+        if (answer === 'later') context.extra.socket.close(1013, 'Try again later');
+        return answer === 'welcome';
+      },
       async onSubscribe(context, id, { query, variables, operationName, extensions }) {
         const prepared = await prepareOperation(
           yoga,

@@ -5,7 +5,7 @@ import { createAdmission } from '../../src/gateway/admission.ts';
 test('an operation that was let in early is neither asked nor counted again, and the next of the same request is', async () => {
   const told: string[] = [];
   const admission = createAdmission(
-    () => {
+    async () => {
       told.push('asked');
       return anonymous;
     },
@@ -22,9 +22,12 @@ test('an operation that was let in early is neither asked nor counted again, and
 
 test('what refuses an operation early refuses it again in the same words', async () => {
   let refusals = 0;
-  const admission = createAdmission(undefined, async () => {
-    throw new Error(`refusal ${++refusals}`);
-  });
+  const admission = createAdmission(
+    async () => anonymous,
+    async () => {
+      throw new Error(`refusal ${++refusals}`);
+    },
+  );
   const request = { headers: { get: () => null } };
   await expect(admission.admitEarly({ request })).rejects.toThrow('refusal 1');
   await expect(admission.admit({ request })).rejects.toThrow('refusal 1');
