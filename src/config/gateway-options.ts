@@ -1,11 +1,17 @@
 import { type CheckedPolicies, checkPolicies, type GatewayPolicies, policyNames } from './gateway-policies.ts';
-import { checkNumbers, type NumberRule, refuseUnknown } from './option-checks.ts';
+import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
 export interface GatewayOptions extends GatewayPolicies {
   /** @default '127.0.0.1' */
   readonly host?: string;
   /** 0 takes a free one. @default 4000 */
   readonly port?: number;
+  /**
+   * Host names by which requests may reach the gateway, beside those of the machine itself (`localhost`, `127.0.0.1`, `[::1]`); others are
+   * refused with 403. Set it where a tunnel or proxy passes other names on to a development server.
+   * @default none in development on a loopback address, else any
+   */
+  readonly allowedHosts?: readonly string[];
   /** GraphiQL and introspection. @default true in development, false in production */
   readonly graphiql?: boolean;
   /** How long a query waits for the position that it demands, in milliseconds. @default 5000 */
@@ -35,8 +41,8 @@ export interface GatewayOptions extends GatewayPolicies {
 }
 
 /** Checked and complete. */
-export type CheckedGateway = Omit<Required<GatewayOptions>, 'graphiql' | keyof GatewayPolicies> &
-  CheckedPolicies & { readonly graphiql: boolean | undefined };
+export type CheckedGateway = Omit<Required<GatewayOptions>, 'graphiql' | 'allowedHosts' | keyof GatewayPolicies> &
+  CheckedPolicies & { readonly graphiql: boolean | undefined; readonly allowedHosts: readonly string[] | undefined };
 
 const numbers = {
   port: { default: 4000, min: 0, max: 65_535 },
@@ -54,11 +60,19 @@ const numbers = {
 
 /** @throws RefoldError `INVALID_CONFIG` */
 export function checkGateway(gateway: GatewayOptions): CheckedGateway {
-  refuseUnknown('gateway', gateway, ['host', 'graphiql', ...policyNames, ...Object.keys(numbers)]);
+  refuseUnknown('gateway', gateway, ['host', 'allowedHosts', 'graphiql', ...policyNames, ...Object.keys(numbers)]);
   return Object.freeze({
     host: gateway.host ?? '127.0.0.1',
+    allowedHosts: gateway.allowedHosts && checkHosts(gateway.allowedHosts),
     graphiql: gateway.graphiql,
     ...checkPolicies(gateway),
     ...checkNumbers('gateway', gateway, numbers),
   });
+}
+
+function checkHosts(hosts: readonly string[]): readonly string[] {
+  const isName = (name: unknown) =>
+    typeof name === 'string' && URL.parse(`http://${name}`)?.host === name.toLowerCase();
+  if (Array.isArray(hosts) && hosts.every(isName)) return Object.freeze([...hosts]);
+  throw invalidConfig("gateway.allowedHosts lists host names without a port, such as ['shop.example.test'].");
 }

@@ -1,4 +1,4 @@
-import type { Viewer } from '../access.ts';
+import { anonymous, type Viewer } from '../access.ts';
 import type { ViewerOf } from './authentication.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { TransportContext } from './transport-context.ts';
@@ -15,8 +15,13 @@ export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undef
   const early = new WeakMap<object, Promise<Viewer | 'system'>>();
 
   async function admitNow(transport: TransportContext): Promise<Viewer | 'system'> {
-    const viewer = await viewerOf(transport);
-    if (rateLimit) await rateLimit(viewer, transport);
+    if (!rateLimit) return viewerOf(transport);
+    // An attempt with a token that does not count is one of its address: who guesses tokens is slowed down, too.
+    const viewer = await viewerOf(transport).catch(async (refusal: unknown) => {
+      await rateLimit(anonymous, transport);
+      throw refusal;
+    });
+    await rateLimit(viewer, transport);
     return viewer;
   }
 

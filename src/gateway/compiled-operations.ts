@@ -83,7 +83,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
   ): KnownOperation | undefined {
     const operations = known.get(schema) ?? new LRUCache({ max: mostOperations });
     known.set(schema, operations);
-    const key = name == null ? text : `${name} ${text}`;
+    const key = keyOf(text, name);
     const before = operations.get(key);
     if (before) return before.operation;
     const operation = validated(yoga, text, name, transport);
@@ -147,6 +147,11 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       return served && operation && run(served, operation, params, transport);
     },
   };
+}
+
+/** Both are whatever a client sends: the length says where the name ends, so that no other name and text make the same key. */
+export function keyOf(text: string, name: string | null | undefined): string {
+  return name == null ? ` ${text}` : `${name.length} ${name}${text}`;
 }
 
 /** What clients are told of it, the executor knows. */

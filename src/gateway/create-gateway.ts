@@ -10,6 +10,7 @@ import type { SchemaExtension } from '../schema/extend-schema.ts';
 import { createGuard } from '../schema/guard.ts';
 import type { ReadModels } from '../schema/operation-context.ts';
 import { restrictReads } from '../schema/restricted-reads.ts';
+import { withOrderedTypes } from './accepted-types.ts';
 import { createAdmission } from './admission.ts';
 import { createAuthentication, isUnavailable } from './authentication.ts';
 import { useBodyLimit } from './body-limit.ts';
@@ -22,6 +23,7 @@ import type { GatewayServices } from './gateway-services.ts';
 import { graphiqlOptions } from './graphiql.ts';
 import { listen } from './http-server.ts';
 import { useNoIntrospection } from './introspection.ts';
+import { knownHosts, withKnownHosts } from './known-hosts.ts';
 import { limitPlugins } from './limits.ts';
 import { createErrorMask } from './mask-errors.ts';
 import { createMetrics } from './metrics.ts';
@@ -37,6 +39,7 @@ import { createShadows } from './shadow.ts';
 import { createSingleConnections } from './single-connection.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createWebSocketEndpoint, refuseUpgrade } from './web-socket.ts';
+import { useWordedRefusals } from './worded-refusals.ts';
 
 export interface GatewayOptions {
   readonly services: GatewayServices;
@@ -135,7 +138,8 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       useCsrfPrevention(),
       useBodyLimit(maxBodySize),
       useReadableRequests(),
-      ...(persistedOperations ? [usePersistedOperations(persistedOperations)] : []),
+      useWordedRefusals(),
+      usePersistedOperations(persistedOperations),
       useCanary(chooseCanaries),
       useServedSchema(source),
       ...limitPlugins(options),
@@ -145,7 +149,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       subscriptions.plugin,
     ],
   });
-  const documentFor = persistedOperations && ((request: OperationRequest) => documentOf(persistedOperations, request));
+  const documentFor = (request: OperationRequest) => documentOf(persistedOperations, request);
   const webSockets = createWebSocketEndpoint({
     yoga,
     subscriptions,
@@ -194,14 +198,20 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     origins: options.cors?.origins ?? [],
     others: eventStreams.listener,
   });
-  const http = await listen(withCrossOrigin(singleConnections.listener, crossOrigin), options).catch((error) => {
+  const isKnownHost = knownHosts({ ...options, development });
+  const listener = withKnownHosts(
+    withOrderedTypes(withCrossOrigin(singleConnections.listener, crossOrigin)),
+    isKnownHost,
+  );
+  const http = await listen(listener, options).catch((error) => {
     singleConnections.close();
     eventStreams.close();
     source.close();
     throw error;
   });
   http.server.on('upgrade', (request, socket, head) => {
-    if (URL.parse(request.url ?? '', http.url)?.pathname === '/graphql') webSockets.upgrade(request, socket, head);
+    if (!isKnownHost(request)) refuseUpgrade(socket, '403 Forbidden');
+    else if (URL.parse(request.url ?? '', http.url)?.pathname === '/graphql') webSockets.upgrade(request, socket, head);
     else refuseUpgrade(socket, '404 Not Found');
   });
 

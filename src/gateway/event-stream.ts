@@ -18,8 +18,8 @@ export interface EventStreamsOptions {
   readonly maskError: (error: unknown) => GraphQLError;
   /** Bytes. */
   readonly maxBodySize: number;
-  /** The document that a request names; without it, the one that it brings. */
-  readonly documentFor: ((request: OperationRequest) => string) | undefined;
+  /** The document that a request names or brings; empty where it does neither. */
+  readonly documentFor: (request: OperationRequest) => string;
   /** Answers whatever is no subscription over server-sent events. */
   readonly others: RequestListener;
 }

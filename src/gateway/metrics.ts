@@ -1,6 +1,6 @@
 import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Canary } from '../projections/version-map.ts';
 import type { ServedSchemaContext } from './served-schema.ts';
 
@@ -24,6 +24,8 @@ export interface Metrics {
 
 /** Counts and times operations, and serves the registry at `/metrics` in the format of Prometheus. */
 export function createMetrics(registry: Registry, { subscriptions, canaries, onCanary }: Measured): Metrics {
+  // Memory, event loop, garbage collection. An application's own registry may have them already.
+  if (!registry.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: registry });
   const seconds = new Histogram({
     name: 'refold_graphql_operation_seconds',
     help: 'Time from the start of the execution to its answer, by type of operation and outcome.',

@@ -14,11 +14,18 @@ interface Params {
  * The document that a client means: the one that it names by hash (`extensions.persistedQuery.sha256Hash`, as Apollo and urql send it), or
  * the one that it sent, where that is allowed.
  *
- * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND`, `PERSISTED_QUERY_ONLY`; `BAD_USER_INPUT` where it sent another than it names
+ * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND`, `PERSISTED_QUERY_ONLY`; `PERSISTED_QUERY_NOT_SUPPORTED` where there are none, by which
+ *   clients know to send documents whole from then on; `BAD_USER_INPUT` where it sent another than it names
  */
-export function documentOf({ documents, only }: Persisted, { query: sent, extensions }: Params): string {
+export function documentOf(persisted: Persisted | undefined, { query: sent, extensions }: Params): string {
   const query = sent === '' ? undefined : sent; // a WebSocket's message must have one
   const hash = hashIn(extensions);
+  if (!persisted) {
+    if (query === undefined && hash !== undefined)
+      throw refusal('PersistedQueryNotSupported', 'PERSISTED_QUERY_NOT_SUPPORTED');
+    return query ?? '';
+  }
+  const { documents, only } = persisted;
   if (hash !== undefined) {
     const known = Object.hasOwn(documents, hash) ? documents[hash] : undefined;
     if (known !== undefined && query !== undefined && query !== known)
@@ -36,7 +43,7 @@ export function documentOf({ documents, only }: Persisted, { query: sent, extens
   return query;
 }
 
-export function usePersistedOperations(persisted: Persisted): Plugin {
+export function usePersistedOperations(persisted: Persisted | undefined): Plugin {
   return {
     onParams({ params, setParams }) {
       const query = documentOf(persisted, params);

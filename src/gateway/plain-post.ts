@@ -11,8 +11,8 @@ export interface PlainPostOptions {
   readonly maskError: (error: unknown) => GraphQLError;
   /** Bytes. A body that announces more is yoga's to refuse. */
   readonly maxBodySize: number;
-  /** The document that a request names; without it, the one that it brings. */
-  readonly documentFor: ((request: OperationRequest) => string) | undefined;
+  /** The document that a request names or brings; empty where it does neither. */
+  readonly documentFor: (request: OperationRequest) => string;
   readonly compiled: CompiledOperations;
 }
 

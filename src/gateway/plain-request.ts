@@ -35,14 +35,13 @@ function firstAccepted(accept: string): ResultMediaType | undefined {
 /** The operation in a body and its document, if yoga would take it as one and it has a single answer; else undefined. */
 export function operationIn(
   body: Buffer,
-  documentFor: ((request: OperationRequest) => string) | undefined,
+  documentFor: (request: OperationRequest) => string,
 ): { readonly params: OperationRequest; readonly document: string } | undefined {
   try {
     const params = operationOf(JSON.parse(body.toString()));
-    const document = params && documentFor ? documentFor(params) : params?.query;
-    return params === undefined || document === undefined || streamWords.test(document)
-      ? undefined
-      : { params, document };
+    if (params === undefined) return undefined;
+    const document = documentFor(params);
+    return document === '' || streamWords.test(document) ? undefined : { params, document };
   } catch {
     return undefined; // no JSON, or no document by that name: yoga tells it
   }

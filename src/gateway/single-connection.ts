@@ -23,8 +23,8 @@ export interface SingleConnectionsOptions {
   readonly maskError: (error: unknown) => GraphQLError;
   /** Bytes. */
   readonly maxBodySize: number;
-  /** The document that a request names; without it, the one that it brings. */
-  readonly documentFor: ((request: OperationRequest) => string) | undefined;
+  /** The document that a request names or brings; empty where it does neither. */
+  readonly documentFor: (request: OperationRequest) => string;
   /** How many streams there may be at a time, reserved or open. */
   readonly max: number;
   /** Milliseconds in which a reserved stream must be opened. */

@@ -20,7 +20,7 @@ export interface WebSocketOptions {
   /** Bytes of one message. */
   readonly maxPayload: number;
   /** The document that a request names. */
-  readonly documentFor: ((request: OperationRequest) => string) | undefined;
+  readonly documentFor: (request: OperationRequest) => string;
   /** Which canaries an operation goes to. */
   readonly chooseCanaries: CanaryChoice;
   /** Other sites whose pages may connect. */

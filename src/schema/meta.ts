@@ -1,3 +1,4 @@
+import { RefoldError } from '../errors.ts';
 import type { ServedVersion, VersionProgress } from '../projections/version-map.ts';
 import type { Builder } from './builder.ts';
 
@@ -32,9 +33,10 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
     fields: (t) => ({
       projections: t.field({
         type: [status],
+        description: 'Those that the viewer may read.',
         args: { name: t.arg.string({ required: false, description: 'This projection only, such as `cart_summary`.' }) },
         resolve: (_, { name }, { readModels }) =>
-          Promise.all(
+          readable(
             served
               .filter(({ projection }) => name === null || name === undefined || projection.name === name)
               .map(({ projection }) => readModels.progress(projection)),
@@ -45,4 +47,17 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
   builder.queryField('_meta', (t) =>
     t.field({ type: meta, description: 'Which versions answer, and how far they are.', resolve: () => ({}) }),
   );
+}
+
+/** A projection that the viewer may not read is left out: its name and pace are not theirs to know. */
+async function readable(all: readonly Promise<VersionProgress>[]): Promise<VersionProgress[]> {
+  const found = await Promise.all(
+    all.map((one) =>
+      one.catch((error: unknown) => {
+        if (error instanceof RefoldError && ['UNAUTHENTICATED', 'FORBIDDEN'].includes(error.code)) return null;
+        throw error;
+      }),
+    ),
+  );
+  return found.filter((progress) => progress !== null);
 }

@@ -1,9 +1,10 @@
+import { RefoldError } from '../errors.ts';
 import type { AnswerRead } from '../projections/answer-query.ts';
 import { filterColumns } from '../projections/filter-columns.ts';
 import { matchesFilter } from '../projections/matches-filter.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { AggregateQuery, RowFilter } from '../projections/row-query.ts';
-import type { Guard } from './guard.ts';
+import { type Guard, noRows } from './guard.ts';
 import type { ReadModels } from './operation-context.ts';
 
 /**
@@ -59,7 +60,10 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
       });
     },
     waitFor: (projection, position) => reads.waitFor(projection, position),
-    progress: (projection) => reads.progress(projection),
+    async progress(projection) {
+      if (guard.rowsOf(projection) === noRows) throw new RefoldError('FORBIDDEN', `You may not read ${projection.id}.`);
+      return reads.progress(projection);
+    },
   };
 }
 

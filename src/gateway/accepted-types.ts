@@ -1,0 +1,28 @@
+import type { RequestListener } from 'node:http';
+
+/**
+ * Puts the media types that a client accepts in the order of their weights (RFC 9110, section 12.5.1), so that everybody behind takes the
+ * first that fits. Yoga goes by the order alone.
+ */
+export function withOrderedTypes(listener: RequestListener): RequestListener {
+  return (req, res) => {
+    const { accept } = req.headers;
+    if (accept?.includes('q=')) req.headers.accept = orderedTypes(accept);
+    listener(req, res);
+  };
+}
+
+export function orderedTypes(accept: string): string {
+  const weighted = accept.split(',').map((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const weight = parameters.find((parameter) => /^q=/i.test(parameter));
+    const others = parameters.filter((parameter) => parameter !== weight);
+    return { range: [type, ...others].join(';'), weight: weight === undefined ? 1 : Number(weight.slice(2)) };
+  });
+  const wanted = weighted.filter(({ weight }) => !(weight <= 0));
+  // Those of one weight stay in their order.
+  return wanted
+    .toSorted((a, b) => (b.weight || 0) - (a.weight || 0))
+    .map(({ range }) => range)
+    .join(', ');
+}
