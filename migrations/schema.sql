@@ -140,6 +140,8 @@ alter table refold.inline_versions add constraint inline_versions_pkey PRIMARY K
 
 alter table refold.inline_versions add constraint inline_versions_status_check CHECK ((status = ANY (ARRAY['building'::text, 'live'::text])));
 
+CREATE INDEX inline_versions_live ON refold.inline_versions USING btree (lock_key) WHERE (status = 'live'::text);
+
 create table refold.leases (
   kind text not null,
   name text collate "C" not null,

@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import { RefoldError } from '../errors.ts';
-import { connectionConfig, noticeDeadClients, SessionClient } from './database.ts';
+import { connectionConfig, SessionClient } from './database.ts';
 import { processorLockKey } from './lock-keys.ts';
 import type { Ownership } from './ownership.ts';
+import { settleSession } from './session-settings.ts';
 
 /**
  * Ownership by session-level advisory locks on one connection of this process: free the moment that the process or its connection ends.
@@ -61,7 +62,7 @@ async function openSession(url: string, onEnd: () => void): Promise<Session> {
     onEnd();
   });
   await client.connect();
-  await noticeDeadClients(client);
+  await settleSession(client);
   // A machine that vanishes leaves its session, and with it the locks, to the server's keepalive: half an hour by default, 25 seconds here.
   await client.query('set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3');
   let last: Promise<unknown> = Promise.resolve();

@@ -4,6 +4,7 @@ import { columnParsers } from './column-parsers.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, translateDatabaseError } from './database-errors.ts';
 import { type Pipeline, roundTrip } from './round-trip.ts';
+import { settleSession, settleTransaction } from './session-settings.ts';
 import type { Queryable, Statement } from './statement.ts';
 
 export interface DatabaseOptions {
@@ -91,14 +92,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     ...(pipeline ? { pipeline } : {}),
     Client: SessionClient,
     max: options.maxConnections ?? 10,
-    ...(sessions
-      ? {
-          async onConnect(client: pg.ClientBase) {
-            await noticeDeadClients(client);
-            if (options.byIndex) await client.query('set enable_seqscan = off');
-          },
-        }
-      : {}),
+    ...(sessions ? { onConnect: (client: pg.ClientBase) => settleSession(client, options) } : {}),
   });
   // A connection that ends (restart of the server, pg_terminate_backend) fails the statement that it is running, leaves the
   // pool, and the next statement opens another. Without listeners it would end the process, idle or in use.
@@ -108,7 +102,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   const orTranslated = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => Promise.reject(translateDatabaseError(error, url)));
   const connect = () => orTranslated(pool.connect());
-  const settings = sessions ? '' : setLocally('statement_timeout', statementTimeoutMs);
+  const settings = sessions ? '' : settleTransaction(statementTimeoutMs);
   const transaction: Database['transaction'] = async (work, transactionOptions) =>
     inTransaction(await connect(), { url, prepare, settings, pipeline }, work, transactionOptions);
   let closed: Promise<void> | undefined;
@@ -116,9 +110,11 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     url,
     pool,
-    // A setting needs a transaction to be local to.
+    // A limit needs a transaction to be local to.
     query: (statement) =>
-      settings === '' ? orTranslated(rowsOf(pool, statement, prepare)) : transaction((tx) => tx.query(statement)),
+      sessions || statementTimeoutMs === undefined
+        ? orTranslated(rowsOf(pool, statement, prepare))
+        : transaction((tx) => tx.query(statement)),
     connect,
     async session() {
       const client = await connect();
@@ -138,15 +134,13 @@ export function createDatabase(options: DatabaseOptions): Database {
 
 /** What every connection of Refold is opened with, in a pool or alone; for a {@link SessionClient}. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'>): pg.ClientConfig {
-  const { sessions = true, statementTimeoutMs, answerTimeoutMs } = options;
+  const { answerTimeoutMs } = options;
   return {
     connectionString: options.url,
     application_name: options.applicationName ?? 'refold',
     connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
     keepAlive: true,
     types: columnParsers,
-    // PgBouncer refuses a connection that asks for this as it opens.
-    ...(statementTimeoutMs === undefined || !sessions ? {} : { statement_timeout: statementTimeoutMs }),
     ...(answerTimeoutMs === undefined ? {} : { query_timeout: answerTimeoutMs }),
   };
 }
@@ -167,16 +161,6 @@ export class SessionClient extends pg.Client implements Startup {
     const driver = pg.Client.prototype as unknown as Startup; // its types leave the method out
     return { ...driver.getStartupConf.call(this), TimeZone: 'UTC', DateStyle: 'ISO, MDY' };
   }
-}
-
-/**
- * Has the server notice within seconds, in the middle of a statement, that this process is gone, so that its locks don't
- * outlive it. Where the server is too old (before 14) or its system can't, TCP keepalive finds out later.
- */
-export async function noticeDeadClients(client: pg.ClientBase): Promise<void> {
-  await client.query("set client_connection_check_interval = '5s'").catch((error: unknown) => {
-    if (!(error instanceof pg.DatabaseError)) throw error;
-  });
 }
 
 function setLocally(setting: string, milliseconds: number | undefined): string {

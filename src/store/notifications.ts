@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { connectionConfig, SessionClient } from './database.ts';
+import { settleSession } from './session-settings.ts';
 
 /**
  * Gets what PostgreSQL is notified of: the payload, or nothing at all when notifications may have been missed (once
@@ -82,6 +83,12 @@ export function createNotifications(options: NotificationsOptions): Notification
       }
     });
     await connecting.connect();
+    try {
+      await settleSession(connecting);
+    } catch (error) {
+      await connecting.end().catch(() => {});
+      throw error;
+    }
     return connecting;
   }
 

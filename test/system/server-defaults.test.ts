@@ -1,0 +1,126 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Queryable, Statement } from '../../src/store/statement.ts';
+import { seeded, traffic } from '../support/account-traffic.ts';
+import { inlineBalance, inlineOpenings } from '../support/inline-domain.ts';
+import {
+  createInlineSetting,
+  creditOf,
+  expectRight,
+  type InlineSetting,
+  open,
+  statusOf,
+  untilLive,
+} from '../support/inline-setting.ts';
+import { balanceV1 } from '../support/sample-domain.ts';
+import { until } from '../support/until.ts';
+
+let setting: InlineSetting;
+let db: Database;
+let name: string;
+
+beforeAll(async () => {
+  setting = await createInlineSetting();
+  db = createDatabase({ url: setting.database.url });
+  name = new URL(setting.database.url).pathname.slice(1);
+});
+afterAll(async () => {
+  await db.close();
+  await setting.close();
+});
+
+/** Of every plan that a session has run, functions' included, from the most expensive down. */
+async function costs(client: pg.Client, work: () => Promise<unknown>): Promise<{ cost: number; plan: string }[]> {
+  const plans: { cost: number; plan: string }[] = [];
+  client.on('notice', ({ message = '' }) => {
+    const cost = /cost=[\d.]+\.\.([\d.]+)/.exec(message)?.[1];
+    if (cost !== undefined) plans.push({ cost: Number(cost), plan: message });
+  });
+  await client.query(`
+    load 'auto_explain';
+    set auto_explain.log_min_duration = 0;
+    set auto_explain.log_nested_statements = on;
+    set auto_explain.log_level = notice`);
+  await work();
+  return plans.sort((a, b) => b.cost - a.cost);
+}
+
+test('no statement of an append has a plan that a server would compile, in sessions of others either', async () => {
+  const runtime = await setting.start([inlineBalance, inlineOpenings]);
+  await untilLive(runtime, inlineBalance, inlineOpenings);
+  await open(runtime, 'account-1');
+  const client = new pg.Client({ connectionString: setting.database.url });
+  await client.connect();
+  const tx: Queryable = {
+    query: async <Row extends object>({ text, values }: Statement) =>
+      (await client.query<Row>(text, values as unknown[])).rows, // pg does not change what it is given
+  };
+  const plans = await costs(client, async () => {
+    await client.query('set enable_seqscan = off; begin');
+    await runtime.log.append({ ...creditOf('account-1'), idempotencyKey: 'once' }, tx);
+    await runtime.log.append({ ...creditOf('account-1'), idempotencyKey: 'once' }, tx);
+    await client.query('commit');
+    await client.query("select * from refold.read_tail(0, '{account.Credited}', 10)");
+    await client.query("select * from refold.recent_changes('inline_balance', 1, '{0}', 10)");
+    await client.query('select * from refold.lag');
+  });
+  await client.end();
+  // A server compiles from 100,000 on, unless it is told otherwise.
+  expect(plans.filter(({ cost }) => cost > 10_000)).toEqual([]);
+  expect(plans.some(({ plan }) => plan.includes('refold.inline_versions'))).toBe(true);
+});
+
+test('an application works under whatever its role or database has as defaults', async () => {
+  const defaults = {
+    default_transaction_isolation: 'repeatable read',
+    lock_timeout: '1ms',
+    idle_in_transaction_session_timeout: '1ms',
+    // They count before anything can be set; so long that it is set in time on the slowest machine.
+    statement_timeout: '60s',
+    idle_session_timeout: '60s',
+    work_mem: '64kB',
+    search_path: 'nowhere',
+    timezone: 'Asia/Kathmandu',
+    datestyle: 'German, DMY',
+    intervalstyle: 'postgres_verbose',
+    bytea_output: 'escape',
+    extra_float_digits: '-15',
+    standard_conforming_strings: 'off',
+    array_nulls: 'off',
+    transform_null_equals: 'on',
+  };
+  for (const [setting, value] of Object.entries(defaults))
+    await db.query({ text: `alter database ${name} set ${setting} = '${value}'` });
+  const limits = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'];
+  const { promise: slow, resolve: go } = Promise.withResolvers<void>();
+  const runtime = await setting.start([inlineBalance, inlineOpenings, balanceV1]);
+  await untilLive(runtime, inlineBalance, inlineOpenings);
+  const { position } = await open(runtime, 'account-2');
+  // A stream that another transaction holds, for longer than the shortest of the limits, and is idle.
+  const held = db.transaction(async (tx) => {
+    await tx.query({ text: "select from refold.streams where stream_id = 'account-2' for update" });
+    await slow;
+  });
+  const waiting = runtime.log.append(creditOf('account-2'));
+  await until(async () => {
+    const [row] = await db.query<{ waits: boolean }>({
+      text: `select exists (
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and now() - query_start > interval '100 ms'
+      ) as waits`,
+    });
+    return row?.waits === true;
+  });
+  go();
+  const set = await runtime.db.query({
+    text: 'select distinct current_setting(name) as value from unnest($1::text[]) name',
+    values: [limits],
+  });
+  expect(set).toEqual([{ value: '0' }]);
+  await Promise.all([held, waiting, traffic(runtime.log, 200, seeded(5))]);
+  await runtime.positions.waitFor(balanceV1, position, { timeout: 300_000 });
+  await until(async () => (await statusOf(runtime, balanceV1))?.lag === 0n);
+  for (const projection of [inlineBalance, inlineOpenings, balanceV1]) await expectRight(runtime, projection);
+  expect(await statusOf(runtime, inlineBalance)).toMatchObject({ inline: 'live' });
+});
