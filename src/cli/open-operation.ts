@@ -38,7 +38,7 @@ export async function openOperation(config: Config): Promise<Operation> {
     await server.stop();
   };
   try {
-    await checkServer(db);
+    await checkServer(db, config.database.readSchema);
   } catch (error) {
     await close();
     throw error;

@@ -95,7 +95,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   try {
     const db = createDatabase(connection);
     stops.push(() => db.close());
-    await checkServer(db);
+    await checkServer(db, readSchema);
     const warnings = await registerVersions({
       db,
       readSchema,

@@ -5,6 +5,7 @@ import { type Migration, type MigrationProvider, Migrator } from 'kysely/migrati
 import { RefoldError } from '../errors.ts';
 import { createDatabase, type Database } from './database.ts';
 import { sqlStateOf, translateDatabaseError } from './database-errors.ts';
+import { requireSuitableServer } from './server-facts.ts';
 
 /** The schema of everything that is Refold's own. Fixed: the migrations are plain SQL that names it. */
 export const refoldSchema = 'refold';
@@ -34,6 +35,7 @@ export async function migrate(target: Database | string): Promise<{ applied: str
       await db.close();
     }
   }
+  await requireSuitableServer(target);
   await refuseNewer(target);
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: target.pool }) });
   const migrator = new Migrator({

@@ -220,6 +220,9 @@ export async function lockView(db: Queryable, name: string): Promise<void> {
 }
 
 export async function createReadSchema(db: Queryable, readSchema: string): Promise<void> {
+  // PostgreSQL asks for the right to create schemas before it looks whether this one exists.
+  const found = await db.query({ text: 'select from pg_namespace where nspname = $1', values: [readSchema] });
+  if (found.length > 0) return;
   await db.query({ text: `create schema if not exists ${quoted(readSchema)}` });
 }
 

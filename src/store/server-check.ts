@@ -1,17 +1,8 @@
-import { RefoldError } from '../errors.ts';
 import type { Database } from './database.ts';
-import { databaseAddress } from './database-errors.ts';
 import { requireMigrated } from './migrate.ts';
+import { privilegeProblem } from './privileges.ts';
+import { refuse, requireSuitableServer } from './server-facts.ts';
 import type { Queryable } from './statement.ts';
-
-/** What a server tells about itself. */
-export interface ServerFacts {
-  /** As `server_version` says, such as `18.4`. */
-  readonly version: string;
-  /** As `server_version_num` says, such as `180004`. */
-  readonly versionNumber: number;
-  readonly isStandby: boolean;
-}
 
 /** What the horizon rule needs of a migrated database. */
 export interface LogFacts {
@@ -22,23 +13,16 @@ export interface LogFacts {
 }
 
 /**
- * Refuses a database on which the event log would not be safe, before anything runs on it.
+ * Refuses a database on which the event log would not be safe, or whose role lacks privileges, before anything runs on it.
  *
  * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNREACHABLE`, each with the way out.
  */
-export async function checkServer(db: Database): Promise<void> {
-  const address = databaseAddress(db.url);
-  refuse(address, serverProblem(await readServerFacts(db)));
+export async function checkServer(db: Database, readSchema: string): Promise<void> {
+  await requireSuitableServer(db);
+  // Without the right to the schema, nothing could be said of its migrations. Newer tables need no privilege of this code.
+  refuse(db.url, await privilegeProblem(db, readSchema));
   await requireMigrated(db);
-  refuse(address, logProblem(await readLogFacts(db)));
-}
-
-/** Why Refold can't run on this server. */
-export function serverProblem({ version, versionNumber, isStandby }: ServerFacts): string | undefined {
-  if (versionNumber < 140_000) return `PostgreSQL ${version} found; Refold needs 14 or newer.`;
-  if (isStandby)
-    return 'a standby was found; the event log is written and read on the primary. Connect to the primary.';
-  return undefined;
+  refuse(db.url, logProblem(await readLogFacts(db)));
 }
 
 /** Why readers of this log could miss events. */
@@ -55,22 +39,6 @@ export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts
   if (!seesLocks)
     return 'this user may not read pg_locks. Run `grant select on pg_locks to` the user that Refold connects as.';
   return undefined;
-}
-
-function refuse(address: string, problem: string | undefined): void {
-  if (problem !== undefined)
-    throw new RefoldError('DATABASE_UNSUITABLE', `PostgreSQL at ${address}: ${problem}`, { address });
-}
-
-async function readServerFacts(target: Queryable): Promise<ServerFacts> {
-  const [facts] = await target.query<ServerFacts>({
-    text: `
-      select
-        current_setting('server_version') as version,
-        current_setting('server_version_num')::int as "versionNumber",
-        pg_is_in_recovery() as "isStandby"`,
-  });
-  return facts as ServerFacts; // a select without from gives one row
 }
 
 async function readLogFacts(target: Queryable): Promise<LogFacts> {

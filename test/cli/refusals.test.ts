@@ -203,7 +203,9 @@ test('a user who may not do what it takes is told of the right that is missing',
   url.username = name;
   expectRefusal(
     await refold(['start'], balances, { env: { DATABASE_URL: url.href } }),
-    'permission denied for schema refold. Grant that to the user that Refold connects as, or connect as another.',
+    new RegExp(
+      `: the role ${name} lacks privileges\\. As their owner run \`grant .*\`grant select, insert on refold\\.events to ${name}\``,
+    ),
   );
 });
 

@@ -37,6 +37,7 @@ async function connect(url = testDatabase.url, name = 'writer'): Promise<pg.Clie
   const client = new pg.Client({ connectionString: url, application_name: name });
   client.on('error', () => {}); // some are ended on purpose
   await client.connect();
+  await client.query("set default_transaction_isolation = 'read committed'"); // the server of the run may have another
   opened.add(client);
   return client;
 }

@@ -2,7 +2,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { migrate, pendingMigrations } from '../../src/store/migrate.ts';
-import { checkServer, logProblem, serverProblem } from '../../src/store/server-check.ts';
+import { checkServer, logProblem } from '../../src/store/server-check.ts';
+import { serverProblem } from '../../src/store/server-facts.ts';
 import { databaseUrl } from '../support/postgres-for-the-run.ts';
 
 const { adminUrl, prefix } = inject('postgres');
@@ -34,7 +35,7 @@ describe('migrate', () => {
     expect(applied[0]).toBe('0001_event_log');
     expect(new Set(applied).size).toBe(applied.length);
     expect(await pendingMigrations(db)).toEqual({ pending: [], unknown: [] });
-    await checkServer(db);
+    await checkServer(db, 'read_models');
     expect(await migrate(db)).toEqual({ applied: [] });
   });
 
@@ -48,13 +49,13 @@ describe('migrate', () => {
       message: expect.stringContaining('newer Refold (9999_from_the_future)'),
     };
     await expect(migrate(db)).rejects.toMatchObject(refusal);
-    await expect(checkServer(db)).rejects.toMatchObject(refusal);
+    await expect(checkServer(db, 'read_models')).rejects.toMatchObject(refusal);
   });
 });
 
 describe('a start is refused', () => {
   test('on a database without tables, with the command to run', async () => {
-    await expect(checkServer(db)).rejects.toMatchObject({
+    await expect(checkServer(db, 'read_models')).rejects.toMatchObject({
       code: 'DATABASE_NOT_MIGRATED',
       message: expect.stringMatching(/0001_event_log.*Run `refold migrate`/),
     });
@@ -74,18 +75,27 @@ describe('a start is refused', () => {
   ])('on a database %s', async ([, change, message]) => {
     await migrate(db);
     await db.query({ text: change });
-    await expect(checkServer(db)).rejects.toMatchObject({
+    await expect(checkServer(db, 'read_models')).rejects.toMatchObject({
       code: 'DATABASE_UNSUITABLE',
       message: expect.stringMatching(message),
     });
   });
 
   test('on a server that is too old, a standby, or hides its locks', () => {
-    expect(serverProblem({ version: '13.22', versionNumber: 130_022, isStandby: false })).toBe(
+    const facts = {
+      version: '14.0',
+      versionNumber: 140_000,
+      isStandby: false,
+      encoding: 'UTF8',
+      isReadOnly: false,
+      isolation: 'read committed',
+      skipsTriggers: false,
+    };
+    expect(serverProblem(facts)).toBeUndefined();
+    expect(serverProblem({ ...facts, version: '13.22', versionNumber: 130_022 })).toBe(
       'PostgreSQL 13.22 found; Refold needs 14 or newer.',
     );
-    expect(serverProblem({ version: '14.0', versionNumber: 140_000, isStandby: false })).toBeUndefined();
-    expect(serverProblem({ version: '18.1', versionNumber: 180_001, isStandby: true })).toContain('standby');
+    expect(serverProblem({ ...facts, isStandby: true })).toContain('standby');
     expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: false })).toContain('pg_locks');
     expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: true })).toBeUndefined();
   });

@@ -14,8 +14,9 @@ export interface OwnServerOptions {
  * Its `url` is a database with Refold's migrations applied. The one who starts it stops it, in `afterAll`.
  */
 export async function startOwnServer(options: OwnServerOptions = {}): Promise<PostgresCluster> {
-  const binaries = inject('postgres').binaries ?? (await embeddedBinaries());
-  const cluster = await startPostgresCluster({ binaries, ...options });
+  const ofTheRun = inject('postgres');
+  const binaries = ofTheRun.binaries ?? (await embeddedBinaries());
+  const cluster = await startPostgresCluster({ binaries, settings: { ...ofTheRun.settings, ...options.settings } });
   try {
     const client = new pg.Client({ connectionString: cluster.url, application_name: 'test-harness' });
     await client.connect();

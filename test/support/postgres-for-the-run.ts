@@ -20,9 +20,27 @@ export interface PostgresForTheRun {
   readonly prefix: string;
   /** The programs of the run's own server; nothing when the server is somebody else's. */
   readonly binaries: PostgresBinaries | undefined;
+  /** Its settings, for servers beside it. */
+  readonly settings: ServerSettings;
   /** Whether this is the second run of the same tests, on another PostgreSQL. */
   readonly again: boolean;
 }
+
+export type ServerSettings = Readonly<Record<string, string>>;
+
+/**
+ * Legal, and unlike what most servers have: what Refold relies on, it sets or names. Limits of time and another search path are not among
+ * them: they would end the tests' own sessions on a slow machine, or hide their tables. test/system/server-defaults.test.ts has those.
+ */
+const unusualDefaults: ServerSettings = {
+  default_transaction_isolation: 'repeatable read',
+  TimeZone: 'Asia/Kathmandu',
+  DateStyle: 'German, DMY',
+  IntervalStyle: 'postgres_verbose',
+  bytea_output: 'escape',
+  array_nulls: 'off',
+  work_mem: '64kB',
+};
 
 /** Vitest's global setup: one server for the run, and in it the template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -43,6 +61,7 @@ export async function serve(
       template: `refold_template_${run}`,
       prefix: `refold_test_${run}_`,
       binaries: server.binaries,
+      settings: server.settings ?? {},
       again,
     };
     await query(postgres.adminUrl, `create database ${postgres.template}`);
@@ -69,6 +88,7 @@ export function databaseUrl(serverUrl: string, database: string): string {
 export interface ServerOfTheRun {
   readonly url: string;
   readonly binaries?: PostgresBinaries;
+  readonly settings?: ServerSettings;
   stop(keptDatabases: readonly string[]): Promise<void>;
 }
 
@@ -77,14 +97,16 @@ async function startServer(): Promise<ServerOfTheRun> {
   if (given !== undefined && given !== '') {
     return { url: given, stop: async (kept) => report(given, kept) };
   }
-  return (await startContainer()) ?? (await startFrom(await embeddedBinaries()));
+  return (await startContainer()) ?? (await startFrom(await embeddedBinaries(), unusualDefaults));
 }
 
-export async function startFrom(binaries: PostgresBinaries): Promise<ServerOfTheRun> {
-  const cluster = await startPostgresCluster({ binaries });
+/** By default with the defaults of the build, JIT included where it has that. */
+export async function startFrom(binaries: PostgresBinaries, settings: ServerSettings = {}): Promise<ServerOfTheRun> {
+  const cluster = await startPostgresCluster({ binaries, settings });
   return {
     url: cluster.url,
     binaries: cluster.binaries,
+    settings,
     stop: async (kept) => {
       const keepFiles = kept.length > 0 && process.env.CI === undefined;
       await cluster.stop({ keepFiles });
