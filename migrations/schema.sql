@@ -10,6 +10,8 @@ alter table refold.append_keys add constraint append_keys_pkey PRIMARY KEY (key)
 
 CREATE INDEX append_keys_of_clients ON refold.append_keys USING btree (recorded_at) WHERE (result ? 'input'::text);
 
+CREATE INDEX append_keys_of_steps ON refold.append_keys USING btree (recorded_at) WHERE ((NOT COALESCE((result ? 'input'::text), false)) AND (key ~~ '%:%/________-____-____-____-____________/%'::text));
+
 create table refold.canaries (
   name text collate "C" not null,
   version integer not null,
@@ -284,7 +286,8 @@ create table refold.reactors (
   events_skipped bigint not null default 0,
   declared_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
-  updated_at timestamp with time zone not null default now()
+  updated_at timestamp with time zone not null default now(),
+  steps_kept_since timestamp with time zone
 ) with (fillfactor=50);
 
 alter table refold.reactors add constraint reactors_pkey PRIMARY KEY (name);

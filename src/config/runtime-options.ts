@@ -26,10 +26,16 @@ export interface RuntimeOptions {
   readonly leaseSeconds?: number;
   /**
    * Days for which an idempotency key of a command is remembered: a client that sends the command again within them gets the first answer. Keys of
-   * imports, of `log.append` and of reactors' steps are kept with the log.
+   * imports and of `log.append` are kept with the log.
    * @default 7
    */
   readonly idempotencyDays?: number;
+  /**
+   * Days for which the outcome of a reactor's step is remembered at least: as long as the reactor has yet to handle its event, or keeps it as a dead
+   * letter, it stays. A reactor can't be rewound to where outcomes are forgotten, since it would run those steps again.
+   * @default 90
+   */
+  readonly stepDays?: number;
   /**
    * How long a stop waits for the handlers of reactors in work, in milliseconds; then their signals abort. What they had not finished is
    * handled again by whoever owns the reactor next.
@@ -80,6 +86,7 @@ const numbers = {
   bufferedPages: { default: 4, min: 1, max: 1000 },
   leaseSeconds: { default: 30, min: 1, max: 3600 },
   idempotencyDays: { default: 7, min: 1, max: 36_500 },
+  stepDays: { default: 90, min: 1, max: 36_500 },
   stopTimeout: { default: 10_000, min: 0, max: 3_600_000 },
 } as const satisfies NumberRules;
 

@@ -1,18 +1,15 @@
 import { type ProcessorClaim, pruneChanges } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
-import { pruneRuns } from '../store/runs.ts';
 
 export const keepChangesMinutes = 15;
 export const pruneEveryMilliseconds = 60_000;
-const keepRunsDays = 7;
 
-/** Has a processor forget, once a minute at most, what it has changed and done so long ago that nobody can want it any more. */
+/** Has a processor forget, once a minute at most, what it has changed so long ago that nobody can want it any more. */
 export function createPruning(db: Database, claim: ProcessorClaim): () => Promise<void> {
   let last = 0;
   return async () => {
     if (Date.now() - last <= pruneEveryMilliseconds) return;
     last = Date.now();
     await pruneChanges(db, claim, keepChangesMinutes);
-    await pruneRuns(db, claim, keepRunsDays);
   };
 }

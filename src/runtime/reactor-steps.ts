@@ -20,6 +20,7 @@ import {
   setReactorPaused,
 } from '../store/reactors.ts';
 import type { Queryable } from '../store/statement.ts';
+import { stepsForgottenAfter } from '../store/step-keys.ts';
 import type { StepReason } from './step.ts';
 
 /** How a reactor fares. */
@@ -69,7 +70,7 @@ export interface ReactorSteps {
   pause(name: string, step: StepReason): Promise<void>;
   /** Has it go on: one that was paused, or that stopped at an error. */
   resume(name: string, step: StepReason): Promise<void>;
-  /** Sets it back: it handles everything past the position again. Its dead letters past it go, since it meets those events again. */
+  /** Sets it back: it handles everything past the position again. Its dead letters past it go, since it meets those events again. Refused where steps of those events are forgotten. */
   rewind(name: string, to: GlobalPosition, step: StepReason): Promise<void>;
   /** Leaves out what is between its checkpoint and the position. */
   skipAhead(name: string, to: GlobalPosition, step: StepReason): Promise<void>;
@@ -118,6 +119,12 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
     rewind: (name, to, step) =>
       change(name, step, async (tx, { checkpoint }) => {
         if (to >= checkpoint) throw refused(name, `is at position ${checkpoint}; a rewind leads to one before that.`);
+        const since = await stepsForgottenAfter(tx, name, to);
+        if (since !== undefined)
+          throw refused(
+            name,
+            `would run steps again whose outcomes are forgotten: those of events before ${since} ('runtime.stepDays'). Rewind it to a later position, or declare a reactor of another name for the older events.`,
+          );
         await deleteReactorLettersPast(tx, name, to);
         await setReactorCheckpoint(tx, name, to);
         return { step: 'rewound', to };

@@ -18,7 +18,6 @@ import { type ExecuteOptions, type ExecuteResult, executeCommand } from './comma
 import type { EventSource } from './event-source.ts';
 import { createEvolution, type Evolution } from './evolution.ts';
 import { createGoLive } from './go-live.ts';
-import { createKeyPruner } from './key-pruner.ts';
 import { createLifecycle, type Lifecycle } from './lifecycle.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/read-models.ts';
 import { createLogSource, positionTold } from './log-source.ts';
@@ -30,6 +29,7 @@ import { createReadModels, type ReadModelSource } from './read-models.ts';
 import { registerReactors } from './register-reactors.ts';
 import { registerVersions } from './register-versions.ts';
 import { createReplica, type Replica } from './replica.ts';
+import { createRetention } from './retention.ts';
 import { createRowHistory } from './row-history.ts';
 import { createSnapshotWriter } from './snapshot-writer.ts';
 import { readStatus, type VersionStatus } from './status.ts';
@@ -282,7 +282,7 @@ function startMaintenance({
     logger,
   });
   const checks = { ...parts, readSchema: config.database.readSchema, projections: config.projections, owner, logger };
-  const keyPruner = createKeyPruner(parts.db, config.runtime.idempotencyDays, logger);
+  const retention = createRetention(parts.db, config.runtime, logger);
   const activator = createActivator(checks);
   const goLive = createGoLive({ ...checks, freeze: development });
   const { audit } = config.runtime;
@@ -290,7 +290,7 @@ function startMaintenance({
   const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
   return async () => {
     // None waits for another: what is in work everywhere is the last that is begun.
-    const others = [activator.stop(), goLive.stop(), keyPruner.stop(), auditor?.stop(), snapshotSchedule?.stop()];
+    const others = [activator.stop(), goLive.stop(), retention.stop(), auditor?.stop(), snapshotSchedule?.stop()];
     await Promise.all([worker.stop(), ...others]);
     await ownership.close();
   };

@@ -1,4 +1,4 @@
-import type { ProcessorKind, ProcessorUnit } from './processor-unit.ts';
+import type { ProcessorKind } from './processor-unit.ts';
 import type { Queryable } from './statement.ts';
 
 /**
@@ -24,20 +24,6 @@ export function insertRun(
             events = run.events + excluded.events,
             rows = run.rows + excluded.rows,
             busy_ms = run.busy_ms + excluded.busy_ms`;
-}
-
-/** Forgets intervals that nobody looks at any more. */
-export async function pruneRuns(
-  db: Queryable,
-  { kind, name, version, partition }: ProcessorUnit,
-  keepDays: number,
-): Promise<void> {
-  await db.query({
-    text: `
-      delete from refold.runs
-      where name = $1 and version = $2 and partition = $3 and kind = $4 and started_at < now() - make_interval(days => $5)`,
-    values: [name, version, partition, kind, keepDays],
-  });
 }
 
 /** What one processor has done in the last minute. */
