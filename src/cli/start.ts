@@ -1,4 +1,5 @@
 import { defineCommand } from 'citty';
+import { RefoldError } from '../errors.ts';
 import { announcement } from './announcement.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
@@ -13,11 +14,21 @@ export const start = defineCommand({
       default: 'all',
       description: 'Answer clients, keep read models current, or both',
     },
+    embedded: {
+      type: 'boolean',
+      default: false,
+      description: 'Without a database URL, run an embedded PostgreSQL with its data in .refold/',
+    },
     ...configArgument,
   },
   run: telling(async ({ args }) => {
     const config = await loadConfig(args.config);
     const development = config.development ?? false;
+    if (config.database.url === undefined && !development && !args.embedded)
+      throw new RefoldError(
+        'INVALID_CONFIG',
+        'No database is named. Set DATABASE_URL, or database.url in the configuration. To run an embedded PostgreSQL with its data in .refold/, give --embedded.',
+      );
     await serve(
       { ...config, development },
       { role: args.role as 'all', announce: (refold) => announcement(refold, config.gateway.graphiql ?? development) },

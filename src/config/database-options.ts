@@ -2,7 +2,7 @@ import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnkno
 
 export interface DatabaseOptions {
   /**
-   * `postgres://…`. Without one, Refold runs an embedded server with its data in `.refold/`. The commands of `refold` prefer the environment's
+   * `postgres://…`. Without one, Refold runs an embedded server with its data in `.refold/`; `refold start` does so with `--embedded`. The commands of `refold` prefer the environment's
    * `DATABASE_URL`; `createRefold` reads no environment, so give it `process.env.DATABASE_URL` here where it should.
    */
   readonly url?: string;

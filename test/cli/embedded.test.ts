@@ -50,6 +50,21 @@ test('without a database URL an application has a server of its own: it stays be
   expect(await first.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
   expect(isRunning()).toBe(false);
 
+  // For production it is asked for.
+  const unnamed = await refold('start').ended;
+  expect(unnamed).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr:
+      'refold: No database is named. Set DATABASE_URL, or database.url in the configuration. To run an embedded PostgreSQL with its data in .refold/, give --embedded.\n',
+  });
+  expect(isRunning()).toBe(false);
+  const asked = refold('start', '--embedded');
+  expect(await ask(await asked.url(), '{ balance(accountId: "a") { owner } }')).toEqual({
+    data: { balance: { owner: 'Ada' } },
+  });
+  expect(await asked.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+
   // A command alone starts the server, and stops it, whether it comes to its end or is interrupted.
   const alone = await refold('status', '--json').ended;
   expect(JSON.parse(alone.stdout).versions).toMatchObject([{ name: 'balance', position: '1', processor: 'idle' }]);
