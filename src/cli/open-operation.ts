@@ -1,4 +1,5 @@
 import { hostname, userInfo } from 'node:os';
+import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import { embeddedDataDir } from '../refold.ts';
 import { openApplicationLog } from '../runtime/application-log.ts';
@@ -26,7 +27,7 @@ export async function openOperation(config: Config): Promise<Operation> {
   const server = await openServer(config);
   const db = createDatabase({
     url: server.url,
-    maxConnections: config.database.maxConnections,
+    maxConnections: shareConnections(config).work,
     prepare: config.database.prepare,
     sessions: config.database.notifications,
     applicationName: 'refold-cli',

@@ -18,7 +18,12 @@ export interface DatabaseOptions {
    * @default 1000
    */
   readonly maxReadLag?: number;
-  /** Connections of this process for queries, appends and batches. @default 10 */
+  /**
+   * Connections that this process opens to the database, in all: half for what clients read, half for batches and appends, four of them where inline
+   * projections fold appends, one to own what it maintains, one to listen. To a replica it opens no more than the share of reads and one.
+   * Choose it so that all processes together stay below the server's `max_connections`. At least 6; 8 with inline projections.
+   * @default 26
+   */
   readonly maxConnections?: number;
   /** Schema of the read tables and their stable views. @default 'read_models' */
   readonly readSchema?: string;
@@ -50,7 +55,7 @@ export type CheckedDatabase = Omit<Required<DatabaseOptions>, 'url' | 'readUrl'>
 };
 
 const numbers = {
-  maxConnections: { default: 10, min: 2, max: 1000 },
+  maxConnections: { default: 26, min: 1, max: 1000 },
   appendLockTimeout: { default: 5000, min: 1, max: 3_600_000 },
   maxReadLag: { default: 1000, min: 10, max: 3_600_000 },
 } as const satisfies Record<string, NumberRule>;

@@ -4,6 +4,7 @@ import type { Import } from '../events/define-import.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
+import { shareConnections } from './connections.ts';
 import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './database-options.ts';
 import { checkDeclarations, type Declarations, distinctFamilies } from './declarations.ts';
 import { type CheckedGateway, checkGateway, type GatewayOptions } from './gateway-options.ts';
@@ -68,6 +69,8 @@ export function defineConfig(options: ConfigOptions): Config {
   if (options.schema !== undefined && options.schema?.kind !== 'schema-extension')
     throw invalidConfig("'schema' holds something that extendSchema did not make.");
   const { database = {}, runtime = {}, gateway = {} } = options;
+  const checkedDatabase = checkDatabase(database);
+  shareConnections({ database: checkedDatabase, projections });
   return Object.freeze({
     kind: 'config',
     families,
@@ -75,7 +78,7 @@ export function defineConfig(options: ConfigOptions): Config {
     commands: Object.freeze([...commands]),
     reactors: Object.freeze([...reactors]),
     imports: Object.freeze([...imports]),
-    database: checkDatabase(database),
+    database: checkedDatabase,
     runtime: checkRuntime(runtime, database),
     gateway: checkGateway(gateway),
     auth: options.auth,

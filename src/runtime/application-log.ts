@@ -1,3 +1,4 @@
+import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import { createEventLog, type EventLog, type EventLogOptions } from '../store/event-log.ts';
@@ -14,9 +15,6 @@ export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended
   readonly applicationName?: string;
 }
 
-// Appends are joined, two statements at a time; the rest is for appends in order.
-const appendConnections = 4;
-
 /** The log of an application, with the inline projections that commit with what is appended to it. */
 export function openApplicationLog(
   db: Database,
@@ -32,7 +30,7 @@ export function openApplicationLog(
   // Statements of appends that fold are sent ahead of each other's answers, on connections that nothing else uses.
   const appends = createDatabase({
     url: db.url,
-    maxConnections: appendConnections,
+    maxConnections: shareConnections(config).appends,
     prepare,
     sessions,
     pipeline: sessions,

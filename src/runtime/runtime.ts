@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
+import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import { createAdvisoryOwnership } from '../store/advisory-ownership.ts';
 import { createDatabase, type Database } from '../store/database.ts';
@@ -86,14 +87,15 @@ export interface Runtime {
 
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { config, url, owner, logger } = options;
-  const { readSchema, maxConnections, prepare, notifications: sessions } = config.database;
-  const connection = { url, maxConnections, prepare, sessions };
+  const { readSchema, prepare, notifications: sessions } = config.database;
+  const shares = shareConnections(config);
+  const connection = { url, prepare, sessions };
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const next of stops.splice(0).reverse()) await next();
   };
   try {
-    const db = createDatabase(connection);
+    const db = createDatabase({ ...connection, maxConnections: shares.work });
     stops.push(() => db.close());
     await checkServer(db, readSchema);
     const warnings = await registerVersions({
@@ -142,6 +144,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     // Reads of their own, so that slow queries never take the connections that appends and batches need.
     const reads = createDatabase({
       ...connection,
+      maxConnections: shares.reads,
       pipeline: sessions,
       statementTimeoutMs: config.gateway.statementTimeout,
       applicationName: 'refold-reads',
@@ -213,8 +216,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
 }
 
-function openReplica({ database, gateway }: Config, primary: Database, logger: Logger): Replica | undefined {
-  const { readUrl: url, maxReadLag: maxLag, maxConnections, prepare, notifications: sessions } = database;
+function openReplica(config: Config, primary: Database, logger: Logger): Replica | undefined {
+  const { database, gateway } = config;
+  const { readUrl: url, maxReadLag: maxLag, prepare, notifications: sessions } = database;
   if (url === undefined) return undefined;
   // A replica that has vanished must not keep its readers waiting: the primary can answer them.
   const connection = { url, prepare, sessions, connectTimeoutMs: answerTime };
@@ -222,7 +226,7 @@ function openReplica({ database, gateway }: Config, primary: Database, logger: L
     primary,
     db: createDatabase({
       ...connection,
-      maxConnections,
+      maxConnections: shareConnections(config).reads,
       statementTimeoutMs: gateway.statementTimeout,
       answerTimeoutMs: gateway.statementTimeout + answerTime,
       applicationName: 'refold-replica-reads',

@@ -62,7 +62,7 @@ function config(projections: readonly Projection[]): Config {
   return defineConfig({
     projections,
     commands: [openAccount, credit],
-    database: { url, maxConnections: 4, ...pooled },
+    database: { url, maxConnections: 9, ...pooled },
     runtime: leased,
     gateway: { port: 0, positionTimeout: 300_000 },
     development: false,
