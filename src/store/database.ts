@@ -3,6 +3,7 @@ import { RefoldError } from '../errors.ts';
 import { columnParsers } from './column-parsers.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, translateDatabaseError } from './database-errors.ts';
+import { limitPrepared } from './prepared-limit.ts';
 import { type Pipeline, roundTrip } from './round-trip.ts';
 import { settleSession, settleTransaction } from './session-settings.ts';
 import type { Queryable, Statement } from './statement.ts';
@@ -156,6 +157,11 @@ interface Startup {
  * Inherits, since the driver has no option for it, and its pool makes its clients from a class.
  */
 export class SessionClient extends pg.Client implements Startup {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    limitPrepared(this.connection);
+  }
+
   // Called by the driver when it opens the session. 'ISO, MDY' is how the server itself spells it: PgBouncer compares the texts.
   getStartupConf(): Readonly<Record<string, string>> {
     const driver = pg.Client.prototype as unknown as Startup; // its types leave the method out

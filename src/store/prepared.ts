@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CompiledQuery } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { Queryable } from './statement.ts';
 
 /** Runs what the builder compiled, prepared by name where the same text was run before. */
@@ -8,24 +9,24 @@ export function runPrepared<Row extends object>(target: Queryable, query: Compil
   return target.query<Row>({ text: query.sql, values: query.parameters, ...(name === undefined ? {} : { name }) });
 }
 
-// Each prepared statement costs every connection some kilobytes for as long as it lives, and clients may send filters of any
-// shape: so only what is asked again gets a name, and no more than this many do.
+// Clients may send filters of any shape: only what is asked again gets a name. Connections give up what is not used (`limitPrepared`), so these
+// bound the memory of the process. Hashes, since a text may be long.
 const mostNames = 300;
 const mostCandidates = 2000;
 
-const names = new Map<string, string>();
-const candidates = new Set<string>();
+const names = new LRUCache<string, string>({ max: mostNames });
+const candidates = new LRUCache<string, true>({ max: mostCandidates });
 
 /** The name to prepare a statement under; none where that would not pay. */
 export function preparedName(text: string): string | undefined {
   const known = names.get(text);
-  if (known !== undefined || names.size >= mostNames) return known;
-  if (!candidates.delete(text)) {
-    if (candidates.size >= mostCandidates) candidates.clear();
-    candidates.add(text);
+  if (known !== undefined) return known;
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 24);
+  if (!candidates.delete(hash)) {
+    candidates.set(hash, true);
     return undefined;
   }
-  const name = `refold_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`;
+  const name = `refold_${hash}`;
   names.set(text, name);
   return name;
 }
