@@ -13,7 +13,7 @@ import type { ReactorSteps } from './runtime/reactor-steps.ts';
 import { type Runtime, startRuntime } from './runtime/runtime.ts';
 import type { VersionStatus } from './runtime/status.ts';
 import type { SchemaExtension } from './schema/extend-schema.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from './store/embedded-postgres.ts';
+import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
 import { migrate } from './store/migrate.ts';
 
@@ -131,7 +131,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   }
 }
 
-async function databaseServer(config: Config): Promise<EmbeddedPostgres> {
+async function databaseServer(config: Config): Promise<DatabaseServer> {
   const { url } = config.database;
   return url === undefined ? startEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
 }

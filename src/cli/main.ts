@@ -37,6 +37,7 @@ const main = defineCommand({
     diff: () => import('./diff.ts').then(({ diff }) => diff),
     retire: () => import('./retire.ts').then(({ retire }) => retire),
     check: () => import('./check.ts').then(({ check }) => check),
+    url: () => import('./url.ts').then(({ url }) => url),
     schema: () => import('./schema.ts').then(({ schema }) => schema),
     import: () => import('./import.ts').then(({ importCommand }) => importCommand),
   },

@@ -7,7 +7,7 @@ import { createEvolution, type Evolution } from '../runtime/evolution.ts';
 import { createLifecycle, type Lifecycle } from '../runtime/lifecycle.ts';
 import { createReactorSteps, type ReactorSteps } from '../runtime/reactor-steps.ts';
 import { createDatabase, type Database } from '../store/database.ts';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../store/embedded-postgres.ts';
+import { type DatabaseServer, startEmbeddedPostgres } from '../store/embedded-postgres.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { checkServer } from '../store/server-check.ts';
 
@@ -57,9 +57,9 @@ export async function openOperation(config: Config): Promise<Operation> {
 }
 
 /** The application's server: the configured one, or the embedded one, which is started where it does not run already. */
-export async function openServer(config: Config): Promise<EmbeddedPostgres> {
+export async function openServer(config: Config): Promise<DatabaseServer> {
   const { url } = config.database;
-  return url === undefined ? openEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
+  return url === undefined ? startEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
 }
 
 /**

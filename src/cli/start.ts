@@ -31,7 +31,12 @@ export const start = defineCommand({
       );
     await serve(
       { ...config, development },
-      { role: args.role as 'all', announce: (refold) => announcement(refold, config.gateway.graphiql ?? development) },
-    ); // an enum argument has one of its options
+      {
+        role: args.role as 'all', // an enum argument has one of its options
+        // Nobody else looks after a server of its own.
+        migrate: development || config.database.url === undefined,
+        announce: (refold) => announcement(refold, config.gateway.graphiql ?? development),
+      },
+    );
   }),
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDatabase, type Database } from './database.ts';
@@ -12,7 +12,7 @@ export async function withScratchDatabase<T>(
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   if (url !== undefined) return inServer(url, work);
-  const dataDir = await mkdtemp(join(tmpdir(), 'refold-scratch-'));
+  const dataDir = join(tmpdir(), `refold-scratch-${randomBytes(6).toString('hex')}`);
   try {
     const server = await startEmbeddedPostgres({ dataDir });
     try {

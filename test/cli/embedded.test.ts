@@ -13,6 +13,8 @@ export default defineConfig({ projections: [balanceV1], commands: [openAccount, 
 
 const environment = { PORT: '0', LOG_LEVEL: 'warn' };
 
+const portIn = (dataDir: string) => readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')[3];
+
 async function ask(url: string, query: string): Promise<unknown> {
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
@@ -40,15 +42,23 @@ test('without a database URL an application has a server of its own: it stays be
   expect(JSON.parse(beside.stdout).versions).toMatchObject([
     { name: 'balance', state: 'active', processor: 'running' },
   ]);
-  const second = await refold('dev').ended;
-  expect(second).toMatchObject({ code: 1, stdout: '' });
-  expect(second.stderr).toMatch(
-    new RegExp(`^refold: The data directory \\S+ is in use by process ${first.child.pid}\\. End that process, .*\\n$`),
+  // A second process shares the server, whichever of them ends first.
+  const second = refold('start', '--role', 'gateway');
+  const secondUrl = await second.url();
+  const query = '{ balance(accountId: "a") { owner } }';
+  expect(await ask(secondUrl, query)).toEqual({ data: { balance: { owner: 'Ada' } } });
+  expect((await refold('url').ended).stdout).toBe(
+    `postgresql://postgres:${password}@127.0.0.1:${portIn(join(cwd, embeddedDataDir))}/refold\n`,
   );
-  expect(await ask(url, '{ balance(accountId: "a") { owner } }')).toEqual({ data: { balance: { owner: 'Ada' } } });
 
   expect(await first.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
+  expect(await ask(secondUrl, query)).toEqual({ data: { balance: { owner: 'Ada' } } });
+  expect(await second.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
   expect(isRunning()).toBe(false);
+  expect(await refold('url').ended).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('No embedded PostgreSQL'),
+  });
 
   // For production it is asked for.
   const unnamed = await refold('start').ended;

@@ -1,15 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase } from '../../src/store/database.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
 import { migrate } from '../../src/store/migrate.ts';
+import { until } from '../support/until.ts';
 
 let folder: string;
 let dataDir: string;
@@ -77,17 +79,61 @@ test('keeps its databases between runs, with the settings and the port asked for
   await expect(query(first.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
 });
 
-test('is refused while another process has the data, and says which', async () => {
+test('is shared by the processes that use it, until the last one stops it', async () => {
+  const first = await startOwner();
+  const second = await startEmbeddedPostgres({ dataDir });
+  expect(second.url).toBe(first.url);
+  // As Ctrl-C does it: the signal goes to the whole group of processes.
+  process.kill(-(first.process.pid ?? 0), 'SIGINT');
+  await once(first.process, 'close');
+  expect(await query(second.url, 'select 1 as here')).toEqual([{ here: 1 }]);
+  await second.stop();
+  await expect(query(second.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+});
+
+test('is not given to who asks for other settings while a process uses it, and says which', async () => {
   const owner = await startOwner();
-  await expect(startEmbeddedPostgres({ dataDir })).rejects.toMatchObject({
+  await expect(startEmbeddedPostgres({ dataDir, settings: { work_mem: '1MB' } })).rejects.toMatchObject({
     code: 'INVALID_CONFIG',
-    message: expect.stringContaining(`in use by process ${owner.process.pid}`),
+    message: expect.stringContaining(`in use by process ${owner.process.pid}, with other settings`),
   });
   expect(await query(owner.url, 'select 1 as here')).toEqual([{ here: 1 }]);
-  // As Ctrl-C does it: the signal goes to the whole group of processes.
-  process.kill(-(owner.process.pid ?? 0), 'SIGINT');
+  owner.process.kill('SIGINT');
   await once(owner.process, 'close');
   await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+});
+
+test('started, used and left by many processes at the same time, it has one server, and none in the end', async () => {
+  const shared = join(folder, 'shared');
+  const ends = ['await server.stop()', 'process.exit()', "throw new Error('nobody caught this')"];
+  // By hand with more: STARTS=500
+  const starts = Number(process.env.STARTS ?? 12);
+  const program = (end: string) => `
+    import pg from 'pg';
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../src/store/embedded-postgres.ts'))};
+    const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(shared)} });
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    const { rows } = await client.query('select pg_postmaster_start_time()::text || current_database() as server');
+    await client.end();
+    console.log(JSON.stringify(rows[0].server));
+    await new Promise((resolve) => setTimeout(resolve, ${Math.floor(Math.random() * 500)}));
+    ${end};`;
+  let started = 0;
+  async function startSome(): Promise<void> {
+    while (started < starts) {
+      const end = ends[started++ % ends.length] ?? '';
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', program(end)], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        cwd: process.cwd(),
+      });
+      const [printed, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
+      if (!end.startsWith('throw')) expect(said).toBe('');
+      expect(JSON.parse(printed)).toMatch(/refold$/);
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, startSome));
+  await until(() => !existsSync(join(shared, 'postmaster.pid')));
 });
 
 test.for<NodeJS.Signals>([

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { constants, existsSync, statSync } from 'node:fs';
+import {
+  access,
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { PostgresBinaries, SystemAccount } from './embedded-binaries.ts';
+
+/**
+ * Where root keeps what its server's account must reach, if the project lies in a folder that only root may enter, such as `/root`: copies of
+ * the programs, and the data, to which a link in the project leads.
+ */
+export const sharedPlace = '/var/lib/refold';
+
+const originFile = 'origin';
+
+/** Whether the server's account may enter all folders above a path. A process that is not root runs the server as itself. */
+export function isReachable(path: string, { uid, gid }: SystemAccount): boolean {
+  if (uid === undefined) return true;
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if (existsSync(folder) && !mayEnter(folder, uid, gid)) return false;
+    if (folder === dirname(folder)) return true;
+  }
+}
+
+function mayEnter(folder: string, uid: number, gid: number | undefined): boolean {
+  const { mode, uid: owner, gid: group } = statSync(folder);
+  if (owner === uid) return (mode & constants.S_IXUSR) !== 0;
+  return (mode & (group === gid ? constants.S_IXGRP : constants.S_IXOTH)) !== 0;
+}
+
+/** The programs, or copies of them in {@link sharedPlace} where the server's account can't reach them. */
+export async function reachableBinaries(binaries: PostgresBinaries, account: SystemAccount): Promise<PostgresBinaries> {
+  if (isReachable(binaries.postgres, account)) return binaries;
+  const folder = dirname(dirname(binaries.postgres)); // they find their libraries by their own place
+  const { size, mtimeMs } = statSync(binaries.postgres);
+  const copy = join(
+    sharedPlace,
+    `programs-${createHash('sha256').update(`${folder} ${size} ${mtimeMs}`).digest('hex').slice(0, 16)}`,
+  );
+  if (!existsSync(copy)) {
+    const unfinished = join(await openFolder('programs.new-'), 'programs');
+    try {
+      await cp(folder, unfinished, { recursive: true, verbatimSymlinks: true });
+      await rename(unfinished, copy).catch((error: unknown) => {
+        if (!existsSync(copy)) throw error; // another process was first
+      });
+    } finally {
+      await rm(dirname(unfinished), { recursive: true, force: true });
+    }
+  }
+  const inCopy = (program: string) => join(copy, program.slice(folder.length));
+  const { initdb, postgres, pg_ctl } = binaries;
+  return { initdb: inCopy(initdb), postgres: inCopy(postgres), pg_ctl: inCopy(pg_ctl) };
+}
+
+/** The folder that a link of the project leads to; undefined where there is none, or nothing behind it. */
+export async function linkedPlace(dataDir: string): Promise<string | undefined> {
+  const target = await readlink(dataDir).catch(() => undefined);
+  return target !== undefined && existsSync(target) ? target : undefined;
+}
+
+/** A new folder for the data of a project that the server's account can't reach. */
+export async function newPlace(dataDir: string): Promise<string> {
+  const place = await openFolder('data-');
+  await writeFile(join(place, originFile), dataDir);
+  return place;
+}
+
+/** Has the path in the project lead to the data. False where another process was first. */
+export async function linkTo(dataDir: string, data: string): Promise<boolean> {
+  const link = join(dirname(data), 'link');
+  await symlink(data, link);
+  // A link that leads nowhere is of data that somebody has removed.
+  if (existsSync(dataDir)) return false;
+  await rename(link, dataDir);
+  return true;
+}
+
+/** Removes data whose project has gone, or begun anew. */
+export async function removeAbandoned(): Promise<void> {
+  for (const name of await readdir(sharedPlace).catch(() => [])) {
+    const place = join(sharedPlace, name);
+    const origin = await readFile(join(place, originFile), 'utf8').catch(() => undefined);
+    if (origin === undefined || existsSync(join(place, 'postgres', 'postmaster.pid'))) continue;
+    const { birthtimeMs } = await lstat(place);
+    const isNew = Date.now() - birthtimeMs < 600_000; // it may be in the making
+    if (!isNew && (await readlink(origin).catch(() => undefined)) !== join(place, 'postgres'))
+      await rm(place, { recursive: true, force: true });
+  }
+}
+
+async function openFolder(prefix: string): Promise<string> {
+  await mkdir(sharedPlace, { recursive: true });
+  const folder = await mkdtemp(join(sharedPlace, prefix));
+  await chmod(folder, 0o755);
+  await access(folder, constants.W_OK);
+  return folder;
+}
