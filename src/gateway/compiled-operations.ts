@@ -15,6 +15,7 @@ import type { ReadModels } from '../schema/operation-context.ts';
 import { checkDepth } from '../schema/storable-input.ts';
 import type { Admission } from './admission.ts';
 import { checkCost } from './cost-limit.ts';
+import { createDocumentCache } from './document-cache.ts';
 import { countUsage } from './field-usage.ts';
 import type { GatewayServices } from './gateway-services.ts';
 import { pinsOf } from './pins.ts';
@@ -66,8 +67,6 @@ interface KnownOperation {
   readonly compiled: LRUCache<string, { readonly operation: CompiledOperation | undefined }>;
 }
 
-// As many documents as yoga keeps parsed.
-const mostOperations = 1024;
 // An operation with six conditions has as many forms.
 const mostForms = 64;
 
@@ -81,7 +80,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
     name: string | null | undefined,
     transport: TransportContext,
   ): KnownOperation | undefined {
-    const operations = known.get(schema) ?? new LRUCache({ max: mostOperations });
+    const operations = known.get(schema) ?? createDocumentCache<{ readonly operation: KnownOperation | undefined }>();
     known.set(schema, operations);
     const key = keyOf(text, name);
     const before = operations.get(key);

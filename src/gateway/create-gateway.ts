@@ -18,6 +18,7 @@ import { createCanaryChoice, useCanary } from './canary.ts';
 import { createCompiledOperations } from './compiled-operations.ts';
 import { crossOriginRules, withCrossOrigin } from './cross-origin.ts';
 import { useCsrfPrevention } from './csrf-prevention.ts';
+import { createDocumentCache } from './document-cache.ts';
 import { createEventStreams } from './event-stream.ts';
 import type { GatewayServices } from './gateway-services.ts';
 import { graphiqlOptions } from './graphiql.ts';
@@ -125,6 +126,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     cors: crossOrigin,
     batching: false,
     multipart: false,
+    parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: createDocumentCache() },
     maxRequestBodySize: false, // kept by useBodyLimit
     logging: false, // maskError logs
     maskedErrors: { maskError, errorMessage: '' },

@@ -6,7 +6,7 @@ export const leftOut = {
     'test/schema/**/*.test.ts',
     'test/testing/test-kit.test.ts',
     'test/projections/{declarations,evolve-sql,fold,relations,row-codec}.test.ts',
-    'test/gateway/{errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
+    'test/gateway/{document-cache,errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
     'test/examples/{online-retail,shopping-cart-read-models,shopping-cart-rules,simulator}.test.ts',
     'test/runtime/consumer.test.ts',
     'test/log/{read-ahead,waker}.test.ts',
