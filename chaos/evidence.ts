@@ -10,8 +10,16 @@ const graceMs = 3_000;
 /** A server that works for a client notices within so long that the client is gone (`client_connection_check_interval`). */
 const noticeMs = 5_000;
 
+/** A feed that was disconnected resumes within so long, on a busy machine. */
+const feedPatienceMs = 30_000;
+
+export interface EvidenceOf extends Pick<World, 'db' | 'log' | 'ledger'> {
+  readonly clients: Pick<World['clients'], 'answers' | 'feeds'>;
+  readonly options: Pick<World['options'], 'ownership' | 'leaseSeconds'>;
+}
+
 export async function readEvidence(
-  { db, log, ledger, options }: Pick<World, 'db' | 'log' | 'ledger' | 'options'>,
+  { db, log, ledger, clients, options }: EvidenceOf,
   failOvers: readonly FailOver[],
 ): Promise<Evidence> {
   const events: RecordedEvent[] = [];
@@ -25,6 +33,9 @@ export async function readEvidence(
   return {
     db,
     ledger,
+    answers: clients.answers,
+    feeds: clients.feeds,
+    feedPatienceMs,
     events,
     steps: await readSteps(db),
     failOvers,

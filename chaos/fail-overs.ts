@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../src/store/database.ts';
 import { type AuditedStep, readSteps } from './audit.ts';
+import type { Place } from './place.ts';
+import type { AppProcess } from './processes.ts';
 import { isAway } from './traffic.ts';
-import type { Worker } from './workers.ts';
 
 /** A processor whose owner is gone. */
 export interface Orphan {
@@ -33,7 +34,7 @@ export interface FailOvers {
   /** Another fault is made. */
   disturbed(watched: boolean): void;
   /** What a process owns and another one that is running could take over. */
-  ownedBy(worker: Worker): Promise<readonly Orphan[]>;
+  ownedBy(worker: AppProcess): Promise<readonly Orphan[]>;
   expect(loss: Loss): void;
   /** Comes back when all have a new owner, or after what is too long for any. */
   settled(orphans: readonly Orphan[]): Promise<void>;
@@ -44,7 +45,7 @@ export interface FailOvers {
 const tooLongMs = 60_000;
 
 /** Measures how long processors are without an owner, by what the server has noted. */
-export function createFailOvers(db: Database, workers: readonly (Worker | undefined)[]): FailOvers {
+export function createFailOvers(db: Database, workers: readonly Place[]): FailOvers {
   const losses: Loss[] = [];
   const faults: number[] = [];
 
@@ -62,9 +63,11 @@ export function createFailOvers(db: Database, workers: readonly (Worker | undefi
           order by name, version, partition`,
         values: [worker.owner],
       });
-      const others = workers.filter((other) => other && other !== worker && !other.stopped);
+      const others = workers.flatMap(({ process }) =>
+        process && process !== worker && !process.stopped ? [process] : [],
+      );
       return owned.filter(({ name, version }) =>
-        others.some((other) => name !== 'balance' || (other && other.lowest <= version && version <= other.highest)),
+        others.some((other) => name !== 'balance' || (other.lowest <= version && version <= other.highest)),
       );
     },
     expect: (loss) => void losses.push(loss),

@@ -1,4 +1,4 @@
-/** What is known of one append: the traffic's own account of it, kept apart from the database. */
+/** What is known of one append: the callers' own account of it, kept apart from the database. */
 export interface LedgerEntry {
   readonly append: number;
   readonly writer: number;
@@ -9,26 +9,51 @@ export interface LedgerEntry {
    * whole, or not at all.
    */
   outcome: 'under way' | 'acknowledged' | 'refused' | 'unknown';
-  /** Where the log says it is, once it has been acknowledged. */
+  /** Where the log says it is, once it has been acknowledged: of all its events, or of the last. */
   positions: readonly bigint[];
+  /** In milliseconds since 1970. */
+  acknowledgedAt: number;
+}
+
+/** The time in which what was acknowledged may have been lost: a standby without the tail took over. In milliseconds since 1970. */
+export interface Cut {
+  readonly from: number;
+  readonly to: number;
 }
 
 export interface Ledger {
   /** All appends, by number. */
   readonly entries: readonly LedgerEntry[];
+  readonly cuts: readonly Cut[];
   begin(writer: number, parts: LedgerEntry['parts']): LedgerEntry;
+  cut(cut: Cut): void;
   count(outcome: LedgerEntry['outcome']): number;
 }
 
 export function createLedger(): Ledger {
   const entries: LedgerEntry[] = [];
+  const cuts: Cut[] = [];
   return {
     entries,
+    cuts,
     begin(writer, parts) {
-      const entry: LedgerEntry = { append: entries.length, writer, parts, outcome: 'under way', positions: [] };
+      const append = entries.length;
+      const entry: LedgerEntry = { append, writer, parts, outcome: 'under way', positions: [], acknowledgedAt: 0 };
       entries.push(entry);
       return entry;
     },
+    cut: (cut) => void cuts.push(cut),
     count: (outcome) => entries.reduce((sum, entry) => sum + (entry.outcome === outcome ? 1 : 0), 0),
   };
+}
+
+export function acknowledge(entry: LedgerEntry, positions: readonly bigint[]): void {
+  entry.outcome = 'acknowledged';
+  entry.positions = positions;
+  entry.acknowledgedAt = Date.now();
+}
+
+/** Whether a cut may have taken what happened at that time. */
+export function mayBeCut(cuts: readonly Cut[], at: number): boolean {
+  return cuts.some(({ from, to }) => at >= from && at <= to);
 }

@@ -1,8 +1,16 @@
 import { seeded } from '../test/support/account-traffic.ts';
 
+export const workers = 3;
+export const gateways = 2;
+
+/** What has a process, and a network to the database. */
+export type At = { readonly role: 'worker' | 'gateway'; readonly index: number };
+/** The traffic is in the process of the run itself. */
+export type NetworkOf = At | 'traffic';
+
 /** What can be done to a running application. */
 export type Action =
-  /** The process is gone at once. Where it is `watched`, nothing else is done until its work has other owners. */
+  /** The process is gone at once. If it is `watched`, nothing else is done until its work has other owners. */
   | { readonly kind: 'kill'; readonly worker: number; readonly watched: boolean }
   /** The process hangs for so many times its lease, then goes on as if nothing had been. */
   | { readonly kind: 'stall'; readonly worker: number; readonly leases: number; readonly watched: boolean }
@@ -10,9 +18,32 @@ export type Action =
   | { readonly kind: 'restart'; readonly worker: number }
   /** The process ends, and one that declares the next version of a projection is started in its place. */
   | { readonly kind: 'deploy'; readonly worker: number }
+  | { readonly kind: 'kill a gateway'; readonly gateway: number }
+  | { readonly kind: 'restart a gateway'; readonly gateway: number }
+  /** Any process hangs, from what nobody notices to beyond its lease. */
+  | { readonly kind: 'freeze'; readonly at: At; readonly ms: number }
+  /** The process's clock is so far from the real time, until the round ends. */
+  | { readonly kind: 'clock jump'; readonly at: At; readonly ms: number }
+  | { readonly kind: 'delay'; readonly at: NetworkOf; readonly ms: number; readonly seconds: number }
+  /** Bytes and connections are accepted, and nothing is passed on. Then what lost something is reset. */
+  | { readonly kind: 'half-open'; readonly at: NetworkOf; readonly seconds: number }
+  | {
+      readonly kind: 'one-way stall';
+      readonly at: NetworkOf;
+      readonly from: 'server' | 'client';
+      readonly seconds: number;
+    }
+  | { readonly kind: 'split packets'; readonly at: NetworkOf; readonly seconds: number; readonly draw: number }
+  /** The next commit reaches the server, and its answer does not come back. */
+  | { readonly kind: 'cut after commit'; readonly at: NetworkOf }
   /** The server ends this share of the sessions. */
   | { readonly kind: 'cut sessions'; readonly share: number; readonly draw: number }
   | { readonly kind: 'restart PostgreSQL'; readonly how: 'fast' | 'immediate' }
+  /** The primary is killed, and a standby that has everything takes over. */
+  | { readonly kind: 'promote' }
+  /** The same, and the standby lacks what was committed in the last milliseconds. */
+  | { readonly kind: 'promote without the tail'; readonly ms: number }
+  | { readonly kind: 'disk full'; readonly ms: number }
   | { readonly kind: 'rebuild'; readonly draw: number }
   | { readonly kind: 'cancel a rebuild'; readonly draw: number }
   | { readonly kind: 'rebuild in place'; readonly draw: number }
@@ -34,17 +65,27 @@ export interface Step {
   readonly action: Action;
 }
 
-export const workers = 3;
-
 // How often each is done in one deal: together about a minute of work.
 const deck: Readonly<Record<ActionKind, number>> = {
-  kill: 6,
-  stall: 5,
+  kill: 5,
+  stall: 4,
   restart: 2,
   deploy: 2,
-  'cut sessions': 5,
+  'kill a gateway': 2,
+  'restart a gateway': 2,
+  freeze: 6,
+  'clock jump': 4,
+  delay: 3,
+  'half-open': 2,
+  'one-way stall': 3,
+  'split packets': 2,
+  'cut after commit': 5,
+  'cut sessions': 4,
   'restart PostgreSQL': 2,
-  rebuild: 5,
+  promote: 1,
+  'promote without the tail': 1,
+  'disk full': 1,
+  rebuild: 4,
   'rebuild in place': 2,
   'cancel a rebuild': 2,
   'take a snapshot': 3,
@@ -57,25 +98,41 @@ const deck: Readonly<Record<ActionKind, number>> = {
   'append slowly': 3,
 };
 
-/** The steps of a run, without end: the same ones for the same seed. Each deal has all kinds in an order of its own. */
-export function* plan(seed: number): Generator<Step, never> {
+/** The names for `--without`: those of the actions with `-` for each space. */
+export const actionNames: ReadonlyMap<string, ActionKind> = new Map(
+  (Object.keys(deck) as ActionKind[]).map((kind) => [kind.toLowerCase().replaceAll(' ', '-'), kind]), // the keys of the deck
+);
+
+/**
+ * The steps of a run, without end: the same ones for the same seed. A deal begins with one of each kind, in an order of its own, so that a short run
+ * meets them all; then come the others, shuffled.
+ */
+export function* plan(seed: number, without: ReadonlySet<ActionKind> = new Set()): Generator<Step, never> {
   const random = seeded(seed);
+  const kinds = [...actionNames.values()].filter((kind) => !without.has(kind));
+  if (kinds.length === 0) throw new Error('A plan without any action is none.');
   for (;;) {
-    const cards = Object.entries(deck).flatMap(([kind, count]) =>
-      Array.from({ length: count }, () => kind as ActionKind),
-    ); // the keys of the deck
-    for (let left = cards.length; left > 0; left--) {
-      const [kind] = cards.splice(Math.floor(random() * left), 1);
+    const others = kinds.flatMap((kind) => Array.from({ length: deck[kind] - 1 }, () => kind));
+    for (const kind of [...shuffled(kinds, random), ...shuffled(others, random)]) {
       // Some things shall happen in the middle of others.
       const pauseMs = Math.round(random() < 0.25 ? 0 : 50 + random() * 1_000);
-      yield { pauseMs, action: drawn(kind as ActionKind, random) }; // one for each that is left
+      yield { pauseMs, action: drawn(kind, random) };
     }
   }
 }
 
+function shuffled(cards: readonly ActionKind[], random: () => number): readonly ActionKind[] {
+  const left = [...cards];
+  return cards.flatMap(() => left.splice(Math.floor(random() * left.length), 1));
+}
+
 function drawn(kind: ActionKind, random: () => number): Action {
   const worker = Math.floor(random() * workers);
+  const gateway = Math.floor(random() * gateways);
   const draw = round(random());
+  const at: At = draw < 0.5 ? { role: 'worker', index: worker } : { role: 'gateway', index: gateway };
+  const network: NetworkOf = random() < 0.25 ? 'traffic' : at;
+  const seconds = round(1 + random() * 4);
   switch (kind) {
     case 'kill':
       return { kind, worker, watched: draw < 0.4 };
@@ -84,10 +141,34 @@ function drawn(kind: ActionKind, random: () => number): Action {
     case 'restart':
     case 'deploy':
       return { kind, worker };
+    case 'kill a gateway':
+    case 'restart a gateway':
+      return { kind, gateway };
+    case 'freeze':
+      // 5 ms to 5 s, as many short ones as long ones.
+      return { kind, at, ms: Math.round(5 * 1_000 ** random()) };
+    case 'clock jump':
+      return { kind, at, ms: Math.round((random() < 0.5 ? -1 : 1) * 100 * 36_000 ** random()) };
+    case 'delay':
+      return { kind, at: network, ms: Math.round(2 + random() * 150), seconds };
+    case 'half-open':
+      return { kind, at: network, seconds: round(2 + random() * 8) };
+    case 'one-way stall':
+      return { kind, at: network, from: random() < 0.5 ? 'server' : 'client', seconds };
+    case 'split packets':
+      return { kind, at: network, seconds, draw };
+    case 'cut after commit':
+      return { kind, at: network };
     case 'cut sessions':
       return { kind, share: round(0.1 + random() * 0.9), draw };
     case 'restart PostgreSQL':
       return { kind, how: draw < 0.5 ? 'fast' : 'immediate' };
+    case 'promote':
+      return { kind };
+    case 'promote without the tail':
+      return { kind, ms: Math.round(100 + random() * 1_400) };
+    case 'disk full':
+      return { kind, ms: Math.round(200 + random() * 1_500) };
     case 'retry dead letters':
       return { kind, draw, mended: random() < 0.6 };
     case 'rebuild from a snapshot':
@@ -112,5 +193,9 @@ function round(value: number): number {
 
 /** `kill worker=1 watched=true` */
 export function describeAction({ kind, ...details }: Action): string {
-  return [kind, ...Object.entries(details).map(([name, value]) => `${name}=${value}`)].join(' ');
+  return [kind, ...Object.entries(details).map(([name, value]) => `${name}=${describeDetail(value)}`)].join(' ');
+}
+
+function describeDetail(value: At | string | number | boolean): string {
+  return typeof value === 'object' ? `${value.role} ${value.index}` : String(value);
 }

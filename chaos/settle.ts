@@ -12,30 +12,37 @@ const patienceMs = 180_000;
  * Says what is not, if that does not come.
  */
 export async function settle(world: World): Promise<readonly string[]> {
-  await world.traffic.pause();
-  for (const [place, worker] of world.workers.entries()) {
-    if (worker?.stopped) worker.signal('SIGCONT');
-    if (!worker) world.start(place);
+  for (const place of [...world.workers, ...world.gateways]) {
+    if (place.process?.stopped) place.process.signal('SIGCONT');
+    if (!place.process) world.start(place);
   }
   await world.started();
+  await Promise.all([world.traffic.pause(), world.clients.pause()]);
   const deadline = Date.now() + patienceMs;
-  for (;;) {
-    const left = await unsettled(world);
-    if (left.length === 0 || Date.now() > deadline) return left;
-    await pause(50);
+  for (let before = -1n; ; ) {
+    const { head, left } = await unsettled(world);
+    // What a client gave up may still be under way in a gateway: the log is at rest when it stays as it is.
+    if ((left.length === 0 && head === before) || Date.now() > deadline) return left;
+    before = head;
+    await pause(100);
   }
 }
 
-async function unsettled({ db, log, workers }: World): Promise<readonly string[]> {
-  const dead = workers.flatMap((worker) =>
-    worker?.death === undefined ? [] : [`${worker.name} ${worker.death}:\n${worker.said.slice(-20).join('\n')}`],
+interface Unsettled {
+  readonly head: bigint;
+  readonly left: readonly string[];
+}
+
+async function unsettled({ db, log, workers, gateways }: World): Promise<Unsettled> {
+  const dead = [...workers, ...gateways].flatMap(({ process }) =>
+    process?.death === undefined ? [] : [`${process.name} ${process.death}:\n${process.said.slice(-20).join('\n')}`],
   );
   try {
     const horizon = await log.horizon();
     const head = await log.head();
     const reactors = await readReactors(db);
     const status = (await readStatus(db, log)).filter(({ state }) => state !== 'retired');
-    return [
+    const left = [
       ...dead,
       ...reactors
         .filter(({ checkpoint }) => checkpoint < horizon)
@@ -48,9 +55,10 @@ async function unsettled({ db, log, workers }: World): Promise<readonly string[]
         .filter((version) => version.position < horizon || version.state === 'building' || version.rebuild)
         .map(describe),
     ];
+    return { head, left };
   } catch (error) {
     if (!isAway(error)) throw error;
-    return [...dead, String(error)];
+    return { head: -1n, left: [...dead, String(error)] };
   }
 }
 

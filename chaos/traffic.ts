@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConcurrencyConflict, type EventLog, type ExpectedVersion, RefoldError } from '../src/index.ts';
 import type { StreamAppend } from '../src/store/append-request.ts';
+import { sqlStateOf } from '../src/store/database-errors.ts';
 import { seeded } from '../test/support/account-traffic.ts';
 import { type Draft, draftAppend } from './drafts.ts';
-import type { Ledger, LedgerEntry } from './ledger.ts';
+import { acknowledge, type Ledger, type LedgerEntry } from './ledger.ts';
 
 export interface Traffic {
   /** Lets what is under way end; nothing is appended until `resume`. */
@@ -68,15 +69,18 @@ export async function appendDraft(log: EventLog, ledger: Ledger, writer: number,
   for (;;) {
     try {
       const { events } = await log.appendToStreams(request);
-      entry.outcome = 'acknowledged';
-      entry.positions = events.map(({ position }) => position);
+      acknowledge(
+        entry,
+        events.map(({ position }) => position),
+      );
       return;
     } catch (error) {
       if (error instanceof ConcurrencyConflict) {
         entry.outcome = 'refused';
         return;
       }
-      entry.outcome = 'unknown';
+      if (codeOf(error) !== 'DATABASE_UNAVAILABLE') entry.outcome = 'unknown';
+      else if (entry.outcome === 'under way') entry.outcome = 'refused';
       if (!isAway(error)) throw error;
       await pause(retryMs);
       if (!draft.keyed) return;
@@ -117,7 +121,16 @@ async function versionOf(log: EventLog, { parts: [part] }: Draft): Promise<Expec
   }
 }
 
-/** Whether the server was away, or the session was ended: what the faults do. */
+const outages = new Set(['DATABASE_UNREACHABLE', 'DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN']);
+
+/** Whether the server was away or out of disk, or the session was ended: what the faults do. */
 export function isAway(error: unknown): boolean {
-  return error instanceof RefoldError && error.code === 'DATABASE_UNREACHABLE';
+  const code = codeOf(error);
+  // Class 53: insufficient resources.
+  return code !== undefined && (outages.has(code) || sqlStateOf(error)?.startsWith('53') === true);
+}
+
+/** As text, since each version of the product has codes of its own. */
+function codeOf(error: unknown): string | undefined {
+  return error instanceof RefoldError ? error.code : undefined;
 }

@@ -2,20 +2,11 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { createRefold, defineConfig } from '../src/index.ts';
 import { declared, families } from './domain.ts';
+import type { ProcessOptions } from './processes.ts';
 import { dispatch, reactorsOf } from './reactors.ts';
 
-/** What a worker process is started with. */
-export interface WorkerOptions {
-  readonly url: string;
-  readonly ownership: 'advisory' | 'lease';
-  readonly leaseSeconds: number;
-  /** The versions of `balance` that it declares. */
-  readonly lowest: number;
-  readonly highest: number;
-}
-
-// A process that maintains read models, to be killed: node worker.ts OPTIONS. It says `started` and the owner that it is in the registry.
-const { url, ownership, leaseSeconds, lowest, highest }: WorkerOptions = JSON.parse(process.argv[2] ?? '');
+// A process that maintains read models, to be killed: node worker.ts OPTIONS. It prints `started`.
+const { url, ownership, leaseSeconds, lowest, highest }: ProcessOptions = JSON.parse(process.argv[2] ?? '');
 const outside = new pg.Pool({ connectionString: url, max: 4 });
 outside.on('error', () => {}); // a session that was ended while it was idle
 const refold = await createRefold(

@@ -3,26 +3,33 @@ import { openApplicationLog } from '../src/runtime/application-log.ts';
 import { createDatabase, type Database } from '../src/store/database.ts';
 import type { EventLog } from '../src/store/event-log.ts';
 import { migrate } from '../src/store/migrate.ts';
-import { embeddedBinaries, type PostgresCluster, startPostgresCluster } from '../test/support/postgres-cluster.ts';
-import { databaseUrl } from '../test/support/postgres-for-the-run.ts';
+import { readRegistry } from '../src/store/registry.ts';
+import { freePort } from '../test/support/postgres-cluster.ts';
+import type { TcpProxy } from '../test/support/tcp-proxy.ts';
+import { until } from '../test/support/until.ts';
 import { installAudit } from './audit.ts';
+import { type Clients, startClients } from './clients/clients.ts';
 import { families, standing } from './domain.ts';
 import { createLedger, type Ledger } from './ledger.ts';
-import { workers } from './plan.ts';
+import { createPlace, type Place } from './place.ts';
+import { gateways, workers } from './plan.ts';
+import { type Server, startServer } from './server.ts';
 import { startTraffic, type Traffic } from './traffic.ts';
-import { startWorker, type Worker } from './workers.ts';
 
 export interface WorldOptions {
   readonly seed: number;
   readonly ownership: 'advisory' | 'lease';
   readonly leaseSeconds: number;
   readonly appendsPerSecond: number;
+  /** Whether the disk can be full. */
+  readonly smallDisk: boolean;
 }
 
-/** An application under way: a server of its own, workers in processes of their own, traffic. */
+/** An application in use: a server of its own, workers and gateways in processes of their own, traffic and clients. */
 export interface World {
   readonly options: WorldOptions;
-  readonly cluster: PostgresCluster;
+  readonly server: Server;
+  /** Of the database, through a network that no fault touches. */
   readonly url: string;
   /** For what the faults and the judges do themselves. */
   readonly db: Database;
@@ -30,88 +37,104 @@ export interface World {
   readonly log: EventLog;
   readonly ledger: Ledger;
   readonly traffic: Traffic;
-  /** By place; nothing while one is down. */
-  readonly workers: (Worker | undefined)[];
+  /** Between the traffic and the database. */
+  readonly trafficNetwork: TcpProxy;
+  readonly clients: Clients;
+  readonly workers: readonly Place[];
+  readonly gateways: readonly Place[];
   /** The versions of `balance` that are not retired, and that some process declares. */
   lowest: number;
   highest: number;
   /** What went wrong beside what the judges find: processes that died, stops that took too long. */
   readonly incidents: string[];
-  /** Starts a process in a place that is empty, and again where a fault ends it before it runs. Gives its name; `started` waits for it. */
-  start(place: number, highest?: number): string;
-  /** Comes back when all that were started run. */
+  /** Starts a process in an empty place, and again if a fault ends it before it runs. Returns its name; `started` waits for it. */
+  start(place: Place, highest?: number): string;
+  /** Returns when all that were started run. */
   started(): Promise<void>;
   /** Ends everything. */
   close(options: { readonly keepFiles: boolean }): Promise<void>;
 }
 
 export async function createWorld(options: WorldOptions): Promise<World> {
-  const cluster = await startPostgresCluster({ binaries: await embeddedBinaries() });
-  const admin = createDatabase({ url: cluster.url, applicationName: 'chaos' });
-  await admin.query({ text: 'create database refold' });
-  await admin.close();
-  const url = databaseUrl(cluster.url, 'refold');
+  const server = await startServer({ disk: options.smallDisk });
+  const { url } = server;
   await migrate(url);
   const db = createDatabase({ url, applicationName: 'chaos' });
   await installAudit(db);
-  const appends = createDatabase({ url, applicationName: 'chaos traffic' });
+  const trafficNetwork = await server.network();
+  const appends = createDatabase({ url: trafficNetwork.url, applicationName: 'chaos traffic' });
   const config = defineConfig({ events: families, projections: [standing] });
   const traffic = openApplicationLog(appends, config, { freeze: false, applicationName: 'chaos traffic' });
   const { log } = traffic;
   const ledger = createLedger();
-  const lives = Array.from({ length: workers }, () => 0);
   const incidents: string[] = [];
-  const { ownership, leaseSeconds } = options;
   const starts = new Set<Promise<void>>();
-  const nameOf = (place: number) => `worker ${place}.${(lives[place] ?? 0) + 1}`;
+  const { ownership, leaseSeconds, seed, appendsPerSecond } = options;
 
-  async function startAgain(place: number, highest: number): Promise<void> {
+  const places = async (role: Place['role'], count: number) =>
+    Promise.all(
+      Array.from({ length: count }, async (_, index) =>
+        createPlace(role, index, await server.network(), await freePort()),
+      ),
+    );
+
+  async function startAgain(place: Place, highest: number): Promise<void> {
     for (;;) {
-      const name = nameOf(place);
-      lives[place] = (lives[place] ?? 0) + 1;
       try {
-        world.workers[place] = await startWorker(name, { url, ownership, leaseSeconds, lowest: world.lowest, highest });
+        await place.start({ ownership, leaseSeconds, lowest: world.lowest, highest });
         return;
       } catch (error) {
-        if (String(error).includes('DATABASE_UNREACHABLE')) continue;
+        // What a fault does to a process that starts.
+        if (/DATABASE_UNREACHABLE|DATABASE_UNAVAILABLE|OUTCOME_UNKNOWN|No space left/.test(String(error))) continue;
         incidents.push(String(error));
         return;
       }
     }
   }
 
+  const workerPlaces = await places('worker', workers);
+  const gatewayPlaces = await places('gateway', gateways);
   const world: World = {
     options,
-    cluster,
+    server,
     url,
     db,
     log,
     ledger,
-    traffic: startTraffic(log, ledger, options.seed, options.appendsPerSecond),
-    workers: Array.from({ length: workers }, () => undefined),
+    traffic: startTraffic(log, ledger, seed, appendsPerSecond),
+    trafficNetwork: trafficNetwork.proxy,
+    clients: startClients({ gateways: gatewayPlaces.map(({ url }) => url), ledger, seed }),
+    workers: workerPlaces,
+    gateways: gatewayPlaces,
     lowest: 1,
     highest: 1,
     incidents,
     start(place, highest = world.highest) {
       world.highest = Math.max(world.highest, highest);
+      const name = place.nextName();
       const starting = startAgain(place, highest).finally(() => starts.delete(starting));
       starts.add(starting);
-      return nameOf(place);
+      return name;
     },
     async started() {
       await Promise.all(starts);
     },
     async close({ keepFiles }) {
       await world.started();
-      await Promise.all(world.workers.map((worker) => worker?.end('SIGKILL')));
+      await world.clients.stop();
+      await Promise.all([...workerPlaces, ...gatewayPlaces].map(({ process }) => process?.end('SIGKILL')));
       await world.traffic.stop();
       await traffic.close();
       await appends.close();
       await db.close();
-      await cluster.stop({ keepFiles });
+      await server.close({ keepFiles });
     },
   };
-  for (let place = 0; place < workers; place++) world.start(place, place === 0 ? 1 : 2);
+  for (const [index, place] of workerPlaces.entries()) world.start(place, index === 0 ? 1 : 2);
+  await world.started();
+  // A gateway that meets a first version while it is built has nothing to answer from.
+  await until(async () => (await readRegistry(db)).every(({ state }) => state === 'active'));
+  for (const place of gatewayPlaces) world.start(place);
   await world.started();
   return world;
 }

@@ -1,13 +1,19 @@
+import { answersAreOfTheLog } from './answers-are-of-the-log.ts';
+import { answersAreWhole } from './answers-are-whole.ts';
 import { checkpointsAreFenced } from './checkpoints-are-fenced.ts';
 import { deadLettersAreThoseExpected } from './dead-letters-are-those-expected.ts';
+import { errorsAreTrue } from './errors-are-true.ts';
 import { failOverIsBounded } from './fail-over-is-bounded.ts';
+import { feedsAreFolds } from './feeds-are-folds.ts';
 import type { Judge } from './judge.ts';
 import { logIsLedger } from './log-is-ledger.ts';
 import { noTableIsLeftOver } from './no-table-is-left-over.ts';
+import { positionsAreMonotonic } from './positions-are-monotonic.ts';
 import { reactionsAreComplete } from './reactions-are-complete.ts';
 import { registryIsWhole } from './registry-is-whole.ts';
 import { streamsHaveNoGaps } from './streams-have-no-gaps.ts';
 import { tablesAreFolds } from './tables-are-folds.ts';
+import { writesAreRead } from './writes-are-read.ts';
 
 export const judges: readonly Judge[] = [
   logIsLedger,
@@ -19,4 +25,10 @@ export const judges: readonly Judge[] = [
   registryIsWhole,
   noTableIsLeftOver,
   failOverIsBounded,
+  writesAreRead,
+  positionsAreMonotonic,
+  answersAreWhole,
+  answersAreOfTheLog,
+  feedsAreFolds,
+  errorsAreTrue,
 ];

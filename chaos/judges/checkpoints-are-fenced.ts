@@ -2,6 +2,7 @@ import type { AuditedStep } from '../audit.ts';
 import type { Judge } from './judge.ts';
 
 export const checkpointsAreFenced: Judge = {
+  name: 'checkpoints-are-fenced',
   promise:
     'each checkpoint goes on from where it was, back only where an operator asked for it, moved by the owner of its epoch alone',
   async differences({ steps, events }) {

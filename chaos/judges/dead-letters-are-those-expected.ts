@@ -6,6 +6,7 @@ import { readExpectation } from '../expectation.ts';
 import type { Judge } from './judge.ts';
 
 export const deadLettersAreThoseExpected: Judge = {
+  name: 'dead-letters-are-those-expected',
   promise:
     'no dead letter is lost, doubled or made up: for each row, the first event that failed and all that follow it',
   async differences({ db, events }) {

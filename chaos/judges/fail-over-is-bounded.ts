@@ -1,6 +1,7 @@
 import type { Judge } from './judge.ts';
 
 export const failOverIsBounded: Judge = {
+  name: 'fail-over-is-bounded',
   promise: 'what a lost process owned has another owner within the configured bound',
   async differences({ failOvers, boundMs }) {
     return failOvers

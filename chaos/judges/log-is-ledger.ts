@@ -1,11 +1,12 @@
 import type { RecordedEvent } from '../../src/index.ts';
 import { parcel } from '../domain.ts';
-import type { LedgerEntry } from '../ledger.ts';
+import { type Cut, type LedgerEntry, mayBeCut } from '../ledger.ts';
 import type { Judge } from './judge.ts';
 
 /** The log against the traffic's own account of what was acknowledged. */
 export const logIsLedger: Judge = {
-  promise: 'every acknowledged append is in the log once and whole, and nothing else is',
+  name: 'log-is-ledger',
+  promise: 'every acknowledged append is in the log once and whole unless a fail-over lost it, and nothing else is',
   async differences({ ledger, events }) {
     const ofTraffic = events.filter(({ family }) => family !== parcel.name);
     const byAppend = Map.groupBy(ofTraffic, ({ payload }) => (payload as { readonly append: number }).append); // each has its mark
@@ -14,14 +15,15 @@ export const logIsLedger: Judge = {
       .map((append) => `append ${append} is in the log, but nobody made it`);
     return [
       ...strangers,
-      ...ledger.entries.flatMap((entry) => differencesOf(entry, byAppend.get(entry.append) ?? [])),
-      ...orderDifferences(ledger.entries),
+      ...ledger.entries.flatMap((entry) => differencesOf(entry, byAppend.get(entry.append) ?? [], ledger.cuts)),
+      ...orderDifferences(ledger.entries.filter(({ append }) => byAppend.has(append))),
     ];
   },
 };
 
-function differencesOf(entry: LedgerEntry, found: readonly RecordedEvent[]): readonly string[] {
+function differencesOf(entry: LedgerEntry, found: readonly RecordedEvent[], cuts: readonly Cut[]): readonly string[] {
   const { append, outcome, positions } = entry;
+  if (found.length === 0 && outcome === 'acknowledged' && mayBeCut(cuts, entry.acknowledgedAt)) return [];
   const wanted = entry.parts.flatMap(({ family, streamId, types }) =>
     types.map((type, part) => `${family} ${streamId} ${type} ${part}`),
   );
@@ -34,17 +36,24 @@ function differencesOf(entry: LedgerEntry, found: readonly RecordedEvent[]): rea
   switch (outcome) {
     case 'acknowledged':
       if (!whole) return [`append ${append} was acknowledged: ${expected}`];
-      if (positions.join() !== found.map(({ position }) => position).join())
-        return [
-          `append ${append} was told the positions ${positions.join()}, and is at ${found.map(({ position }) => position).join()}`,
-        ];
-      return [];
+      return positionDifferences(append, positions, found);
     case 'unknown':
       return whole || there.length === 0 ? [] : [`append ${append}, of unknown outcome, is there by half: ${expected}`];
     case 'refused':
     case 'under way':
       return there.length === 0 ? [] : [`append ${append} was ${outcome}, and is there: [${there.join(', ')}]`];
   }
+}
+
+/** Callers are told the positions of all events, or of the last. */
+function positionDifferences(
+  append: number,
+  told: readonly bigint[],
+  found: readonly RecordedEvent[],
+): readonly string[] {
+  const there = found.map(({ position }) => position);
+  if (told.join() === there.slice(-told.length).join()) return [];
+  return [`append ${append} was told the positions ${told.join()}, and is at ${there.join()}`];
 }
 
 /** What one caller appends after another append was acknowledged comes after it. */

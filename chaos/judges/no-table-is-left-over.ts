@@ -1,6 +1,7 @@
 import type { Judge } from './judge.ts';
 
 export const noTableIsLeftOver: Judge = {
+  name: 'no-table-is-left-over',
   promise: 'every table is a version’s, a rebuild’s, a snapshot, or waits to be dropped',
   async differences({ db }) {
     const rows = await db.query<{ name: string }>({

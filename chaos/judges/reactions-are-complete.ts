@@ -7,6 +7,7 @@ import type { Judge } from './judge.ts';
 const latestMs = 30_000;
 
 export const reactionsAreComplete: Judge = {
+  name: 'reactions-are-complete',
   promise:
     'a workflow has run each step once, in order; each message was sent, and again only after a failure or by a new owner',
   async differences({ db, events, steps }) {

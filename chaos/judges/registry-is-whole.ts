@@ -9,6 +9,7 @@ interface Transition {
 }
 
 export const registryIsWhole: Judge = {
+  name: 'registry-is-whole',
   promise: 'the audit log leads to the state that each version is in, and each view shows the highest active version',
   async differences({ db }) {
     const found: string[] = [];

@@ -1,6 +1,7 @@
 import type { Judge } from './judge.ts';
 
 export const streamsHaveNoGaps: Judge = {
+  name: 'streams-have-no-gaps',
   promise: 'the positions of each stream are 1, 2, 3… in the order of the log, and its version is the last of them',
   async differences({ db, events }) {
     const versions = new Map<string, number>();

@@ -7,6 +7,7 @@ import { readExpectation } from '../expectation.ts';
 import type { Judge } from './judge.ts';
 
 export const tablesAreFolds: Judge = {
+  name: 'tables-are-folds',
   promise:
     'every read table equals one fold of the log, with the dead letters left out that are kept or were discarded',
   async differences({ db, events }) {

@@ -46,8 +46,8 @@ beforeAll(async () => {
   await caughtUp(refold);
   await refold.stop();
   await outside.end();
-  const options = { seed: 1, ownership: 'lease', leaseSeconds: 2, appendsPerSecond: 1 } as const;
-  evidence = await readEvidence({ db, log, ledger, options }, []);
+  const options = { ownership: 'lease', leaseSeconds: 2 } as const;
+  evidence = await readEvidence({ db, log, ledger, clients: { answers: [], feeds: [] }, options }, []);
 });
 afterAll(async () => {
   await db.close();

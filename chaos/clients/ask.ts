@@ -1,0 +1,53 @@
+/** What came back from a gateway. */
+export interface Response {
+  readonly data: Readonly<Record<string, unknown>> | null;
+  /** `extensions.code` of each error; `NETWORK` if no answer came. */
+  readonly codes: readonly string[];
+  /** The first message, for the reader of a report. */
+  readonly message: string | undefined;
+  /** `extensions.position`: the answer includes everything up to here. */
+  readonly position: string | undefined;
+}
+
+export interface Request {
+  readonly query: string;
+  readonly variables?: Readonly<Record<string, unknown>>;
+  /** The position that the answer must include. */
+  readonly after?: string | undefined;
+}
+
+/** A client gives up here: beyond what a gateway may wait for a position, and below what it may be frozen for. */
+const timeoutMs = 8_000;
+
+/** Sends an operation as JSON, as any client does. */
+export async function ask(url: string, { query, variables, after }: Request): Promise<Response> {
+  let body: Body;
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'refold-position': '1',
+        ...(after === undefined ? {} : { 'refold-after': after }),
+      },
+      body: JSON.stringify({ query, variables }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    body = JSON.parse(await response.text());
+  } catch (error) {
+    return { data: null, codes: ['NETWORK'], message: String(error), position: undefined };
+  }
+  const { data = null, errors = [], extensions } = body;
+  return {
+    data,
+    codes: errors.map((error) => error.extensions?.code ?? 'NO CODE'),
+    message: errors[0]?.message,
+    position: extensions?.position,
+  };
+}
+
+interface Body {
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly errors?: readonly { readonly message: string; readonly extensions?: { readonly code?: string } }[];
+  readonly extensions?: { readonly position?: string };
+}

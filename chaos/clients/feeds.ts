@@ -1,0 +1,146 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type EventStreamMessage, readEventStream } from './event-stream.ts';
+import { rowText } from './row-text.ts';
+import { type Answer, positionOf } from './told.ts';
+
+/** The change feed of a projection, with columns that all of its versions have in common. */
+export interface Feed {
+  readonly projection: string;
+  readonly key: string;
+  readonly columns: readonly string[];
+}
+
+export const feeds: readonly Feed[] = [
+  { projection: 'balance', key: 'accountId', columns: ['amount', 'movements', 'chain'] },
+  { projection: 'balance', key: 'accountId', columns: ['amount', 'movements', 'chain'] },
+  { projection: 'sales', key: 'what', columns: ['orders', 'units', 'chain'] },
+  { projection: 'standing', key: 'accountId', columns: ['amount', 'chain'] },
+  { projection: 'standing', key: 'accountId', columns: ['amount', 'chain'] },
+  { projection: 'credits', key: 'row', columns: ['credits', 'amount', 'chain'] },
+];
+
+/** A client that keeps a copy of a read table by its feed, and resumes by cursor whenever it was disconnected. */
+export interface FeedClient {
+  readonly name: string;
+  readonly feed: Feed;
+  /** The columns by key, as texts. */
+  readonly copy: ReadonlyMap<string, string>;
+  /** What no client may be told, with the time. */
+  readonly problems: readonly { readonly at: number; readonly text: string }[];
+  /** Times at which it had to begin anew, with the reason that it was told. */
+  readonly resets: readonly { readonly at: number; readonly reason: string }[];
+  readonly connections: number;
+  readonly ended: Promise<void>;
+}
+
+/** A message of the feed, as selected. */
+interface Message {
+  readonly position: string;
+  readonly cursor: string | null;
+  readonly reset: boolean;
+  readonly lagged: string | null;
+  readonly changes: readonly {
+    readonly operation: 'UPSERT' | 'DELETE';
+    readonly key: Readonly<Record<string, unknown>>;
+    readonly row: Readonly<Record<string, unknown>> | null;
+  }[];
+}
+
+/** Subscribes until the signal aborts: to any gateway, leaving now and then by itself. */
+export function startFeed(
+  feed: Feed,
+  gateways: readonly string[],
+  random: () => number,
+  hear: (answer: Answer) => void,
+  signal: AbortSignal,
+): FeedClient {
+  const name = `feed of ${feed.projection}`;
+  const copy = new Map<string, string>();
+  const problems: { at: number; text: string }[] = [];
+  const resets: { at: number; reason: string }[] = [];
+  const query = `subscription ($since: String) {
+    ${feed.projection}Changes(since: $since) {
+      position cursor reset lagged
+      changes { operation key { ${feed.key} } row { ${feed.columns.join(' ')} } }
+    }
+  }`;
+  let cursor: string | undefined;
+  let position = -1n;
+  let connections = 0;
+
+  function apply(message: Message): void {
+    const at = Date.now();
+    if (message.reset) {
+      resets.push({ at, reason: message.lagged ?? 'FIRST' });
+      if (cursor !== undefined && message.lagged === null)
+        problems.push({ at, text: `began anew without a reason, after ${cursor}` });
+      copy.clear();
+      position = -1n;
+      // What follows leads from nothing: a part of it is no ground to resume from.
+      cursor = undefined;
+    }
+    const next = positionOf(message.position);
+    if (next < position) problems.push({ at, text: `went back from ${position} to ${next} without a reset` });
+    position = next;
+    for (const { operation, key, row } of message.changes) {
+      const keyText = String(key[feed.key]);
+      if (operation === 'DELETE') copy.delete(keyText);
+      else copy.set(keyText, rowText(feed.columns, row));
+    }
+    if (message.cursor !== null) cursor = message.cursor;
+  }
+
+  function take(event: EventStreamMessage, askedAt: number): void {
+    if (event.name !== 'next') return;
+    const { data, errors = [] }: Payload = JSON.parse(event.data);
+    const message = data?.[`${feed.projection}Changes`];
+    if (message) apply(message);
+    const codes = errors.map((error) => error.extensions?.code ?? 'NO CODE');
+    if (codes.length === 0) return;
+    if (codes.includes('HISTORY_CHANGED')) cursor = undefined;
+    const response = { data: null, codes, message: errors[0]?.message, position: undefined };
+    hear({ client: name, asked: { kind: 'feed' }, demanded: undefined, askedAt, toldAt: Date.now(), response });
+  }
+
+  async function subscribe(url: string): Promise<void> {
+    const askedAt = Date.now();
+    // Comes and goes: mostly for seconds, sometimes for one message.
+    const leave = AbortSignal.any([signal, AbortSignal.timeout(200 + Math.round(random() ** 3 * 20_000))]);
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      // A part of a snapshot is no ground to resume from, so only a cursor is.
+      body: JSON.stringify({ query, variables: { since: cursor ?? null } }),
+      signal: leave,
+    });
+    connections++;
+    if (cursor === undefined) copy.clear();
+    for await (const event of readEventStream(response)) take(event, askedAt);
+  }
+
+  async function live(): Promise<void> {
+    while (!signal.aborted) {
+      const url = gateways[Math.floor(random() * gateways.length)] as string; // there is one at least
+      // Whatever ends it, the client comes back.
+      await subscribe(url).catch(() => {});
+      if (!signal.aborted) await pause(20 + random() * 200);
+    }
+  }
+
+  return {
+    name,
+    feed,
+    copy,
+    problems,
+    resets,
+    get connections() {
+      return connections;
+    },
+    ended: live(),
+  };
+}
+
+interface Payload {
+  readonly data?: Readonly<Record<string, Message | undefined>> | null;
+  readonly errors?: readonly { readonly message: string; readonly extensions?: { readonly code?: string } }[];
+}

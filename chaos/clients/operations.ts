@@ -1,0 +1,148 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { acknowledge, type Ledger, type LedgerEntry } from '../ledger.ts';
+import { ask, type Request, type Response } from './ask.ts';
+import { type Answer, type Asked, positionOf, type Token } from './told.ts';
+
+export interface Client {
+  /** One operation, drawn; the client has what it was told when this returns. */
+  next(): Promise<void>;
+}
+
+export interface OperationsOptions {
+  readonly gateways: readonly string[];
+  readonly ledger: Ledger;
+  hear(answer: Answer): void;
+}
+
+/** The row of a write that was acknowledged: any client may read it with the writer's token. */
+interface Written {
+  readonly append: number;
+  readonly streamId: string;
+  readonly streamVersion: number;
+  readonly token: Token;
+}
+
+const write = `mutation ($input: MoveInput!, $key: String) {
+  move(input: $input, idempotencyKey: $key) { position streamVersion }
+}`;
+const writtenRow = `query ($streamId: ID!, $streamPosition: Int!) {
+  journal(streamId: $streamId, streamPosition: $streamPosition) { append position }
+}`;
+const sums = `{
+  balances(first: 1000) { nodes { movements weighted } }
+  balancesAggregate { count sum { movements weighted } }
+}`;
+const account = `query ($id: ID!) {
+  balance(accountId: $id) { amount movements chain }
+  again: balance(accountId: $id) { amount movements chain }
+  standing(accountId: $id) { amount chain }
+}`;
+
+/** Enough for tokens to be passed on while they are new, and some that are older. */
+const keptWrites = 100;
+/** Whoever has no answer by then gets none: everything has long come to rest. */
+const longestWriteMs = 90_000;
+const retryMs = 100;
+const accounts = 300;
+const hotAccounts = 5;
+/** Nothing was written, whatever happens next; all other errors leave it open. */
+const nothingWritten = new Set(['DATABASE_UNAVAILABLE', 'CONCURRENCY_CONFLICT', 'STREAM_LOCKED', 'HISTORY_CHANGED']);
+
+/** What clients do; the tokens of writes are known to all of them. */
+export function createOperations({ gateways, ledger, hear }: OperationsOptions) {
+  const writes: Written[] = [];
+
+  function client(number: number, random: () => number): Client {
+    const name = `client ${number}`;
+    // The last position that it was told: it never reads what is older.
+    let seen: Token | undefined;
+
+    async function told(asked: Asked, request: Request, demanded: Token | undefined): Promise<Response> {
+      const askedAt = Date.now();
+      const response = await ask(drawn(gateways, random), { ...request, after: demanded?.text });
+      const toldAt = Date.now();
+      hear({ client: name, asked, demanded, askedAt, toldAt, response });
+      if (response.codes.includes('HISTORY_CHANGED')) seen = undefined;
+      else if (response.position !== undefined && response.codes.length === 0 && demanded === seen)
+        seen = { text: response.position, toldAt };
+      return response;
+    }
+
+    async function writes_(): Promise<void> {
+      const streamId = anAccount(random);
+      const movements = Array.from({ length: 1 + Math.floor(random() * 3) }, () => ({
+        type: random() < 0.1 ? 'Opened' : random() < 0.6 ? 'Credited' : 'Debited',
+        amount: (random() * 100).toFixed(2),
+      }));
+      const entry = ledger.begin(1_000 + number, [
+        { family: 'account', streamId, types: movements.map(({ type }) => type) },
+      ]);
+      // One that gives up shows whether what it was told last is true.
+      const insists = random() < 0.75;
+      const request = {
+        query: write,
+        variables: {
+          input: { accountId: streamId, append: entry.append, movements },
+          key: `client append ${entry.append}`,
+        },
+      };
+      const end = Date.now() + longestWriteMs;
+      while (Date.now() < end) {
+        const response = await told({ kind: 'write', append: entry.append }, request, undefined);
+        const done = settled(entry, streamId, response);
+        if (done || !insists) return;
+        await pause(retryMs);
+      }
+      throw new Error(`${name} has had no answer to append ${entry.append} for ${longestWriteMs} ms`);
+    }
+
+    function settled(entry: LedgerEntry, streamId: string, { data, codes }: Response): boolean {
+      const payload = data?.move as { readonly position: string; readonly streamVersion: number } | null | undefined; // as selected
+      if (payload) {
+        acknowledge(entry, [positionOf(payload.position)]);
+        const token = { text: payload.position, toldAt: entry.acknowledgedAt };
+        writes.push({ append: entry.append, streamId, streamVersion: payload.streamVersion, token });
+        if (writes.length > keptWrites) writes.shift();
+        return true;
+      }
+      if (!codes.every((code) => nothingWritten.has(code))) entry.outcome = 'unknown';
+      else if (entry.outcome === 'under way') entry.outcome = 'refused';
+      return codes.includes('CONCURRENCY_CONFLICT');
+    }
+
+    async function readsWhatWasWritten(): Promise<void> {
+      const written = random() < 0.7 ? writes.at(-1) : drawn(writes, random);
+      if (!written) return;
+      const { append, streamId, streamVersion, token } = written;
+      const request = { query: writtenRow, variables: { streamId, streamPosition: streamVersion } };
+      await told({ kind: 'written row', append }, request, token);
+    }
+
+    async function readsAnAccount(): Promise<void> {
+      const accountId = anAccount(random);
+      const demanded = random() < 0.7 ? seen : undefined;
+      await told({ kind: 'account', accountId }, { query: account, variables: { id: accountId } }, demanded);
+    }
+
+    return {
+      async next() {
+        const draw = random();
+        if (draw < 0.4) await writes_();
+        else if (draw < 0.65) await readsWhatWasWritten();
+        else if (draw < 0.95) await readsAnAccount();
+        else await told({ kind: 'sums' }, { query: sums }, seen);
+      },
+    };
+  }
+
+  return { client };
+}
+
+function anAccount(random: () => number): string {
+  const among = random() < 0.2 ? hotAccounts : accounts;
+  return `account-${Math.floor(random() * among)}`;
+}
+
+function drawn<T>(among: readonly T[], random: () => number): T {
+  return among[Math.floor(random() * among.length)] as T; // callers have one at least, or take none for an answer
+}

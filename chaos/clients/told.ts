@@ -1,0 +1,37 @@
+import type { Response } from './ask.ts';
+
+/** A position that a client was told, to be demanded later, by itself or by another client. */
+export interface Token {
+  readonly text: string;
+  /** In milliseconds since 1970. */
+  readonly toldAt: number;
+}
+
+/** What a client was told, and what it had asked for. */
+export interface Answer {
+  readonly client: string;
+  readonly asked: Asked;
+  /** The position that the answer had to include. */
+  readonly demanded: Token | undefined;
+  /** In milliseconds since 1970. */
+  readonly askedAt: number;
+  readonly toldAt: number;
+  readonly response: Response;
+}
+
+export type Asked =
+  /** A mutation: the append of the ledger that it makes. */
+  | { readonly kind: 'write'; readonly append: number }
+  /** The journal's row of an acknowledged append, by the place of its last event in its stream. */
+  | { readonly kind: 'written row'; readonly append: number }
+  /** All rows and their aggregate. */
+  | { readonly kind: 'sums' }
+  /** The rows of one account. */
+  | { readonly kind: 'account'; readonly accountId: string }
+  /** A subscription. */
+  | { readonly kind: 'feed' };
+
+/** Where a token is, as a number. */
+export function positionOf(token: string): bigint {
+  return BigInt(/^\d+/.exec(token)?.[0] ?? -1);
+}

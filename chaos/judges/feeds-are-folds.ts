@@ -1,0 +1,54 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FeedClient } from '../clients/feeds.ts';
+import { rowText } from '../clients/row-text.ts';
+import { projectionOf } from '../domain.ts';
+import { readExpectation } from '../expectation.ts';
+import type { Evidence, Judge } from './judge.ts';
+
+export const feedsAreFolds: Judge = {
+  name: 'feeds-are-folds',
+  promise: 'each copy that was kept by a change feed equals the fold at rest, and began anew only for a reason',
+  async differences(evidence) {
+    const found: string[] = [];
+    for (const client of evidence.feeds) {
+      found.push(
+        ...client.problems.map(({ text }) => `the ${client.name} ${text}`),
+        ...resetDifferences(client, evidence),
+      );
+      found.push(...(await copyDifferences(client, evidence)));
+    }
+    return found;
+  },
+};
+
+/** The feed says itself why; that history has changed must be true. */
+function resetDifferences({ name, resets }: FeedClient, { ledger }: Evidence): readonly string[] {
+  return resets
+    .filter(({ at, reason }) => ['HISTORY_CHANGED', 'AHEAD'].includes(reason) && ledger.cuts.every(({ to }) => at < to))
+    .map(({ reason }) => `the ${name} was told ${reason}, and no history was cut`);
+}
+
+/** Waits, since a client may just have been disconnected. */
+async function copyDifferences(
+  { name, feed, copy }: FeedClient,
+  { db, events, feedPatienceMs }: Evidence,
+): Promise<readonly string[]> {
+  const { rows } = await readExpectation(db, projectionOf(feed.projection, 1), events);
+  const expected = new Map(
+    [...rows.values()].map((row) => {
+      const columns = row as Readonly<Record<string, unknown>>; // as the codec encodes them
+      return [String(columns[feed.key]), rowText(feed.columns, columns)];
+    }),
+  );
+  const deadline = performance.now() + feedPatienceMs;
+  for (;;) {
+    const found = [...new Set([...expected.keys(), ...copy.keys()])]
+      .filter((key) => expected.get(key) !== copy.get(key))
+      .map(
+        (key) =>
+          `the ${name} has ${key}: ${copy.get(key) ?? 'no row'}; expected ${expected.get(key) ?? 'no row (a ghost)'}`,
+      );
+    if (found.length === 0 || performance.now() > deadline) return found;
+    await pause(50);
+  }
+}

@@ -1,0 +1,38 @@
+import { type Answer, positionOf } from '../clients/told.ts';
+import type { LedgerEntry } from '../ledger.ts';
+import type { Judge } from './judge.ts';
+
+/** Monotonic reads: a client demands what it was told last, and is never told less. */
+export const positionsAreMonotonic: Judge = {
+  name: 'positions-are-monotonic',
+  promise: 'no client is told less than it demanded, nor is a lost position taken for one that is reached',
+  async differences({ answers, ledger, events }) {
+    const inLog = new Set(events.map(({ payload }) => (payload as { readonly append: number }).append)); // each has its mark
+    const lost = ledger.entries.filter(({ outcome, append }) => outcome === 'acknowledged' && !inLog.has(append));
+    return answers.flatMap((answer) => {
+      const { client, demanded, response, asked } = answer;
+      if (!demanded || asked.kind === 'written row' || response.codes.length > 0) return [];
+      const where = `${client} demanded ${demanded.text}`;
+      if (response.position !== undefined && positionOf(response.position) < positionOf(demanded.text))
+        return [`${where}, and was answered as of ${response.position}`];
+      const cut = ledger.cuts.find(({ from, to }) => demanded.toldAt >= from && demanded.toldAt <= to);
+      const covered = cut && answer.askedAt > cut.to && lost.find((entry) => isBefore(entry, answer, cut.from));
+      if (covered)
+        return [
+          `${where}, which includes append ${covered.append} (${covered.positions.join()}), and was answered; the append was lost`,
+        ];
+      return [];
+    });
+  },
+};
+
+/** Whether the demanded position includes what the cut has taken. */
+function isBefore({ positions, acknowledgedAt }: LedgerEntry, { demanded }: Answer, from: number): boolean {
+  const last = positions.at(-1) ?? 0n;
+  return (
+    demanded !== undefined &&
+    acknowledgedAt >= from &&
+    acknowledgedAt <= demanded.toldAt &&
+    last <= positionOf(demanded.text)
+  );
+}

@@ -1,0 +1,37 @@
+import type { Answer } from '../clients/told.ts';
+import type { Evidence, Judge } from './judge.ts';
+
+/** Read-your-writes, through any gateway, with the token of any client. */
+export const writesAreRead: Judge = {
+  name: 'writes-are-read',
+  promise: 'whoever demands the position of a write reads the write, or is told that the history has changed',
+  async differences(evidence) {
+    const { answers, ledger, events } = evidence;
+    const inLog = new Set(events.map(({ payload }) => (payload as { readonly append: number }).append)); // each has its mark
+    return answers.flatMap((answer) => {
+      const { asked, response, askedAt } = answer;
+      if (asked.kind !== 'written row') return [];
+      const where = `${answer.client} read append ${asked.append} (${ledger.entries[asked.append]?.parts[0]?.streamId}) at ${answer.demanded?.text}`;
+      const cutBefore = ledger.cuts.some(({ to }) => askedAt > to);
+      if (response.codes.includes('POSITION_TIMEOUT') && cutBefore && !inLog.has(asked.append))
+        return [`${where}, and waited for what was lost`];
+      const { codes } = response;
+      if (codes.includes('HISTORY_CHANGED')) return falseAlarm(answer, evidence, inLog.has(asked.append), where);
+      if (codes.length > 0) return [];
+      const row = response.data?.journal as { readonly append: number } | null | undefined; // as selected
+      if (row?.append === asked.append) return [];
+      const found = `and found ${row ? `append ${row.append}` : 'nothing'}`;
+      if (inLog.has(asked.append)) return [`${where}, ${found}`];
+      // While the tail is being cut, answers may still be of the one history or of the other.
+      return ledger.cuts.every(({ to }) => askedAt > to)
+        ? [`${where}, ${found}; the append was lost, and it was not told so`]
+        : [];
+    });
+  },
+};
+
+function falseAlarm({ demanded }: Answer, { ledger }: Evidence, isInLog: boolean, where: string): readonly string[] {
+  if (!isInLog) return [];
+  const cut = ledger.cuts.some(({ to }) => demanded !== undefined && demanded.toldAt <= to);
+  return cut ? [] : [`${where}, and was told that the history has changed; it has not`];
+}

@@ -1,0 +1,140 @@
+import { defineConfig } from '../src/index.ts';
+import { discardDeadLetters, listDeadLetters, retryDeadLetters } from '../src/runtime/dead-letters.ts';
+import { createLifecycle } from '../src/runtime/lifecycle.ts';
+import { cancelRebuild, requestRebuild } from '../src/runtime/rebuild.ts';
+import { rebuildInPlace } from '../src/runtime/rebuild-in-place.ts';
+import type { StepReason } from '../src/runtime/step.ts';
+import { dropSnapshot, listSnapshots, takeSnapshot } from '../src/runtime/table-snapshots.ts';
+import { createDatabase } from '../src/store/database.ts';
+import { readRebuilds } from '../src/store/rebuilds.ts';
+import { type RegisteredVersion, readRegistry } from '../src/store/registry.ts';
+import { credits, declared, mendedCredits, projectionOf } from './domain.ts';
+import type { Action } from './plan.ts';
+import type { World } from './world.ts';
+
+/** What is asked for at any time by who operates the application. */
+export type Operation = Extract<
+  Action,
+  {
+    readonly kind:
+      | 'rebuild'
+      | 'rebuild in place'
+      | 'cancel a rebuild'
+      | 'take a snapshot'
+      | 'rebuild from a snapshot'
+      | 'activate'
+      | 'roll back'
+      | 'retire'
+      | 'retry dead letters'
+      | 'discard dead letters';
+  }
+>;
+
+/** There is nothing that it could be done with. */
+export class NothingToDo extends Error {}
+
+const readSchema = 'read_models';
+const by: StepReason = { actor: 'chaos', reason: 'to see what comes of it' };
+/** Short, so that retired tables are dropped within the run. */
+const graceSeconds = 3;
+
+/** Does what is asked for, and returns what came of it. @throws what an operator would be told */
+export function createOperator(world: World): (operation: Operation) => Promise<string> {
+  const { db, log } = world;
+  const lifecycle = createLifecycle(db, readSchema, defineConfig({ projections: declared(1, 1) }));
+
+  async function operate(operation: Operation): Promise<string> {
+    const { draw } = operation;
+    const maintained = (await readRegistry(db)).filter(({ state }) => state !== 'retired');
+    switch (operation.kind) {
+      case 'rebuild': {
+        const { name, version } = pick(maintained, draw);
+        await requestRebuild(db, projectionOf(name, version), readSchema, by);
+        return `${name}@${version}`;
+      }
+      case 'rebuild in place': {
+        const { name, version } = pick(maintained.filter(withoutHealed), draw);
+        await rebuildInPlace({ db, log, readSchema, projection: projectionOf(name, version) }, by);
+        return `${name}@${version}`;
+      }
+      case 'take a snapshot': {
+        const { name, version } = pick(maintained.filter(withoutHealed), draw);
+        const { id } = await takeSnapshot({ db, readSchema, name, version }, by);
+        const [, , oldest] = await listSnapshots(db, name, version);
+        if (oldest) await dropSnapshot(db, name, version, oldest.id, by);
+        return `${name}@${version}: ${id}`;
+      }
+      case 'rebuild from a snapshot': {
+        const { id, name, version } = pick(await listSnapshots(db), draw);
+        const projection = projectionOf(name, version);
+        if (operation.inPlace) await rebuildInPlace({ db, log, readSchema, projection }, by, { id });
+        else await requestRebuild(db, projection, readSchema, by, { log, snapshot: { id } });
+        return `${name}@${version} from ${id}`;
+      }
+      case 'cancel a rebuild': {
+        const { name, version } = pick(await readRebuilds(db), draw);
+        await cancelRebuild(db, name, version, readSchema, by);
+        return `${name}@${version}`;
+      }
+      case 'activate': {
+        const ready = maintained.filter(({ state }) => state === 'ready');
+        const { name, version } = pick(ready, draw);
+        await lifecycle.activate(name, version, by);
+        return `${name}@${version}`;
+      }
+      case 'roll back': {
+        const { from, to } = await lifecycle.rollback('balance', by);
+        return `balance@${from} → balance@${to}`;
+      }
+      case 'retire':
+        return retire(maintained);
+      case 'retry dead letters':
+        return redeliver('retry', draw, operation.mended);
+      case 'discard dead letters':
+        return redeliver('discard', draw, false);
+    }
+  }
+
+  /** The lowest version, if a higher one can take its place everywhere, in each gateway too. */
+  async function retire(maintained: readonly RegisteredVersion[]): Promise<string> {
+    const lowest = maintained.find(({ name }) => name === 'balance')?.version;
+    const others = maintained.filter(
+      ({ name, state, version }) => name === 'balance' && state === 'active' && version !== lowest,
+    );
+    const served = world.gateways.every(({ process }) =>
+      others.some(({ version }) => !process || (process.lowest <= version && version <= process.highest)),
+    );
+    if (lowest === undefined || others.length === 0 || !served) return 'nothing could take its place';
+    await lifecycle.retire('balance', lowest, by, graceSeconds);
+    world.lowest = lowest + 1;
+    return `balance@${lowest}`;
+  }
+
+  /** The row of one letter, or all. The name of the session tells the judges what was done. */
+  async function redeliver(how: 'retry' | 'discard', draw: number, mended: boolean): Promise<string> {
+    const letters = await listDeadLetters({ db, log, readSchema, projection: credits });
+    const key = draw < 0.2 ? undefined : JSON.stringify(pick(letters, draw).key);
+    const applicationName = how === 'discard' ? 'chaos discards' : 'chaos retries';
+    const session = createDatabase({ url: world.url, maxConnections: 1, applicationName });
+    try {
+      const redelivery = { db: session, log, readSchema, projection: mended ? mendedCredits : credits };
+      const done = await (how === 'discard' ? discardDeadLetters : retryDeadLetters)(redelivery, by, key);
+      return `${key ?? 'all'}: ${done.folded} folded, ${done.discarded} discarded, ${done.left} left`;
+    } finally {
+      await session.close();
+    }
+  }
+
+  return operate;
+}
+
+/** A retry with mended code is seen in the table that it was made in: rebuilt by the code that fails, the same events fail again. */
+function withoutHealed({ name }: RegisteredVersion): boolean {
+  return name !== credits.name;
+}
+
+function pick<T>(among: readonly T[], draw: number): T {
+  const picked = among[Math.floor(draw * among.length)];
+  if (picked === undefined) throw new NothingToDo();
+  return picked;
+}

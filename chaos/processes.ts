@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { ClockMessage } from './clock.ts';
+
+/** What a process of the application is started with. */
+export interface ProcessOptions {
+  readonly url: string;
+  readonly ownership: 'advisory' | 'lease';
+  readonly leaseSeconds: number;
+  /** The versions of `balance` that it declares. */
+  readonly lowest: number;
+  readonly highest: number;
+  /** Where a gateway listens. */
+  readonly port?: number;
+}
+
+/** One life of a worker or a gateway. */
+export interface AppProcess {
+  /** Its place and the number of its life there, such as `worker 1.4`: the name of its sessions in the server. */
+  readonly name: string;
+  /** Its name in the registry. */
+  readonly owner: string;
+  /** The versions of `balance` that it declares. */
+  readonly lowest: number;
+  readonly highest: number;
+  /** The last lines of its output: warnings and worse. */
+  readonly said: readonly string[];
+  /** How it ended, if nobody ended it. */
+  readonly death: string | undefined;
+  readonly stopped: boolean;
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  /** Moves its clock: so many milliseconds before or after the real time. */
+  moveClock(offsetMs: number): void;
+  /** Returns when the process has ended: how, if that was not as asked. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string | undefined>;
+}
+
+/** Beyond what a stop may take by itself (the command line allows 15 seconds). */
+const longestStopMs = 20_000;
+
+// Whatever ends the run, nothing of it stays: a frozen process would not notice.
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Returns when it runs. @throws if it ends before. */
+export async function startProcess(
+  program: 'worker.ts' | 'gateway.ts',
+  name: string,
+  options: ProcessOptions,
+): Promise<AppProcess> {
+  const url = new URL(options.url);
+  url.searchParams.set('application_name', name);
+  const file = (name: string) => join(import.meta.dirname, name);
+  const child = spawn(
+    process.execPath,
+    ['--import', file('clock.ts'), file(program), JSON.stringify({ ...options, url: url.href })],
+    { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
+  );
+  const said: string[] = [];
+  const started = Promise.withResolvers<void>();
+  const hear = (stream: NodeJS.ReadableStream | null) => {
+    if (!stream) return;
+    createInterface(stream).on('line', (line) => {
+      if (line === 'started') started.resolve();
+      else said.push(line);
+      if (said.length > 200) said.shift();
+    });
+  };
+  hear(child.stdout);
+  hear(child.stderr);
+  running.add(child);
+  let asked = false;
+  let stopped = false;
+  let death: string | undefined;
+  child.once('exit', (code, signal) => {
+    running.delete(child);
+    if (!asked) death = `ended by itself with ${signal ?? code}`;
+    started.reject(new Error(`${name} ended with ${signal ?? code} before it ran:\n${said.join('\n')}`));
+  });
+  child.on('error', () => {}); // a message to a process that has just ended
+  await started.promise;
+  const signal: AppProcess['signal'] = (name) => {
+    child.kill(name);
+    stopped = name === 'SIGSTOP';
+  };
+  return {
+    name,
+    owner: `${hostname()}:${child.pid}`,
+    lowest: options.lowest,
+    highest: options.highest,
+    said,
+    get death() {
+      return death;
+    },
+    get stopped() {
+      return stopped;
+    },
+    signal,
+    moveClock: (clockOffsetMs) => {
+      if (child.connected) child.send({ clockOffsetMs } satisfies ClockMessage);
+    },
+    async end(last) {
+      asked = true;
+      // A stopped process hears no SIGTERM.
+      if (stopped && last === 'SIGTERM') signal('SIGCONT');
+      return endProcess(child, last);
+    },
+  };
+}
+
+async function endProcess(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<string | undefined> {
+  if (child.exitCode !== null || child.signalCode !== null) return undefined;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  if (signal === 'SIGKILL') return void (await exited);
+  const late = setTimeout(() => child.kill('SIGKILL'), longestStopMs);
+  await exited;
+  clearTimeout(late);
+  if (child.signalCode === 'SIGKILL') return `was not gone ${longestStopMs / 1000} s after SIGTERM`;
+  return child.exitCode === 0 ? undefined : `ended with ${child.exitCode} after SIGTERM`;
+}

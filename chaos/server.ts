@@ -1,0 +1,159 @@
+import { rmSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createDatabase, type Database } from '../src/store/database.ts';
+import { embeddedBinaries, type PostgresCluster, startPostgresCluster } from '../test/support/postgres-cluster.ts';
+import { databaseUrl } from '../test/support/postgres-for-the-run.ts';
+import { startTcpProxy, type TcpProxy } from '../test/support/tcp-proxy.ts';
+import { until } from '../test/support/until.ts';
+import { type Disk, mountDisk } from './disk.ts';
+
+/** The PostgreSQL of a run, and the networks that lead to it. */
+export interface Server {
+  /** Of the application's database, through the network that no fault touches. */
+  readonly url: string;
+  readonly dataDirectory: string;
+  /** Where the server's files are, if the machine lets it be full; else the reason why not. */
+  readonly disk: Disk | string;
+  /** A network of its own for one who uses the database. */
+  network(): Promise<Network>;
+  restart(how: 'fast' | 'immediate'): Promise<void>;
+  /** Nothing fits on its disk for so long. Starts it again, if it has ended of that. */
+  runOutOfDisk(milliseconds: number): Promise<void>;
+  /**
+   * Kills the primary and promotes a standby. With `losing`, the standby has not received what was committed in the last milliseconds.
+   * Calls `promoted` before anybody reaches the new primary.
+   */
+  failOver(losing: number, promoted: (failOver: FailOverToStandby) => Promise<void>): Promise<void>;
+  close(options: { readonly keepFiles: boolean }): Promise<void>;
+}
+
+export interface Network {
+  readonly proxy: TcpProxy;
+  /** The application's database. */
+  readonly url: string;
+}
+
+export interface FailOverToStandby {
+  /** From here on what was committed may be lost, in milliseconds since 1970. */
+  readonly from: number;
+  /** The new primary, before it is anybody else's. */
+  readonly db: Database;
+}
+
+const name = 'refold';
+
+export async function startServer({ disk: wanted }: { readonly disk: boolean }): Promise<Server> {
+  const disk = wanted ? mountDisk() : 'it was left out';
+  const binaries = await embeddedBinaries();
+  // A smaller log on disk, since a standby begins with a copy of it.
+  const settings = { max_wal_size: '256MB' };
+  let cluster: PostgresCluster = await startPostgresCluster({
+    binaries,
+    settings,
+    ...(typeof disk === 'string' ? {} : { parentDirectory: disk.directory }),
+  });
+  const clusters = [cluster];
+  const proxies: TcpProxy[] = [];
+
+  async function network(): Promise<Network> {
+    const proxy = await startTcpProxy(portOf(cluster));
+    proxies.push(proxy);
+    return { proxy, url: databaseUrl(proxy.through(cluster.url), name) };
+  }
+
+  const { url } = await network();
+  const admin = createDatabase({ url: cluster.url, applicationName: 'chaos' });
+  await admin.query({ text: `create database ${name}` });
+  await admin.close();
+
+  return {
+    url,
+    get dataDirectory() {
+      return cluster.dataDirectory;
+    },
+    disk,
+    network,
+    restart: (how) => cluster.restart(how),
+    async runOutOfDisk(milliseconds) {
+      if (typeof disk === 'string') return;
+      disk.fill();
+      await pause(milliseconds);
+      disk.free();
+      await recovered(cluster);
+    },
+    async failOver(losing, promoted) {
+      const between = await startTcpProxy(portOf(cluster));
+      const standby = await cluster.startStandby(cluster.url, between.port);
+      const own = createDatabase({ url: cluster.url, applicationName: 'chaos' });
+      if (losing === 0) {
+        await own.query({ text: `alter system set synchronous_standby_names = 'standby'` });
+        await own.query({ text: 'select pg_reload_conf()' });
+      }
+      await until(() => streams(own, losing === 0));
+      const from = Date.now();
+      await standbyHasAll(own);
+      await own.close();
+      if (losing > 0) between.swallow();
+      await pause(losing);
+      await cluster.kill();
+      await standby.promote();
+      await between.close();
+      const db = createDatabase({ url: databaseUrl(standby.url, name), applicationName: 'chaos' });
+      await promoted({ from, db });
+      await db.close();
+      for (const proxy of proxies) {
+        proxy.retarget(portOf(standby));
+        proxy.cutAll();
+      }
+      rmSync(cluster.dataDirectory, { recursive: true, force: true });
+      cluster = standby;
+      clusters.push(standby);
+    },
+    async close({ keepFiles }) {
+      for (const proxy of proxies) await proxy.close();
+      for (const one of clusters.toReversed()) await one.stop({ keepFiles });
+      if (typeof disk === 'string') return;
+      if (keepFiles) disk.keep();
+      else disk.unmount();
+    },
+  };
+}
+
+async function streams(db: Database, synchronously: boolean): Promise<boolean> {
+  const found = await db.query({
+    text: `select from pg_stat_replication where state = 'streaming' and (sync_state = 'sync' or not $1)`,
+    values: [synchronously],
+  });
+  return found.length > 0;
+}
+
+/** Waits until the standby has what was committed before. */
+async function standbyHasAll(db: Database): Promise<void> {
+  const [end] = await db.query<{ lsn: string }>({ text: 'select pg_current_wal_lsn()::text as lsn' });
+  await until(async () => {
+    const reached = await db.query({
+      text: 'select from pg_stat_replication where flush_lsn >= $1::pg_lsn',
+      values: [end?.lsn],
+    });
+    return reached.length > 0;
+  });
+}
+
+/** A server that had no room for its log has ended, or recovers. */
+async function recovered(cluster: PostgresCluster): Promise<void> {
+  for (;;) {
+    if (cluster.ended) await cluster.restart();
+    const db = createDatabase({ url: cluster.url, applicationName: 'chaos' });
+    const answers = await db.query({ text: 'select' }).then(
+      () => true,
+      () => false,
+    );
+    await db.close();
+    if (answers) return;
+    await pause(20);
+  }
+}
+
+function portOf(cluster: PostgresCluster): number {
+  return Number(new URL(cluster.url).port);
+}

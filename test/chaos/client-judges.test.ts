@@ -1,0 +1,279 @@
+import { describe, expect, test } from 'vitest';
+import type { Response } from '../../chaos/clients/ask.ts';
+import { type FeedClient, feeds } from '../../chaos/clients/feeds.ts';
+import { rowText } from '../../chaos/clients/row-text.ts';
+import type { Answer, Asked } from '../../chaos/clients/told.ts';
+import { balance } from '../../chaos/domain.ts';
+import { expectation } from '../../chaos/expectation.ts';
+import { judges } from '../../chaos/judges/all.ts';
+import type { Evidence } from '../../chaos/judges/judge.ts';
+import { acknowledge, createLedger, type Ledger } from '../../chaos/ledger.ts';
+import { globalPosition } from '../../src/events/global-position.ts';
+import type { RecordedEvent } from '../../src/index.ts';
+
+// Nobody did anything to dead letters.
+const db = { query: async () => [] };
+/** The judges of what clients were told, and the one of what was acknowledged. */
+const ofClients = [
+  'log-is-ledger',
+  'writes-are-read',
+  'positions-are-monotonic',
+  'answers-are-whole',
+  'answers-are-of-the-log',
+  'feeds-are-folds',
+  'errors-are-true',
+];
+
+/** Appends 0, 1, 2 to one account, at 10, 20 and 30: a credit of one each, the first after the opening. */
+function event(position: number, append: number, part: number, type: 'Opened' | 'Credited'): RecordedEvent {
+  return {
+    id: `event-${position}`,
+    family: 'account',
+    streamId: 'account-1',
+    streamPosition: append + part + 1,
+    position: globalPosition(BigInt(position)),
+    type,
+    payload: { append, part, ...(type === 'Opened' ? { owner: 'ada' } : { amount: '1.00' }) },
+    payloadVersion: 1,
+    metadata: {},
+    recordedAt: '2026-01-01T00:00:00.000Z',
+  };
+}
+const events = [
+  event(9, 0, 0, 'Opened'),
+  event(10, 0, 1, 'Credited'),
+  event(20, 1, 0, 'Credited'),
+  event(30, 2, 0, 'Credited'),
+];
+
+/** What callers were acknowledged, at the milliseconds 1000, 2000 and 3000. */
+function ledgerOf(appends: number): Ledger {
+  const ledger = createLedger();
+  for (let append = 0; append < appends; append++) {
+    const types = append === 0 ? ['Opened', 'Credited'] : ['Credited'];
+    const entry = ledger.begin(1_000, [{ family: 'account', streamId: 'account-1', types }]);
+    acknowledge(entry, [BigInt(10 * (append + 1))]);
+    entry.acknowledgedAt = 1_000 * (append + 1);
+  }
+  return ledger;
+}
+
+/** The fourth append is lost: it was acknowledged in the time that the cut took. */
+function afterLostTail(): Ledger {
+  const ledger = ledgerOf(4);
+  ledger.cut({ from: 3_500, to: 5_000 });
+  return ledger;
+}
+
+async function found(changed: Partial<Evidence>): Promise<readonly string[]> {
+  const evidence: Evidence = {
+    db,
+    ledger: ledgerOf(3),
+    answers: [],
+    feeds: [],
+    feedPatienceMs: 0,
+    events,
+    steps: [],
+    failOvers: [],
+    boundMs: { kill: 0, stall: 0 },
+    ...changed,
+  };
+  const all: string[] = [];
+  for (const name of ofClients) {
+    const judge = judges.find((one) => one.name === name);
+    all.push(
+      ...((await judge?.differences(evidence)) ?? [`there is no judge ${name}`]).map((text) => `${name}: ${text}`),
+    );
+  }
+  return all;
+}
+
+interface Told {
+  readonly data?: Response['data'];
+  readonly codes?: readonly string[];
+  readonly position?: string;
+  /** The position demanded, and when it was told. */
+  readonly demanded?: readonly [text: string, toldAt: number];
+  readonly askedAt?: number;
+}
+
+function answer(asked: Asked, { data = null, codes = [], position, demanded, askedAt = 9_000 }: Told): Answer {
+  return {
+    client: 'client 1',
+    asked,
+    demanded: demanded && { text: demanded[0], toldAt: demanded[1] },
+    askedAt,
+    toldAt: askedAt + 1,
+    response: { data, codes, message: codes[0], position },
+  };
+}
+
+test('judges have nothing to say of clients that were told the truth', async () => {
+  expect(await found({})).toEqual([]);
+  const rows = { amount: '2.00', movements: 2, chain: chainAt(20) };
+  const answers = [
+    answer({ kind: 'written row', append: 1 }, { data: { journal: { append: 1 } }, demanded: ['20', 2_000] }),
+    answer(
+      { kind: 'account', accountId: 'account-1' },
+      {
+        data: { balance: rows, again: rows, standing: { amount: '2.00', chain: rows.chain } },
+        position: '25',
+        demanded: ['20', 2_000],
+      },
+    ),
+    answer({ kind: 'sums' }, { data: sums(3, '3.00') }),
+    answer({ kind: 'write', append: 2 }, { codes: ['DATABASE_UNAVAILABLE'] }),
+  ];
+  expect(await found({ answers, feeds: [feed(copyAtRest())] })).toEqual([]);
+});
+
+describe('judges find', () => {
+  test.each([
+    ['not there', null],
+    ['another', { append: 0 }],
+  ])('a write whose row is %s', async (_, journal) => {
+    const answers = [answer({ kind: 'written row', append: 1 }, { data: { journal }, demanded: ['20', 2_000] })];
+    expect(await found({ answers })).toEqual([expect.stringContaining('writes-are-read: client 1 read append 1')]);
+  });
+
+  test('an acknowledged append that is missing, but for a lost tail', async () => {
+    expect(await found({ ledger: ledgerOf(4) })).toEqual([
+      expect.stringContaining('log-is-ledger: append 3 was acknowledged'),
+    ]);
+    expect(await found({ ledger: afterLostTail() })).toEqual([]);
+  });
+
+  test('an append of which a client was told that nothing was written', async () => {
+    const ledger = ledgerOf(3);
+    const [, entry] = ledger.entries;
+    if (entry) entry.outcome = 'refused';
+    expect(await found({ ledger })).toEqual([expect.stringContaining('append 1 was refused, and is there')]);
+  });
+
+  test('a lost position that is answered as reached, or waited for', async () => {
+    const ledger = afterLostTail();
+    const lost = { kind: 'written row', append: 3 } as const;
+    const demanded = ['40', 4_000] as const;
+    expect(await found({ ledger, answers: [answer(lost, { codes: ['HISTORY_CHANGED'], demanded })] })).toEqual([]);
+    expect(await found({ ledger, answers: [answer(lost, { data: { journal: null }, demanded })] })).toEqual([
+      expect.stringContaining('the append was lost, and it was not told so'),
+    ]);
+    expect(await found({ ledger, answers: [answer(lost, { codes: ['POSITION_TIMEOUT'], demanded })] })).toEqual([
+      expect.stringContaining('waited for what was lost'),
+    ]);
+    // While the tail is being cut, nobody can know.
+    expect(
+      await found({ ledger, answers: [answer(lost, { data: { journal: null }, demanded, askedAt: 4_500 })] }),
+    ).toEqual([]);
+    const later = answer({ kind: 'sums' }, { data: sums(3, '3.00'), demanded: ['45', 4_600], position: '50' });
+    expect(await found({ ledger, answers: [later] })).toEqual([
+      expect.stringContaining('positions-are-monotonic: client 1 demanded 45, which includes append 3'),
+    ]);
+  });
+
+  test('a history that is said to have changed, and has not', async () => {
+    const asked = { kind: 'written row', append: 1 } as const;
+    const answers = [answer(asked, { codes: ['HISTORY_CHANGED'], demanded: ['20', 2_000] })];
+    expect(await found({ answers })).toEqual([
+      expect.stringContaining('writes-are-read'),
+      expect.stringContaining('errors-are-true: client 1 (written row at 20) was told HISTORY_CHANGED'),
+    ]);
+  });
+
+  test('an answer that is older than demanded', async () => {
+    const answers = [answer({ kind: 'sums' }, { data: sums(3, '3.00'), demanded: ['30', 3_000], position: '20' })];
+    expect(await found({ answers })).toEqual([
+      'positions-are-monotonic: client 1 demanded 30, and was answered as of 20',
+    ]);
+  });
+
+  test('an answer of two snapshots', async () => {
+    expect(await found({ answers: [answer({ kind: 'sums' }, { data: sums(2, '3.00') })] })).toEqual([
+      expect.stringContaining('answers-are-whole: client 1 was given a list of'),
+    ]);
+    const [before, after] = [20, 30].map((position) => ({
+      amount: `${position / 10}.00`,
+      movements: position / 10,
+      chain: chainAt(position),
+    }));
+    const data = { balance: before, again: after, standing: { amount: after?.amount, chain: after?.chain } };
+    expect(await found({ answers: [answer({ kind: 'account', accountId: 'account-1' }, { data })] })).toEqual([
+      expect.stringContaining('answers-are-whole: client 1 was given'),
+    ]);
+  });
+
+  test('a row that is older than demanded, and one that never was', async () => {
+    const account = (amount: string, chain: number, demanded: string) => {
+      const row = { amount, movements: 2, chain };
+      const data = { balance: row, again: row, standing: { amount, chain } };
+      return answer({ kind: 'account', accountId: 'account-1' }, { data, demanded: [demanded, 1_000] });
+    };
+    expect(await found({ answers: [account('2.00', chainAt(20), '30')] })).toEqual([
+      expect.stringContaining('which it was from 20 to 30; demanded was 30'),
+      expect.stringContaining('which it was from 20 to 30; demanded was 30'),
+    ]);
+    expect(await found({ answers: [account('2.00', 1, '20')] })).toEqual([
+      expect.stringContaining('which it never was'),
+      expect.stringContaining('which it never was'),
+    ]);
+  });
+
+  test('a feed that lacks a row, has a ghost, goes back, or begins anew for no reason', async () => {
+    expect(await found({ feeds: [feed(new Map())] })).toEqual([
+      expect.stringContaining('feeds-are-folds: the feed of balance has account-1: no row'),
+    ]);
+    expect(await found({ feeds: [feed(new Map([...copyAtRest(), ['account-2', 'amount 1.00']]))] })).toEqual([
+      expect.stringContaining('expected no row (a ghost)'),
+    ]);
+    const problems = [{ at: 1, text: 'went back from 30 to 20 without a reset' }];
+    expect(await found({ feeds: [{ ...feed(copyAtRest()), problems }] })).toEqual([
+      'feeds-are-folds: the feed of balance went back from 30 to 20 without a reset',
+    ]);
+    const reset = { ...feed(copyAtRest()), resets: [{ at: 6_000, reason: 'HISTORY_CHANGED' }] };
+    expect(await found({ feeds: [reset] })).toEqual([
+      expect.stringContaining('was told HISTORY_CHANGED, and no history was cut'),
+    ]);
+    expect(await found({ feeds: [reset], ledger: afterLostTail() })).toEqual([]);
+  });
+
+  test('an error that no fault explains', async () => {
+    const told = (asked: Asked, code: string) => found({ answers: [answer(asked, { codes: [code] })] });
+    expect(await told({ kind: 'sums' }, 'INTERNAL_SERVER_ERROR')).toEqual([
+      expect.stringContaining('was told INTERNAL_SERVER_ERROR'),
+    ]);
+    expect(await told({ kind: 'sums' }, 'OUTCOME_UNKNOWN')).toEqual([
+      expect.stringContaining('was told OUTCOME_UNKNOWN, and had written nothing'),
+    ]);
+    expect(await told({ kind: 'write', append: 1 }, 'OUTCOME_UNKNOWN')).toEqual([]);
+  });
+});
+
+function chainAt(position: number): number {
+  const before = events.filter((one) => one.position <= BigInt(position));
+  const { rows } = expectation(balance(1), before, { discarded: new Set(), healed: new Set() });
+  return ([...rows.values()][0] as { readonly chain: number }).chain; // of the only account
+}
+
+/** Rows that sum up to `movements` credits, and an aggregate of three. */
+function sums(movements: number, weighted: string) {
+  return {
+    balances: { nodes: [{ movements, weighted }] },
+    balancesAggregate: { count: 1, sum: { movements: '3', weighted: '3.00' } },
+  };
+}
+
+function copyAtRest(): ReadonlyMap<string, string> {
+  const row = { amount: '3.00', movements: 3, chain: chainAt(30) };
+  return new Map([['account-1', rowText(ofBalance().columns, row)]]);
+}
+
+function ofBalance() {
+  const [first] = feeds;
+  if (!first) throw new Error('there are feeds');
+  return first;
+}
+
+function feed(copy: ReadonlyMap<string, string>): FeedClient {
+  const name = 'feed of balance';
+  return { name, feed: ofBalance(), copy, problems: [], resets: [], connections: 1, ended: Promise.resolve() };
+}
