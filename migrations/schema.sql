@@ -127,6 +127,15 @@ alter table refold.field_usage add constraint field_usage_pkey PRIMARY KEY (path
 
 CREATE INDEX field_usage_day_idx ON refold.field_usage USING btree (day);
 
+create table refold.inline_departures (
+  name text collate "C" not null,
+  version integer not null,
+  position bigint not null,
+  passing boolean not null
+);
+
+CREATE INDEX inline_departures_by_version ON refold.inline_departures USING btree (name, version);
+
 create table refold.inline_versions (
   name text collate "C" not null,
   version integer not null,
@@ -582,6 +591,7 @@ declare
   versions  bigint[]; -- of the streams, as if all appends were written
   all_fit   boolean;
   used_keys boolean := false;
+  folding   text := ''; -- how many leaves had been announced when it entered; empty where it folds nothing
   done      text;
 begin
   if lock_timeout_ms is not null then
@@ -594,6 +604,7 @@ begin
     if not families <@ current_setting('refold.entered')::text[] then
       done := refold.pass_inline(families);
     end if;
+    folding := current_setting('refold.folding');
     done := set_config('refold.entered', '', true);
   end if;
   if keys is not null then
@@ -658,6 +669,9 @@ begin
   )
   select array_agg(position) into positions from inserted;
   done := set_config('refold.appending', '', true);
+  if folding <> '' and folding::bigint <> pg_sequence_last_value('refold.inline_leaves') then
+    perform refold.refuse_left();
+  end if;
 
   if positions is not null then
     done := pg_notify('refold_events', positions[cardinality(positions)]::text);
@@ -711,6 +725,15 @@ begin
   return results;
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.count_leave()
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog'
+AS $function$
+  select nextval('refold.inline_leaves')
+$function$;
+
 CREATE OR REPLACE FUNCTION refold.decide_appends(versions bigint[], keys text[], earlier jsonb, part_appends integer[], part_streams integer[], part_expected bigint[], part_sizes integer[], OUT starts bigint[], OUT verdicts integer[], OUT actuals bigint[])
  RETURNS record
  LANGUAGE plpgsql
@@ -762,6 +785,9 @@ CREATE OR REPLACE FUNCTION refold.enter_inline(of_families text[], names text[],
 AS $function$
 declare
   tables text[] := array_fill(null::text, array[cardinality(names)]);
+  leaves bigint;
+  own_leave bigint;
+  leaving bigint[] := '{}';
   entry record;
   number int;
   numbers int[] := '{1}';
@@ -775,18 +801,38 @@ begin
     done := set_config('lock_timeout', lock_timeout_ms::text, true);
   end if;
   done := pg_advisory_xact_lock_shared(refold.inline_gate());
+  leaves := pg_sequence_last_value('refold.inline_leaves');
+  if leaves is null then
+    raise exception 'permission denied for sequence inline_leaves' using errcode = 'insufficient_privilege';
+  end if;
+  -- Once for each announcement in a session: as long as one is under way, its lock is held.
+  if leaves::text is distinct from current_setting('refold.leaves_over', true) then
+    leaving := refold.inline_leaving();
+    if leaving = '{}' then
+      done := set_config('refold.leaves_over', leaves::text, false);
+    end if;
+  end if;
   for entry in
     select name, version, lock_key, families && of_families as concerned
     from refold.inline_versions
     where status = 'live'
+      and not exists (
+        select
+        from refold.inline_departures
+        where inline_departures.name = inline_versions.name and inline_departures.version = inline_versions.version
+      )
     order by lock_key
   loop
     number := array_position(names, entry.name);
     while versions[number] <> entry.version loop
       number := array_position(names, entry.name, number + 1);
     end loop;
-    if number is null and entry.concerned then
-      perform refold.leave_inline(entry.name, entry.version, true);
+    if (number is null and entry.concerned) or (number <= cardinality(whole) and refold.inline_leave_key(entry.lock_key) = any (leaving)) then
+      own_leave := refold.leave_inline(entry.name, entry.version, number is null);
+      -- Where another one came in between, refold.append tells.
+      if own_leave = leaves + 1 then
+        leaves := own_leave;
+      end if;
     elsif number <= cardinality(whole) then
       done := pg_advisory_xact_lock_shared(entry.lock_key);
       tables[number] := (
@@ -796,6 +842,9 @@ begin
           and version = entry.version
           and exists (
             select from refold.inline_versions where name = entry.name and version = entry.version and status = 'live'
+          )
+          and not exists (
+            select from refold.inline_departures where name = entry.name and version = entry.version
           )
       );
       some_live := some_live or tables[number] is not null;
@@ -821,6 +870,7 @@ begin
     end loop;
   end if;
   done := set_config('refold.entered', of_families::text, true);
+  done := set_config('refold.folding', case when some_live then leaves::text else '' end, true);
   return tables;
 end $function$;
 
@@ -844,31 +894,59 @@ AS $function$
   select 21070::bigint << 48
 $function$;
 
-CREATE OR REPLACE FUNCTION refold.leave_inline(of_name text, of_version integer, passing boolean)
+CREATE OR REPLACE FUNCTION refold.inline_leave_key(lock_key bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select (21074::bigint << 48) | (lock_key & ((1::bigint << 48) - 1))
+$function$;
+
+CREATE OR REPLACE FUNCTION refold.inline_leaving()
+ RETURNS bigint[]
+ LANGUAGE sql
+AS $function$
+  select coalesce(array_agg(classid::bigint << 32 | objid::bigint), '{}')
+  from pg_locks
+  where locktype = 'advisory' and objsubid = 1 and granted and pid is distinct from pg_backend_pid()
+    and database = (select oid from pg_database where datname = current_database())
+    and classid::bigint >> 16 = 21074
+$function$;
+
+CREATE OR REPLACE FUNCTION refold.is_live(of_name text, of_version integer)
  RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select
+    exists (select from refold.inline_versions where name = of_name and version = of_version and status = 'live')
+    and not exists (select from refold.inline_departures where name = of_name and version = of_version)
+$function$;
+
+CREATE OR REPLACE FUNCTION refold.leave_inline(of_name text, of_version integer, passing boolean)
+ RETURNS bigint
  LANGUAGE plpgsql
 AS $function$
 declare
   key bigint;
+  leaves bigint;
 begin
-  select lock_key into key
+  select refold.inline_leave_key(lock_key) into key
   from refold.inline_versions
   where name = of_name and version = of_version and status = 'live';
   if not found then
-    return false;
+    return null;
   end if;
-  perform pg_advisory_xact_lock(key);
-  update refold.inline_versions
-  set status = 'building', passed_at = case when passing then clock_timestamp() end
-  where name = of_name and version = of_version and status = 'live';
-  if not found then
-    return false; -- somebody else has, while this transaction waited
+  perform pg_advisory_xact_lock_shared(key);
+  if not refold.is_live(of_name, of_version) then
+    return null;
   end if;
-  update refold.processors
-  set checkpoint = coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), epoch = epoch + 1, status = 'idle', error = null, updated_at = now()
-  where name = of_name and version = of_version;
+  leaves := refold.count_leave();
+  -- The position is read after the announcement.
+  insert into refold.inline_departures (name, version, position, passing)
+  values (of_name, of_version, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), leave_inline.passing);
   perform pg_notify('refold_registry', of_name || '@' || of_version);
-  return true;
+  return leaves;
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.pass_inline(of_families text[])
@@ -886,7 +964,7 @@ begin
     end if;
   end if;
   -- Its snapshot may be older than what is live.
-  if current_setting('transaction_isolation') <> 'read committed' and pg_sequence_last_value('refold.inline_lives') is not null then
+  if current_setting('transaction_isolation') <> 'read committed' then
     perform refold.refuse_isolation();
   end if;
   for entry in
@@ -895,7 +973,7 @@ begin
     where status = 'live' and (of_families is null or families && of_families)
     order by lock_key
   loop
-    perform refold.leave_inline(entry.name, entry.version, true);
+    done := refold.leave_inline(entry.name, entry.version, true);
   end loop;
 end $function$;
 
@@ -926,7 +1004,14 @@ AS $function$
       from refold.inline_versions
       where name = of_name and version = of_version and status = 'live'
     )
-    then greatest(checkpoint, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0))
+    then greatest(
+      checkpoint,
+      coalesce(
+        (select min(position) from refold.inline_departures where name = of_name and version = of_version),
+        pg_sequence_last_value('refold.events_position_seq'),
+        0
+      )
+    )
     else checkpoint
   end
 $function$;
@@ -1049,12 +1134,63 @@ begin
     using errcode = 'invalid_transaction_state', hint = 'Begin the transaction without another isolation level.';
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.refuse_left()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'An inline version has left the appends since this one entered it.'
+    using errcode = 'serialization_failure', hint = 'Append again.';
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.refuse_value(value anyelement, problem text)
  RETURNS anyelement
  LANGUAGE plpgsql
 AS $function$
 begin
   raise exception '%, found %.', problem, value using errcode = 'data_exception';
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.settle_inline(of_name text, of_version integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  key bigint;
+  folded bigint;
+  passed boolean;
+begin
+  select lock_key into key
+  from refold.inline_versions
+  where name = of_name and version = of_version and status = 'live';
+  if not found then
+    return true;
+  end if;
+  -- Without a departure the lock would not come free, and appends would wait for this transaction.
+  if refold.is_live(of_name, of_version) then
+    return false;
+  end if;
+  if not pg_try_advisory_xact_lock(key) or not pg_try_advisory_xact_lock(refold.inline_leave_key(key)) then
+    return false;
+  end if;
+  with settled as (
+    delete from refold.inline_departures
+    where name = of_name and version = of_version
+    returning position, passing
+  )
+  select min(position), bool_or(passing) into folded, passed from settled;
+  if folded is null then
+    return true; -- somebody else has settled it meanwhile
+  end if;
+  update refold.inline_versions
+  -- It joins again five seconds after that; one second is enough for an operator's step to begin.
+  set status = 'building', passed_at = clock_timestamp() - case when passed then interval '0' else interval '4 seconds' end
+  where name = of_name and version = of_version;
+  update refold.processors
+  set checkpoint = folded, epoch = epoch + 1, status = 'idle', error = null, updated_at = now()
+  where name = of_name and version = of_version;
+  perform pg_notify('refold_registry', of_name || '@' || of_version);
+  return true;
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.store_append_results(families text[], stream_ids text[], keys text[], part_appends integer[], part_streams integer[], part_sizes integer[], starts bigint[], positions bigint[], recorded timestamp with time zone, inputs text[])
@@ -1162,6 +1298,8 @@ end $function$;
 sequence refold.dead_letters_id_seq as bigint start 1 increment 1 cache 1;
 
 sequence refold.events_position_seq as bigint start 1 increment 1 cache 1;
+
+sequence refold.inline_leaves as bigint start 1 increment 1 cache 1;
 
 sequence refold.inline_lives as bigint start 1 increment 1 cache 1;
 

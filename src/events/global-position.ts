@@ -26,6 +26,11 @@ function parsePosition(text: string): bigint {
   return BigInt(text);
 }
 
+/** The earlier of two positions. */
+export function earlierPosition(a: GlobalPosition, b: GlobalPosition): GlobalPosition {
+  return a < b ? a : b;
+}
+
 /** The later of two positions. */
 export function laterPosition(a: GlobalPosition, b: GlobalPosition): GlobalPosition {
   return a > b ? a : b;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RecordedEvent } from '../events/event.ts';
-import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import { earlierPosition, type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import type { Discarded } from '../projections/discarded.ts';
 import { furthest, type Partition } from '../projections/partition.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../projections/projection.ts';
@@ -112,9 +112,12 @@ async function readSample(
       }
       const discarded = await readDiscards(snapshot, projection.name, projection.version);
       const { checkpoint, partitions } = found;
-      if (found.inline !== 'live') return { position: checkpoint, partitions, beyond: [], rows, discarded };
-      const beyond = await readVisible(snapshot, log.families, horizon, projection.filter);
-      return { position: horizon, partitions: [], beyond, rows, discarded };
+      if (found.inline === null || found.inline === 'building')
+        return { position: checkpoint, partitions, beyond: [], rows, discarded };
+      const position = earlierPosition(horizon, checkpoint);
+      const range = { after: position, upTo: checkpoint };
+      const beyond = await readVisible(snapshot, log.families, range, projection.filter);
+      return { position, partitions: [], beyond, rows, discarded };
     },
     { isolation: 'repeatable read', readOnly: true },
   );

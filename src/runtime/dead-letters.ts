@@ -17,12 +17,12 @@ import {
 } from '../store/dead-letters.ts';
 import { type Discard, insertDiscards, listDiscards, readDiscards, recallDiscards } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
-import { holdInline, leaveInlineAhead } from '../store/inline-versions.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
 import type { Queryable } from '../store/statement.ts';
 import { recordStep } from '../store/transitions.ts';
 import { expectDeclaredTable, expectVersion, refused } from './expect-version.ts';
+import { withoutAppends } from './leave-inline.ts';
 import type { StepReason } from './step.ts';
 
 export { letterError };
@@ -106,22 +106,6 @@ export function tellOfDeadLetters(logger: Logger, id: string, letters: readonly 
   );
 }
 
-// Folded in well under a second, for which appends can wait.
-const fewLetters = 500;
-
-/** Appends that fold into the version wait until all its letters are folded: where these are many, it leaves the appends first. */
-async function leaveAppendsWhereMany(
-  db: Database,
-  { name, version }: Projection,
-  key: string | undefined,
-): Promise<void> {
-  await db.transaction(async (tx) => {
-    const { tableName } = await expectVersion(tx, name, version);
-    const letters = await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
-    if (letters.length > fewLetters) await leaveInlineAhead(tx, name, version);
-  });
-}
-
 async function redeliver(
   { db, log, readSchema, projection }: DeadLetterOptions,
   { actor, reason }: StepReason,
@@ -129,9 +113,7 @@ async function redeliver(
   what: 'retry' | 'discard',
 ): Promise<Redelivery> {
   const { name, version } = projection;
-  if (projection.mode === 'inline') await leaveAppendsWhereMany(db, projection, key);
-  return db.transaction(async (tx) => {
-    await holdInline(tx, projection);
+  return withoutAppends(db, projection, async (tx) => {
     const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
     // The processor can't fold a later event of these rows meanwhile.
     await lockPartitions(tx, name, version);

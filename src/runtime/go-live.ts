@@ -4,16 +4,26 @@ import { furthest } from '../projections/partition.ts';
 import { keyText, type Projection, storedIn } from '../projections/projection.ts';
 import { pruneChanges } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
-import { sqlStateOf } from '../store/database-errors.ts';
 import { readBlockedAmong } from '../store/dead-letters.ts';
+import { readDiscards } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { foldBatch, keysTouched, writesOf } from '../store/folded-batch.ts';
-import { becomeLive, closeGate, readInlineVersions, readLast } from '../store/inline-versions.ts';
+import { readAppending } from '../store/inline-locks.ts';
+import {
+  becomeLive,
+  closeGate,
+  keepFromLive,
+  limitLockWaits,
+  readInlineVersions,
+  readLast,
+  settleLeave,
+} from '../store/inline-versions.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
 import type { Queryable } from '../store/statement.ts';
 import { readVersionStatus } from '../store/version-positions.ts';
 import { expectVersion } from './expect-version.ts';
+import { isHeld } from './leave-inline.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from './pruning.ts';
 import { createRounds, type Rounds } from './rounds.ts';
 import type { Versions } from './versions.ts';
@@ -30,10 +40,12 @@ export interface GoLiveOptions {
 
 const lookMilliseconds = 250;
 // Appends of all families wait while this waits for those under way; most end within milliseconds.
-const gateTimeout = '250ms';
+const gateTimeout = '100ms';
+// An append that is open for longer is likely to outlast the time above: the gate is not asked for.
+const mostSeconds = 0.1;
 const retryAtMost = 30_000;
 // The events left are folded while appends wait: a processor that is further behind catches up first.
-const mostLeft = 1_000n;
+const mostLeft = 200n;
 // A process that can't fold, such as an older one during a deployment, is likely to append again.
 const passedSeconds = 5;
 
@@ -56,7 +68,9 @@ export function createGoLive(options: GoLiveOptions): Rounds {
     const known = await readInlineVersions(db);
     for (const projection of inline) {
       const found = known.find(({ name, version }) => name === projection.name && version === projection.version);
-      if (signal.aborted || found?.status !== 'building') continue;
+      if (signal.aborted) return;
+      if (found?.status === 'leaving') await settleLeave(db, projection.name, projection.version);
+      if (found?.status !== 'building') continue;
       if ((found.secondsSincePassed ?? passedSeconds) < passedSeconds) continue;
       const wait = waits.get(projection.id);
       if ((wait?.until ?? 0) > Date.now()) continue;
@@ -80,7 +94,7 @@ export function createGoLive(options: GoLiveOptions): Rounds {
         );
       return true;
     } catch (error) {
-      if (sqlStateOf(error) === lockNotAvailable) return false;
+      if (isHeld(error)) return false;
       throw error;
     }
   }
@@ -101,12 +115,12 @@ export function createGoLive(options: GoLiveOptions): Rounds {
   };
 }
 
-const lockNotAvailable = '55P03';
-
 /**
- * Makes a version live that has caught up: while no append is under way, the last events are folded, in one transaction.
+ * Makes a version live that has caught up: while no append is under way, the last events are folded, in one transaction. Appends wait for it
+ * a moment, so it asks for that only where it is likely to be short.
  *
- * @returns the position up to which its table was complete then; null where it is not near the head, not maintained, or live already
+ * @returns the position up to which its table was complete then; null where it is not near the head, not maintained, or live already, or
+ *   where an append is under way for long
  * @throws RefoldError `DATABASE_ERROR` with `sqlState` 55P03 where an append is under way for too long
  */
 export async function goLive(
@@ -118,17 +132,21 @@ export async function goLive(
   const status = await readVersionStatus(db, name, version);
   if (!status || (status.state !== 'ready' && status.state !== 'active')) return null;
   if ((await log.horizon()) - status.checkpoint > mostLeft) return null;
+  if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > mostSeconds)) return null;
   return db.transaction(async (tx) => {
-    await closeGate(tx, gateTimeout);
+    // All else that may take a wait comes before the gate.
+    await limitLockWaits(tx, gateTimeout);
+    if (!(await keepFromLive(tx, name, version))) return null;
     const { state, tableName } = await expectVersion(tx, name, version);
     if (state !== 'ready' && state !== 'active') return null;
     const partitions = await lockPartitions(tx, name, version);
     const checkpoint = globalPosition(furthest(partitions));
+    // Rows are at several positions for a while after partitions were put together.
+    if (partitions.length !== 1 || partitions[0]?.checkpoint !== checkpoint) return null;
+    await closeGate(tx);
     const known = (await readInlineVersions(tx)).find((one) => one.name === name && one.version === version);
     const head = await readLast(tx);
     if (known?.status !== 'building' || head - checkpoint > mostLeft) return null;
-    // Rows are at several positions for a while after partitions were put together.
-    if (partitions.length !== 1 || partitions[0]?.checkpoint !== checkpoint) return null;
     // A writer whose transaction began before there was a gate.
     if ((await log.horizon()) < head) return null;
     await foldLeft(tx, options, storedIn(projection, tableName), checkpoint, head);
@@ -151,7 +169,9 @@ async function foldLeft(
   const rows = await table.load(tx, [...keys.values()]);
   const blocked = await readBlockedAmong(tx, projection.tableName, [...keys.keys()]);
   const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-  const batch = foldBatch(projection, [events], byKey, { freeze, blocked });
+  // A version that began again from a snapshot meets events that were thrown away since.
+  const discarded = await readDiscards(tx, projection.name, projection.version);
+  const batch = foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
   // Its processor meets the event, stops there and says so.
   for (const error of batch.refused.values()) throw error;
   for (const failure of batch.skipped) projection.onError.onSkip?.(failure);

@@ -97,7 +97,7 @@ function versionUnit(
 /** After the claim, too: a version that joins the appends now raises the epoch again, but one that had before would be folded twice. */
 async function leaveLiveAlone(db: Database, { id, name, version }: Projection, claim: ProcessorClaim): Promise<void> {
   const inline = (await readInlineVersions(db)).find((one) => one.name === name && one.version === version);
-  if (inline?.status !== 'live') return;
+  if (inline === undefined || inline.status === 'building') return;
   await releaseProcessor(db, claim);
   throw new RefoldError('PROCESSOR_FENCED', `${id}: its rows commit with appends by now.`, {
     name,

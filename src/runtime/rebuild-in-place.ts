@@ -4,7 +4,6 @@ import type { Database } from '../store/database.ts';
 import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import { forgetRecalled } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
-import { leaveInline, leaveInlineAhead } from '../store/inline-versions.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
@@ -15,6 +14,7 @@ import type { TableSnapshot, WhichSnapshot } from '../store/table-snapshots.ts';
 import { recordStep } from '../store/transitions.ts';
 import { forgetDifferences } from '../store/verifications.ts';
 import { redeliverInherited } from './dead-letters.ts';
+import { withoutAppends } from './leave-inline.ts';
 import { pointView } from './lifecycle.ts';
 import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
 import type { StepReason } from './step.ts';
@@ -44,9 +44,8 @@ export interface InPlaceOptions {
 export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, from?: WhichSnapshot): Promise<void> {
   const { db, projection, readSchema } = options;
   const { name, version } = projection;
-  if (from) await leaveAppends(options, from);
-  await db.transaction(async (tx) => {
-    await leaveInline(tx, name, version);
+  await expectStart(options, from);
+  await withoutAppends(db, projection, async (tx) => {
     const before = await expectRebuildable(tx, projection);
     const snapshot = from && (await expectSnapshot(tx, projection, from));
     const { tableName, checkpoint } = await replaceTable(tx, options, before, snapshot);
@@ -88,9 +87,8 @@ export async function restoreSnapshot(
 ): Promise<TableSnapshot> {
   const { db, projection, readSchema } = options;
   const { name, version } = projection;
-  await leaveAppends(options, from);
-  return db.transaction(async (tx) => {
-    await leaveInline(tx, name, version);
+  await expectStart(options, from);
+  return withoutAppends(db, projection, async (tx) => {
     const before = await expectRebuildable(tx, projection);
     const snapshot = await expectSnapshot(tx, projection, from);
     const { tableName } = await replaceTable(tx, options, before, snapshot);
@@ -110,15 +108,11 @@ export async function restoreSnapshot(
   });
 }
 
-/**
- * Copying a snapshot takes as long as it is large, and appends that fold into the version would wait for it, then fail. So the version leaves
- * them first; where there is nothing to begin with, it stays.
- */
-async function leaveAppends({ db, projection }: InPlaceOptions, from: WhichSnapshot): Promise<void> {
+/** Where there is nothing to begin, or to begin with, an inline version stays with the appends. */
+async function expectStart({ db, projection }: InPlaceOptions, from: WhichSnapshot | undefined): Promise<void> {
   await db.transaction(async (tx) => {
-    await leaveInlineAhead(tx, projection.name, projection.version);
     await expectRebuildable(tx, projection);
-    await expectSnapshot(tx, projection, from);
+    if (from) await expectSnapshot(tx, projection, from);
   });
 }
 

@@ -6,7 +6,6 @@ import type { Database } from '../store/database.ts';
 import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import { forgetRecalled } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
-import { holdInline } from '../store/inline-versions.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
@@ -18,6 +17,7 @@ import { recordStep } from '../store/transitions.ts';
 import { forgetDifferences } from '../store/verifications.ts';
 import { redeliverInherited } from './dead-letters.ts';
 import { expectDeclaredTable, expectVersion, refused } from './expect-version.ts';
+import { withoutAppends } from './leave-inline.ts';
 import { pointView, rebuiltFrom } from './lifecycle.ts';
 import type { BuildProgress } from './projection-processor.ts';
 import type { StepReason } from './step.ts';
@@ -132,7 +132,8 @@ export async function cancelRebuild(
 
 /**
  * The new table is as good as complete: while the version's own processor is held still for a moment, the last events are folded and
- * the table takes over, in one transaction. Operations under way end on the old table.
+ * the table takes over, in one transaction. Operations under way end on the old table. Appends leave an inline version before that, and join it
+ * again with the new table.
  */
 export async function completeRebuild(options: {
   readonly db: Database;
@@ -147,14 +148,12 @@ export async function completeRebuild(options: {
   const { db, log, readSchema, projection, progress, actor } = options;
   const { name, version, tableName, codeFingerprint } = projection;
   await createReadTable(projection, readSchema).createIndexes(db);
-  await db.transaction(async (tx) => {
-    // First of all: an append that folds has it, and may wait for the other locks below.
-    const held = await holdInline(tx, projection);
+  await withoutAppends(db, projection, async (tx) => {
     const before = await expectVersion(tx, name, version);
     // No row may go back, so the furthest of the partitions counts.
-    const served = held ?? globalPosition(furthest(await lockPartitions(tx, name, version)));
+    const served = globalPosition(furthest(await lockPartitions(tx, name, version)));
     const upTo = laterPosition(progress.checkpoint, served);
-    // What the processors have folded is below the horizon, and what appends have folded is committed, so this statement sees it all.
+    // What the processors have folded is below the horizon, and what appends had folded is committed, so this statement sees it all.
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
     const ended = await deleteRebuild(tx, name, version, 'beside');
     await forgetDifferences(tx, name, version);

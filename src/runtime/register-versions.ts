@@ -5,7 +5,7 @@ import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import { updateDefinition } from '../store/definitions.ts';
 import { deleteDiscards } from '../store/discards.ts';
 import { readHead } from '../store/horizon.ts';
-import { declareInline, forgetInline, leaveInline } from '../store/inline-versions.ts';
+import { declareInline, forgetInline, keepFromLive } from '../store/inline-versions.ts';
 import { registryLockKey } from '../store/lock-keys.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { changePartitions } from '../store/partitions.ts';
@@ -24,6 +24,7 @@ import { deleteTableSnapshotsOf } from '../store/table-snapshots.ts';
 import { recordStep } from '../store/transitions.ts';
 import { forgetDifferences } from '../store/verifications.ts';
 import { expectVersion } from './expect-version.ts';
+import { leaveInline } from './leave-inline.ts';
 import { completeVersion } from './lifecycle.ts';
 import type { SchemaDeclarations } from './schema-changes.ts';
 import { createVersionTable, dropVersionTable } from './version-tables.ts';
@@ -44,13 +45,40 @@ export interface RegisterOptions {
  * @returns what an operator should know, as sentences.
  * @throws RefoldError `PROJECTION_CHANGED`, `PROJECTION_REMOVED`
  */
-export async function registerVersions({
-  db,
-  readSchema,
-  declarations,
-  actor,
-  development,
-}: RegisterOptions): Promise<string[]> {
+export async function registerVersions(options: RegisterOptions): Promise<string[]> {
+  for (;;) {
+    await leaveAppends(options);
+    try {
+      return await register(options);
+    } catch (error) {
+      if (!(error instanceof JoinedAgain)) throw error;
+    }
+  }
+}
+
+/** Before anything is locked: appends that are under way may take long. */
+async function leaveAppends({ db, declarations, development }: RegisterOptions): Promise<void> {
+  const registered = await readRegistry(db);
+  for (const projection of declarations.projections) {
+    const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
+    if (!known || known.state === 'retired') continue;
+    if (projection.mode !== 'inline' || (development && isEdited(projection, known))) await leaveInline(db, projection);
+  }
+}
+
+/** Another process has made a version live that is to change here. Nothing is written. */
+class JoinedAgain extends Error {}
+
+/** @throws JoinedAgain where appends fold into the version */
+async function expectLeft(tx: Transaction, { id, name, version }: Projection): Promise<void> {
+  if (!(await keepFromLive(tx, name, version))) throw new JoinedAgain(id);
+}
+
+function isEdited(projection: Projection, known: RegisteredVersion): boolean {
+  return known.tableFingerprint !== projection.tableFingerprint || known.codeFingerprint !== projection.codeFingerprint;
+}
+
+function register({ db, readSchema, declarations, actor, development }: RegisterOptions): Promise<string[]> {
   const { projections } = declarations;
   return db.transaction(async (tx) => {
     await lockRegistry(tx, registryLockKey);
@@ -63,7 +91,6 @@ export async function registerVersions({
       const served = registered.some((entry) => entry.name === projection.name && entry.state === 'active');
       if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
       else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));
-      // First of both: a version that leaves the appends has its checkpoint only then.
       if (known?.state !== 'retired') await compareMode(tx, projection, known);
       if (known) await adjustPartitions(tx, projection, known, actor);
     }
@@ -80,7 +107,7 @@ async function compareMode(
   const { name, version, mode } = projection;
   if (mode === 'inline') return declareInline(tx, projection);
   if (!known || known.inline === null) return;
-  await leaveInline(tx, name, version);
+  await expectLeft(tx, projection);
   await forgetInline(tx, name, version);
 }
 
@@ -163,7 +190,7 @@ async function compareVersion(
   if (!tableChanged && !codeChanged) return [];
   if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
   if (development) {
-    await leaveInline(tx, name, version);
+    await expectLeft(tx, projection);
     await tx.query({ text: `drop view if exists "${readSchema}"."${name}"` });
     await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
     const rebuild = await deleteRebuild(tx, name, version);

@@ -1,9 +1,12 @@
 import { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import { fold, foldAround, foldSteps, type RowMemory } from '../projections/fold.ts';
 import { keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { RowVersion } from '../schema/operation-context.ts';
+import { readLeftOut } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import type { Queryable } from '../store/statement.ts';
 
 /** Every state that a row has had, with the event that led to it. */
 export type RowHistory = (projection: Projection, key: RowKey) => Promise<readonly RowVersion[]>;
@@ -11,24 +14,36 @@ export type RowHistory = (projection: Projection, key: RowKey) => Promise<readon
 // Held in memory, each with its row. Streams are far shorter; what is longer is no history that somebody looks at.
 const mostEvents = 20_000;
 
-/** Folds a row's own events anew. @throws RefoldError `QUERY_TOO_COMPLEX` where there are more than 20,000 */
-export function createRowHistory(log: EventLog): RowHistory {
+/**
+ * Folds a row's own events again, as a rebuild up to each of them would, without those that its table lacks today: dead letters, and what was
+ * thrown away.
+ *
+ * @throws RefoldError `QUERY_TOO_COMPLEX` where there are more than 20,000
+ */
+export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
   return async (projection, key) => {
-    const { onError } = projection;
+    const { policy } = projection.onError;
     const text = keyText(key);
-    const versions: RowVersion[] = [];
+    const leftOut = await readLeftOut(db, projection, key);
+    const events = (await eventsOf(log, projection, key)).filter(({ position }) => !leftOut.has(position));
+    const steps = foldSteps(projection, events, (_, error) => {
+      if (policy === 'stop') throw error;
+    });
     let row: Row | null = null;
-    for (const event of await eventsOf(log, projection, key)) {
+    const memory: RowMemory = {
+      get: () => row,
+      set(_text, _key, next) {
+        row = next;
+      },
+    };
+    const around = { freeze: false, block: policy === 'dead-letter', blocked: new Set<string>() };
+    const versions: RowVersion[] = [];
+    for (const step of steps) {
+      if (step.text !== text) continue;
       const before: Row | null = row;
-      try {
-        if (!projection.keysOf(event).some((touched) => keyText(touched) === text)) continue;
-        row = projection.apply(row, event, key);
-      } catch (error) {
-        if (onError.policy === 'skip') continue;
-        if (onError.policy === 'dead-letter') break; // the table has the row as it was before, too
-        throw error;
-      }
-      versions.push({ event, before, row });
+      if (policy === 'stop') fold(projection, [step], memory, around);
+      else if (foldAround(projection, [step], memory, around).length > 0) continue;
+      versions.push({ event: step.event, before, row });
     }
     return versions;
   };

@@ -8,6 +8,7 @@ import { createEventLog, type EventLog } from '../store/event-log.ts';
 import { createLeaseOwnership } from '../store/lease-ownership.ts';
 import { createNotifications, type Notifications, noNotifications } from '../store/notifications.ts';
 import { checkServer } from '../store/server-check.ts';
+import { checkSessions } from '../store/session-check.ts';
 import { addShadowResult, type ShadowResult } from '../store/shadows.ts';
 import { createWaker } from '../store/waker.ts';
 import { readWork } from '../store/work.ts';
@@ -98,6 +99,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const db = createDatabase({ ...connection, maxConnections: shares.work });
     stops.push(() => db.close());
     await checkServer(db, readSchema);
+    await checkSessions(db, { sessions });
     const warnings = await registerVersions({
       db,
       readSchema,
@@ -167,7 +169,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       readSchema,
       statementTimeout: config.gateway.statementTimeout,
       positions,
-      history: createRowHistory(createEventLog(reads, config.families)),
+      history: createRowHistory(reads, createEventLog(reads, config.families)),
     });
 
     const live = createLiveReadModels({

@@ -18,8 +18,11 @@ export interface VersionStatus {
   readonly name: string;
   readonly version: number;
   readonly state: VersionState;
-  /** Of an inline version, whether its rows commit with appends (`live`) or are still caught up behind them; null for the others. */
-  readonly inline: 'building' | 'live' | null;
+  /**
+   * Of an inline version, whether its rows commit with appends (`live`), are caught up behind them (`building`), or will be once the appends
+   * that had entered it are over (`leaving`); null for the others.
+   */
+  readonly inline: 'building' | 'leaving' | 'live' | null;
   /** What its processor does: `running` and `idle` with and without an owner, `stopped` after an error. */
   readonly processor: 'idle' | 'running' | 'stopped';
   /** Of a version in partitions all of them. */

@@ -2,7 +2,6 @@ import { RefoldError } from '../errors.ts';
 import { furthest } from '../projections/partition.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { Database } from '../store/database.ts';
-import { holdInline } from '../store/inline-versions.ts';
 import { readEventsFolded } from '../store/rebuilds.ts';
 import { readRegistry } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
@@ -18,6 +17,7 @@ import {
 } from '../store/table-snapshots.ts';
 import { recordStep } from '../store/transitions.ts';
 import { expectVersion, refused } from './expect-version.ts';
+import { leaveInlineAtRest } from './leave-inline.ts';
 import type { StepReason } from './step.ts';
 import { createVersionTable, dropVersionTable } from './version-tables.ts';
 
@@ -31,63 +31,53 @@ export interface TakeSnapshotOptions {
 }
 
 /**
- * Copies a version's read table, its position and its dead letters, all as of one moment, while its processor goes on.
+ * Copies a version's read table, its position and its dead letters, all as of one moment, while its processor goes on. Appends leave an inline
+ * version for that moment, and join it again.
  *
- * @throws RefoldError `INVALID_TRANSITION` where the version has no table.
+ * @throws RefoldError `INVALID_TRANSITION` where the version has no table; `DATABASE_ERROR` with `sqlState` 55P03 where it is inline, and a
+ *   transaction that has appended to it stays open
  */
-export function takeSnapshot(options: TakeSnapshotOptions, step: StepReason): Promise<TableSnapshot> {
-  const { db, readSchema, name, version, automatic = false } = options;
-  return db.transaction(
-    async (tx) => {
-      const held = await beginAtRest(db, tx, name, version);
-      const found = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
-      if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
-      if (found.state === 'retired' || found.state === 'failed')
-        throw refused(
-          name,
-          version,
-          `is ${found.state}; only the table of a version that is maintained is worth a snapshot.`,
-        );
-      if (found.inline === 'live' && held === undefined)
-        throw refused(name, version, 'has joined the appends this very moment; take the snapshot again.');
-      if (found.inline !== 'live' && furthest(found.partitions) > found.checkpoint)
-        throw refused(
-          name,
-          version,
-          'is processed in partitions, which are at different positions at this moment. Take the snapshot again.',
-        );
-      return insertTableSnapshot(tx, {
-        name,
-        version,
-        readSchema,
-        source: found.tableName,
-        checkpoint: held ?? found.checkpoint,
-        eventsFolded: await readEventsFolded(tx, name, version),
-        tableFingerprint: found.tableFingerprint,
-        codeFingerprint: found.codeFingerprint,
-        automatic,
-        ...step,
-      });
-    },
-    { isolation: 'repeatable read' },
-  );
+export async function takeSnapshot(options: TakeSnapshotOptions, step: StepReason): Promise<TableSnapshot> {
+  const { db, name, version } = options;
+  for (;;) {
+    await leaveInlineAtRest(db, { name, version });
+    const taken = await db.transaction((tx) => copyTable(tx, options, step), { isolation: 'repeatable read' });
+    if (taken) return taken;
+  }
 }
 
-/**
- * Has the transaction's snapshot begin while no append folds into the version, where it is live; appends wait for that moment only.
- *
- * @returns the position that its table is at then; undefined where it is not live, and the registry tells
- */
-function beginAtRest(
-  db: Database,
+/** Undefined where appends fold into the version in the transaction's snapshot, so that its table is at no position. */
+async function copyTable(
   tx: Queryable,
-  name: string,
-  version: number,
-): Promise<TableSnapshot['checkpoint'] | undefined> {
-  return db.transaction(async (holding) => {
-    const held = await holdInline(holding, { id: `${name}@${version}`, name, version });
-    await tx.query({ text: 'select' }); // its first statement
-    return held;
+  { readSchema, name, version, automatic = false }: TakeSnapshotOptions,
+  step: StepReason,
+): Promise<TableSnapshot | undefined> {
+  const found = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
+  if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
+  if (found.state === 'retired' || found.state === 'failed')
+    throw refused(
+      name,
+      version,
+      `is ${found.state}; only the table of a version that is maintained is worth a snapshot.`,
+    );
+  if (found.inline === 'live' || found.inline === 'leaving') return undefined;
+  if (furthest(found.partitions) > found.checkpoint)
+    throw refused(
+      name,
+      version,
+      'is processed in partitions, which are at different positions at this moment. Take the snapshot again.',
+    );
+  return insertTableSnapshot(tx, {
+    name,
+    version,
+    readSchema,
+    source: found.tableName,
+    checkpoint: found.checkpoint,
+    eventsFolded: await readEventsFolded(tx, name, version),
+    tableFingerprint: found.tableFingerprint,
+    codeFingerprint: found.codeFingerprint,
+    automatic,
+    ...step,
   });
 }
 

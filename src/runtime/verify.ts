@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { beginning, type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import { beginning, earlierPosition, type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import { type Discarded, eventsToFold, stepsToFold } from '../projections/discarded.ts';
 import { type FoldStep, fold, foldAround, foldSteps } from '../projections/fold.ts';
 import { furthest, type Partition, reachedBy } from '../projections/partition.ts';
@@ -76,11 +76,12 @@ export async function verifyVersion({
         );
       checkDeclaredTable(projection, found.tableFingerprint);
       const chosen = oneOfSoMany(oneOf);
-      const inline = found.inline === 'live';
+      const inline = found.inline === 'live' || found.inline === 'leaving';
       // Each row is compared as of where its own partition is.
-      const upTo = inline ? horizon : globalPosition(furthest(found.partitions));
+      const upTo = inline ? earlierPosition(horizon, found.checkpoint) : globalPosition(furthest(found.partitions));
       // What commits with the events is there with them, also above the horizon.
-      const beyond = inline ? await readVisible(snapshot, log.families, upTo, projection.filter) : [];
+      const range = { after: upTo, upTo: found.checkpoint };
+      const beyond = inline ? await readVisible(snapshot, log.families, range, projection.filter) : [];
       const { sqlFold } = projection;
       const progress = async (position: GlobalPosition) => {
         onProgress?.(position, upTo);

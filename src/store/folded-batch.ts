@@ -1,6 +1,7 @@
 import type { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import { type Discarded, eventsToFold, stepsToFold } from '../projections/discarded.ts';
 import { type FoldStep, fold, foldAround, foldSteps, isEvolveFailure } from '../projections/fold.ts';
 import { type FoldFailure, keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
@@ -30,7 +31,16 @@ export function foldBatch(
   projection: Projection,
   groups: readonly (readonly RecordedEvent[])[],
   rows: ReadonlyMap<string, Row>,
-  { freeze, blocked }: { readonly freeze: boolean; readonly blocked: readonly string[] },
+  {
+    freeze,
+    blocked,
+    discarded = new Set(),
+  }: {
+    readonly freeze: boolean;
+    readonly blocked: readonly string[];
+    /** @default nothing: an event that is being appended has not been thrown away */
+    readonly discarded?: Discarded;
+  },
 ): FoldedBatch {
   const changed = new Map<string, { key: RowKey; row: Row | null }>();
   const refused = new Map<number, RefoldError>();
@@ -39,7 +49,8 @@ export function foldBatch(
   const waiting = new Set(blocked);
   const { policy } = projection.onError;
 
-  for (const [index, events] of groups.entries()) {
+  for (const [index, all] of groups.entries()) {
+    const events = eventsToFold(all, discarded);
     const ofGroup: typeof changed = new Map();
     const memory = {
       get: (text: string) => {
@@ -49,9 +60,11 @@ export function foldBatch(
       set: (text: string, key: RowKey, row: Row | null) => void ofGroup.set(text, { key, row }),
     };
     try {
-      if (policy === 'stop') fold(projection, foldSteps(projection, events), memory, { freeze });
+      if (policy === 'stop')
+        fold(projection, stepsToFold(foldSteps(projection, events), discarded), memory, { freeze });
       else {
-        const steps = foldSteps(projection, events, (event, error) => setAside(event, null, error));
+        const told = foldSteps(projection, events, (event, error) => setAside(event, null, error));
+        const steps = stepsToFold(told, discarded);
         const block = policy === 'dead-letter';
         for (const { step, error } of foldAround(projection, steps, memory, { freeze, block, blocked: waiting })) {
           setAside(step.event, step, error);

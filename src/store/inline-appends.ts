@@ -149,7 +149,7 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
     while (left.length > 0) {
       try {
         const appends = left.map(({ one }) => one);
-        const written = await withCurrentTables((lookAhead) => inOwnTransaction(appends, lockTimeoutMs, lookAhead));
+        const written = await untilEntered((lookAhead) => inOwnTransaction(appends, lockTimeoutMs, lookAhead));
         for (const [index, outcome] of written.entries()) outcomes[left[index]?.index ?? 0] = outcome;
         break;
       } catch (error) {
@@ -162,13 +162,16 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
     return outcomes;
   }
 
-  /** A table that was asked for along with the append may be gone since: nothing was written then. */
-  async function withCurrentTables<T>(work: (lookAhead: boolean) => Promise<T>): Promise<T> {
-    try {
-      return await work(true);
-    } catch (error) {
-      if (sqlStateOf(error) !== undefinedTable) throw error;
-      return work(false);
+  /** Nothing was written where a table that was asked for along with the append is gone, or where a version was left meanwhile: again then. */
+  async function untilEntered<T>(work: (lookAhead: boolean) => Promise<T>): Promise<T> {
+    for (let lookAhead = true; ; ) {
+      try {
+        return await work(lookAhead);
+      } catch (error) {
+        const sqlState = sqlStateOf(error);
+        if (sqlState === undefinedTable && lookAhead) lookAhead = false;
+        else if (sqlState !== leftMeanwhile) throw error;
+      }
     }
   }
 
@@ -182,7 +185,7 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
     append,
     async appendWithin(tx, one) {
       try {
-        const [outcome] = await withCurrentTables((lookAhead) =>
+        const [outcome] = await untilEntered((lookAhead) =>
           savepoint(tx, () => appendAndFold(tx, [one], { lookAhead })),
         );
         return outcome as AppendOutcome; // one for each append
@@ -197,6 +200,8 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
 }
 
 const undefinedTable = '42P01';
+// As refold.refuse_left() says; in a READ COMMITTED transaction nothing else does.
+const leftMeanwhile = '40001';
 
 interface AppendAndFold {
   /** Whether rows are asked for where they were at the last append, along with this one. */

@@ -1,5 +1,11 @@
 import type { Projection, RowKey } from '../projections/projection.ts';
-import { inlineGateKey, inlineRowLockKey, inlineRowsLockKey, inlineVersionLockKey } from './lock-keys.ts';
+import {
+  inlineGateKey,
+  inlineLeaveLockKey,
+  inlineRowLockKey,
+  inlineRowsLockKey,
+  inlineVersionLockKey,
+} from './lock-keys.ts';
 import type { Queryable } from './statement.ts';
 
 /** A lock that an append takes for inline projections, in the words of a message. */
@@ -42,4 +48,49 @@ export async function heldAmong(db: Queryable, locks: readonly InlineLock[]): Pr
     values: [locks.map(({ key }) => key), locks.map(({ alone }) => alone)],
   });
   return held.flatMap(({ number }) => locks[number - 1] ?? []);
+}
+
+/** A transaction that holds locks of inline projections. */
+export interface InlineHolder {
+  /** Tells it from every other one. */
+  readonly transaction: string;
+  /** Null of a prepared transaction. */
+  readonly pid: number | null;
+  readonly applicationName: string | null;
+  /** Age of the transaction; null where this user may not see it. */
+  readonly seconds: number | null;
+  /** Such as `idle in transaction`. */
+  readonly state: string | null;
+}
+
+/** The transactions of others that fold into a version, or announce that it is left; the oldest first. */
+export function readInlineHolders(db: Queryable, id: string): Promise<InlineHolder[]> {
+  return readHolders(db, [inlineVersionLockKey(id), inlineLeaveLockKey(id)]);
+}
+
+/** The transactions of others that append; the oldest first. */
+export function readAppending(db: Queryable): Promise<InlineHolder[]> {
+  return readHolders(db, [inlineGateKey]);
+}
+
+function readHolders(db: Queryable, keys: readonly bigint[]): Promise<InlineHolder[]> {
+  return db.query<InlineHolder>({
+    text: `
+      select
+        virtualtransaction as transaction,
+        pid,
+        application_name as "applicationName",
+        extract(epoch from clock_timestamp() - xact_start)::float8 as seconds,
+        state
+      from (
+        select distinct virtualtransaction, pid
+        from pg_locks
+        where locktype = 'advisory' and objsubid = 1 and granted and pid is distinct from pg_backend_pid()
+          and database = (select oid from pg_database where datname = current_database())
+          and (classid::bigint << 32 | objid::bigint) = any ($1)
+      ) holding
+      left join pg_stat_activity using (pid)
+      order by xact_start`,
+    values: [keys],
+  });
 }

@@ -3,14 +3,30 @@ import type { Projection } from '../projections/projection.ts';
 import { inlineGateKey, inlineVersionLockKey } from './lock-keys.ts';
 import type { Queryable } from './statement.ts';
 
+/**
+ * `live`: appends fold into it. `leaving`: they leave it alone, and those that had entered before are not all over. `building`: they leave
+ * it alone, and its processor folds the log.
+ */
+export type InlineStatus = 'building' | 'leaving' | 'live';
+
 /** An inline version, as all appends see it. */
 export interface InlineVersion {
   readonly name: string;
   readonly version: number;
-  /** `live`: appends fold into it. `building`: they leave it alone, and its processor folds the log. */
-  readonly status: 'building' | 'live';
+  readonly status: InlineStatus;
   /** Since a writer that can't fold has put it out of `live`; null where none has. */
   readonly secondsSincePassed: number | null;
+}
+
+/** SQL for the status of a row of `refold.inline_versions`. */
+export function inlineStatus(row: string): string {
+  return `case
+          when ${row}.status = 'live' and exists (
+            select from refold.inline_departures departure where departure.name = ${row}.name and departure.version = ${row}.version
+          )
+          then 'leaving'
+          else ${row}.status
+        end`;
 }
 
 export function readInlineVersions(db: Queryable): Promise<InlineVersion[]> {
@@ -20,7 +36,7 @@ export function readInlineVersions(db: Queryable): Promise<InlineVersion[]> {
       select
         name,
         version,
-        status,
+        ${inlineStatus('inline_versions')} as status,
         extract(epoch from clock_timestamp() - passed_at)::float8 as "secondsSincePassed"
       from refold.inline_versions`,
   });
@@ -37,69 +53,60 @@ export async function declareInline(db: Queryable, { id, name, version, filter }
   });
 }
 
-/** Has appends forget the version. Where it is live, {@link leaveInline} comes first, unless nobody maintains it any more. */
+/** Has appends forget the version. Where it is live, {@link announceLeave} comes first, unless nobody maintains it any more. */
 export async function forgetInline(db: Queryable, name: string, version: number): Promise<void> {
   await db.query({
-    text: 'delete from refold.inline_versions where name = $1 and version = $2',
-    values: [name, version],
-  });
-}
-
-/**
- * Puts the version out of `live`, where it is, within a transaction: its table is the fold of all that is committed, its processor goes on
- * from there, and appends leave it alone from the transaction's end on. Waits for the appends that are folding into it, and those that come
- * meanwhile wait for this transaction; so it comes before anything else that the transaction locks, and the transaction is short.
- *
- * @returns whether it was live
- */
-export async function leaveInline(tx: Queryable, name: string, version: number): Promise<boolean> {
-  await tx.query({ text: `set local lock_timeout = '${foldersTimeout}'` });
-  const [row] = await tx.query<{ left: boolean }>({
-    text: 'select refold.leave_inline($1, $2, false) as left',
-    values: [name, version],
-  });
-  return row?.left ?? false;
-}
-
-/**
- * As {@link leaveInline}, in a transaction of its own, for a step that follows and takes long: appends go on without the version meanwhile,
- * and it does not join them again before the step has begun.
- */
-export async function leaveInlineAhead(tx: Queryable, name: string, version: number): Promise<void> {
-  if (!(await leaveInline(tx, name, version))) return;
-  // It joins five seconds after that; one second is enough for the step to lock the version, which keeps it from joining.
-  await tx.query({
     text: `
-      update refold.inline_versions
-      set passed_at = clock_timestamp() - interval '4 seconds'
-      where name = $1 and version = $2`,
+      with forgotten as (
+        delete from refold.inline_departures where name = $1 and version = $2
+      )
+      delete from refold.inline_versions where name = $1 and version = $2`,
     values: [name, version],
   });
 }
 
-// An append in a transaction of the user's own may stay open for long, and others wait behind whoever waits for it.
-const foldersTimeout = '5s';
+/**
+ * Has appends leave the version alone from now on, where they fold into it; see the migration. Waits for nobody. Outside of a transaction,
+ * or appends hear of it only when that ends.
+ */
+export async function announceLeave(db: Queryable, name: string, version: number): Promise<void> {
+  await db.query({ text: 'select refold.leave_inline($1, $2, false)', values: [name, version] });
+}
 
 /**
- * Keeps appends from folding into the version, where it is live, until the transaction ends, for work on its rows that leaves it live.
- * Waits as {@link leaveInline}.
+ * Ends a leave once the appends are over that had entered before it was announced: the version is `building`, its table complete up to its
+ * checkpoint. Waits for nobody, and is a transaction of its own.
  *
- * @returns the position up to which its table is complete; undefined where it is not live
+ * @returns whether no append folds into the version any more
  */
-export async function holdInline(
-  tx: Queryable,
-  { id, name, version }: Pick<Projection, 'id' | 'name' | 'version'>,
-): Promise<GlobalPosition | undefined> {
-  if (!(await isLive(tx, name, version))) return undefined;
-  await tx.query({ text: `set local lock_timeout = '${foldersTimeout}'` });
-  await tx.query({ text: 'select pg_advisory_xact_lock($1)', values: [inlineVersionLockKey(id)] });
-  if (!(await isLive(tx, name, version))) return undefined;
-  return readLast(tx);
+export async function settleLeave(db: Queryable, name: string, version: number): Promise<boolean> {
+  const [row] = await db.query<{ settled: boolean }>({
+    text: 'select refold.settle_inline($1, $2) as settled',
+    values: [name, version],
+  });
+  return row?.settled ?? false;
+}
+
+/** Keeps a version that no append folds into from becoming live before the transaction ends. @returns false where appends fold into it */
+export async function keepFromLive(tx: Queryable, name: string, version: number): Promise<boolean> {
+  const [row] = await tx.query<{ status: InlineVersion['status'] }>({
+    text: `
+      select status
+      from refold.inline_versions
+      where name = $1 and version = $2
+      for no key update`,
+    values: [name, version],
+  });
+  return row?.status !== 'live';
+}
+
+/** How long each lock is waited for until the transaction ends, such as `100ms`. */
+export async function limitLockWaits(tx: Queryable, timeout: string): Promise<void> {
+  await tx.query({ text: `set local lock_timeout = '${timeout}'` });
 }
 
 /** Closes the gate: waits for all transactions that append, and has new ones wait for this transaction. */
-export async function closeGate(tx: Queryable, timeout: string): Promise<void> {
-  await tx.query({ text: `set local lock_timeout = '${timeout}'` });
+export async function closeGate(tx: Queryable): Promise<void> {
   await tx.query({ text: 'select pg_advisory_xact_lock($1)', values: [inlineGateKey] });
 }
 
@@ -116,6 +123,8 @@ export async function becomeLive(
         update refold.processors
         set checkpoint = $3, epoch = epoch + 1, status = 'idle', owner = null, error = null, updated_at = now()
         where name = $1 and version = $2
+      ), left_before as (
+        delete from refold.inline_departures where name = $1 and version = $2
       ), live as (
         update refold.inline_versions
         set status = 'live', passed_at = null
@@ -133,12 +142,4 @@ export async function readLast(tx: Queryable): Promise<GlobalPosition> {
   });
   if (!row) throw new Error('a select without a table gives one row');
   return row.last;
-}
-
-async function isLive(tx: Queryable, name: string, version: number): Promise<boolean> {
-  const rows = await tx.query({
-    text: `select from refold.inline_versions where name = $1 and version = $2 and status = 'live'`,
-    values: [name, version],
-  });
-  return rows.length > 0;
 }

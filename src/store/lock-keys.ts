@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { type ProcessorUnit, unitText } from './processor-unit.ts';
 
 /**
@@ -16,6 +16,8 @@ const tableSnapshotMagic = 0x524dn;
 const inlineVersionMagic = 0x524fn;
 const inlineRowsMagic = 0x5250n;
 const inlineRowMagic = 0x5251n;
+const inlineLeaveMagic = 0x5252n;
+const probeMagic = 0x5253n;
 
 /** The lock of the live owner of a processor; one of 2^48 keys, so that two processors never share one in practice. */
 export function processorLockKey(unit: ProcessorUnit): bigint {
@@ -44,9 +46,17 @@ export const embeddedOwnerLockKey: bigint = 0x5249n << 48n;
  */
 export const inlineGateKey: bigint = 0x524en << 48n;
 
-/** Shared by appends that fold into a live inline version; alone for whoever puts it out of `live` or changes its rows. */
+/** Shared by appends that fold into a live inline version; whoever has it alone knows that none does. */
 export function inlineVersionLockKey(id: string): bigint {
   return (inlineVersionMagic << 48n) | hash48(id);
+}
+
+/**
+ * Shared by whoever announces that appends leave an inline version, until its transaction ends. As `refold.inline_leave_key()` of the
+ * migration.
+ */
+export function inlineLeaveLockKey(id: string): bigint {
+  return (inlineLeaveMagic << 48n) | hash48(id);
 }
 
 /** All rows of an inline version: shared by appends that lock rows, alone where the rows are too many, or not known before. */
@@ -57,6 +67,11 @@ export function inlineRowsLockKey(id: string): bigint {
 /** One row of an inline version, by the text of its key; another row may share it. */
 export function inlineRowLockKey(id: string, keyText: string): bigint {
   return (inlineRowMagic << 48n) | hash48(`${id} ${keyText}`);
+}
+
+/** A lock that nobody else takes, to see whether locks work. */
+export function newProbeLockKey(): bigint {
+  return (probeMagic << 48n) | hash48(randomUUID());
 }
 
 function hash48(text: string): bigint {

@@ -132,16 +132,16 @@ export async function readPositions(
 export async function readVisible(
   snapshot: Queryable,
   families: ReadonlyMap<string, EventFamily>,
-  after: GlobalPosition,
+  { after, upTo }: { readonly after: GlobalPosition; readonly upTo: GlobalPosition },
   filter: readonly EventFilter[],
 ): Promise<RecordedEvent[]> {
   const rows = await snapshot.query<EventRow>({
     text: `
       select ${eventColumns}
       from refold.events
-      where position > $1 and family || '.' || type = any ($2)
+      where position > $1 and position <= $2 and family || '.' || type = any ($3)
       order by position`,
-    values: [after, wantedTypes(families, filter)],
+    values: [after, upTo, wantedTypes(families, filter)],
   });
   return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
 }

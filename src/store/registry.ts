@@ -2,6 +2,7 @@ import { type GlobalPosition, globalPosition } from '../events/global-position.t
 import type { Partition } from '../projections/partition.ts';
 import type { CanaryRule, VersionState } from '../projections/version-map.ts';
 import { definitionJson, type StoredDefinition } from './definitions.ts';
+import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 import { readFloors, type StoredFloors } from './partitions.ts';
 import type { Queryable } from './statement.ts';
 import type { HeldBy } from './transitions.ts';
@@ -19,7 +20,7 @@ export interface RegisteredVersion {
   readonly heldBy: HeldBy | null;
   readonly stateChangedAt: string;
   /** Whether appends fold into it; null where it is maintained behind them. */
-  readonly inline: 'building' | 'live' | null;
+  readonly inline: InlineStatus | null;
   /** Who is answered by it while it is ready; null where nobody is. */
   readonly canary: CanaryRule | null;
   /** Of how many live queries it executes one again; null where it does not. */
@@ -77,7 +78,7 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
         held_by as "heldBy",
         state_changed_at as "stateChangedAt",
         (
-          select status
+          select ${inlineStatus('inline')}
           from refold.inline_versions as inline
           where inline.name = projection.name and inline.version = projection.version
         ) as inline,

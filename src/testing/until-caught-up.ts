@@ -28,7 +28,7 @@ export async function untilPosition(
     failWhereStopped(maintained);
     // A building version that has come so far is not yet active: a query would not find it. Nor does an append find an inline one.
     const behind = maintained.filter(
-      (one) => one.position < position || one.state === 'building' || one.inline === 'building',
+      (one) => one.position < position || one.state === 'building' || (one.inline !== null && one.inline !== 'live'),
     );
     const reactors = (await refold.reactors?.status()) ?? [];
     const stopped = reactors.find(({ state }) => state === 'stopped');

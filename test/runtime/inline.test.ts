@@ -190,7 +190,7 @@ test('dead letters of appends hold back later events of their row, and a retry p
   expect((await storedTable(runtime.db, projection)).get('["a"]')).toMatchObject({ credits: 1 });
   await retryDeadLetters({ ...options, projection: fussy('dead-letter', false) }, step);
   expect((await storedTable(runtime.db, projection)).get('["a"]')).toMatchObject({ credits: 3 });
-  expect((await statusOf(runtime, projection))?.inline).toBe('live');
+  await untilLive(runtime, projection);
 });
 
 test('a retry of many dead letters lets appends go on without the version, which joins them again', async () => {
@@ -362,6 +362,25 @@ test('a processor that is claimed late folds nothing into a live version', async
   expect(units(await readWork(runtime.db))).toEqual([]);
   const claim = await claimProcessor(runtime.db, unit?.unit as ProcessorUnit, 'late'); // there was one
   await expect(unit?.start(runtime.db, claim)).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });
+});
+
+test.each([
+  'stop',
+  'skip',
+  'dead-letter',
+] as const)('an event that was thrown away is left out as a version goes live, with the policy %s', async (policy) => {
+  const projection = fussy(policy, false);
+  const runtime = await setting.start([projection], { maintain: false });
+  for (const amount of ['1', '13', '2']) await runtime.log.append(creditOf('a', amount));
+  // As where it began again from a snapshot.
+  await runtime.db.query({
+    text: `
+      insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
+      values ('fussy', 1, 2, '["a"]', 'Credited', 'a', 'ann', 'a test')`,
+  });
+  const options = { db: runtime.db, log: runtime.log, readSchema, freeze: false };
+  await until(async () => (await goLive(options, projection)) !== null);
+  expect((await storedTable(runtime.db, projection)).get('["a"]')).toMatchObject({ credits: 2 });
 });
 
 test('a retired version is left alone by appends', async () => {

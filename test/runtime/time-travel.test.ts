@@ -3,6 +3,10 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createRefold, defineConfig, defineEvents, defineProjection, type Refold, t } from '../../src/index.ts';
+import { discardDeadLetters, listDeadLetters, recallDiscarded } from '../../src/runtime/dead-letters.ts';
+import { requestRebuild } from '../../src/runtime/rebuild.ts';
+import { createDatabase } from '../../src/store/database.ts';
+import { readRebuilds } from '../../src/store/rebuilds.ts';
 import { effort } from '../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -28,13 +32,31 @@ const shelfV1 = defineProjection({
   history: true,
 });
 
+let isBroken = true;
+
+const fragile = defineProjection({
+  name: 'fragile',
+  version: 1,
+  events: shelf,
+  onError: 'dead-letter',
+  table: { shelfId: t.text().primaryKey(), pieces: t.integer() },
+  key: (event) => event.streamId,
+  evolve: {
+    Stocked: (row, { payload }) => {
+      if (payload.pieces === 13 && isBroken) throw new Error('thirteen is bad luck');
+      return { pieces: (row?.pieces ?? 0) + payload.pieces };
+    },
+  },
+  history: true,
+});
+
 let database: TestDatabase;
 let refold: Refold;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   const gateway = { port: 0, positionTimeout: 300_000 };
-  const config = defineConfig({ projections: [shelfV1], database: { url: database.url }, gateway });
+  const config = defineConfig({ projections: [shelfV1, fragile], database: { url: database.url }, gateway });
   refold = await createRefold(config, { logger: pino({ level: 'silent' }) });
 });
 
@@ -133,6 +155,69 @@ describe('the events of a row', () => {
       shelf: null,
     });
   });
+});
+
+test('a row of the past lacks what its table lacks: dead letters, what waits behind them, and what was thrown away', async () => {
+  const sold = await refold.log.append({
+    family: shelf,
+    streamId: 'fragile-1',
+    events: [5, 13, 1].map((pieces) => ({ type: 'Stocked', payload: { pieces } }) as const),
+  });
+  const [first, failing, last] = sold.events.map(({ position }) => String(position));
+  await refold.log.append({ family: shelf, streamId: 'fragile-2', events: [{ type: 'Cleared', payload: {} }] });
+  const db = createDatabase({ url: database.url });
+  const options = { db, log: refold.log, readSchema: 'read_models', projection: fragile };
+  const step = { actor: 'ann', reason: 'a test' };
+  const letters = async () => (await listDeadLetters(options)).length;
+  await until(async () => (await letters()) === 2);
+  isBroken = false; // from here on, the code would fold all of them
+  const query = `query ($first: Position!, $failing: Position!, $last: Position!) {
+    now: fragile(shelfId: "fragile-1") { pieces }
+    first: fragile(shelfId: "fragile-1", asOf: { position: $first }) { pieces }
+    failing: fragile(shelfId: "fragile-1", asOf: { position: $failing }) { pieces }
+    last: fragile(shelfId: "fragile-1", asOf: { position: $last }) { pieces }
+    events: fragileEvents(shelfId: "fragile-1") { nodes { position row { pieces } } }
+  }`;
+  const told = async (): Promise<Record<string, unknown>> => {
+    const answer = await ask(query, { first, failing, last });
+    const { events, ...rows } = answer as { events: { nodes: { position: string; row: { pieces: number } }[] } };
+    return {
+      ...Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, (row as { pieces: number }).pieces])),
+      events: events.nodes.map(({ position, row }) => [position, row.pieces]),
+    };
+  };
+  expect(await told()).toEqual({ now: 5, first: 5, failing: 5, last: 5, events: [[first, 5]] });
+  isBroken = true;
+  await discardDeadLetters(options, step);
+  isBroken = false;
+  const discarded = {
+    now: 6,
+    first: 5,
+    failing: 5,
+    last: 6,
+    events: [
+      [first, 5],
+      [last, 6],
+    ],
+  };
+  expect(await told()).toEqual(discarded);
+  await recallDiscarded(options, step);
+  expect(await told()).toEqual(discarded);
+  await requestRebuild(db, fragile, 'read_models', step);
+  await until(async () => (await readRebuilds(db)).length === 0);
+  await until(async () => (await told()).now === 19);
+  expect(await told()).toEqual({
+    now: 19,
+    first: 5,
+    failing: 18,
+    last: 19,
+    events: [
+      [first, 5],
+      [failing, 18],
+      [last, 19],
+    ],
+  });
+  await db.close();
 });
 
 test('a moment that has not come is refused', async () => {

@@ -15,7 +15,7 @@ export interface InlineSetting {
   close(): Promise<void>;
 }
 
-export async function createInlineSetting(): Promise<InlineSetting> {
+export async function createInlineSetting({ defaultLimits = false } = {}): Promise<InlineSetting> {
   const database = await createTestDatabase();
   const running = new Set<Runtime>();
   return {
@@ -28,7 +28,7 @@ export async function createInlineSetting(): Promise<InlineSetting> {
           commands: [openAccount, credit],
           runtime: { pageSize: 200 },
           // On a busy machine many appends wait for one row, one after the other.
-          database: { appendLockTimeout: 300_000 },
+          database: defaultLimits ? {} : { appendLockTimeout: 300_000 },
         }),
         url: database.url,
         owner: 'test',

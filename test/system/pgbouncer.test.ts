@@ -94,6 +94,16 @@ async function expectFolds(refold: Refold, ...projections: readonly Projection[]
   }
 }
 
+test('an application that is not told of its pooler is refused, with what to set', async () => {
+  const untold = defineConfig({ projections: [balanceV1], database: { url }, gateway: { port: 0 } });
+  await expect(createRefold(untold)).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringMatching(
+      /transactions of one connection ran in different sessions \(\d+, \d+\), .* Set database\.notifications to false and runtime\.ownership to 'lease'/,
+    ),
+  });
+});
+
 test('an application behind a pooler in transaction mode appends, answers its own writes and moves to a new version', async () => {
   const first = await start(config([balanceV1, openingsV1]));
   const opened = await first.graphql(
