@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { balance, declared, families } from '../chaos/domain.ts';
+import { reactorsOf } from '../chaos/reactors.ts';
+import { type Config, defineConfig, type Projection, type Viewer } from '../src/index.ts';
+import { maxPageSize } from '../test/refold/naive-groups.ts';
+import { ownerV1, placeV1, thingV1 } from '../test/refold/things.ts';
+import { commands } from './commands.ts';
+import { type Deployment, deploymentOf } from './deployment.ts';
+
+/** All that a deployment declares: a version of `balance` that always stays, and those that come and go. */
+export function projectionsOf({ lowest, highest }: Deployment): readonly Projection[] {
+  const [, ...others] = declared(1, 1);
+  const balances = Array.from({ length: highest - lowest + 1 }, (_, index) => balance(lowest + index));
+  return [balance(1), ...balances.filter(({ version }) => version > 1), ...others, thingV1, ownerV1, placeV1];
+}
+
+export function configOf(deployment: Deployment, outside: pg.Pool): Config {
+  return defineConfig({
+    events: families,
+    projections: projectionsOf(deployment),
+    commands,
+    reactors: reactorsOf(outside),
+    auth: ({ header, connectionParams }) =>
+      viewerOf(header('authorization') ?? String(connectionParams.authorization ?? '')),
+    database: deployment.pooled ? { notifications: false, prepare: false } : {},
+    runtime: deployment.pooled ? { ownership: 'lease' } : {},
+    // The documents of the clients are larger than what an application would allow.
+    gateway: { maxPageSize, maxAliases: 1000, maxTokens: 20_000, maxDepth: 30, maxCost: 1e9 },
+  });
+}
+
+/** `client tenant role`; without a tenant, somebody who sees all. */
+function viewerOf(authorization: string): Viewer {
+  const [id, tenant, role] = authorization.split(' ');
+  return { id: id || null, tenant: tenant || null, roles: role ? [role] : [], claims: {}, expiresAt: null };
+}
+
+const outside = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 2 });
+outside.on('error', () => {}); // a session that was ended while it was idle
+
+/** What `refold start` runs. */
+export default configOf(deploymentOf(process.env), outside);

@@ -1,0 +1,63 @@
+/** What clients went through: how long each kind of operation took, what failed, and what was wrong. */
+export interface ClientRecord {
+  /** How long answers took, in milliseconds, with when they came. */
+  readonly latencies: ReadonlyMap<string, readonly Latency[]>;
+  /** By kind and code, how often, and how it looked the first time. */
+  readonly failures: ReadonlyMap<string, Failure>;
+  /** Things that happen in a rolling deployment, and how often: refused connections, streams that were taken up again. */
+  readonly events: ReadonlyMap<string, number>;
+  /** Each wrong answer in a sentence. */
+  readonly wrong: readonly string[];
+  answered(kind: string, milliseconds: number): void;
+  failed(kind: string, code: string, detail: string): void;
+  happened(what: string): void;
+  isWrong(sentence: string): void;
+}
+
+export interface Latency {
+  readonly at: number;
+  readonly milliseconds: number;
+}
+
+export interface Failure {
+  readonly times: number;
+  readonly first: string;
+}
+
+/** All are counted, and so many told. */
+const mostTold = 50;
+const longest = 1500;
+
+/** `say` is told the first of each kind of failure, and what is wrong, at once. */
+export function createClientRecord(now: () => number, say: (line: string) => void): ClientRecord {
+  const latencies = new Map<string, Latency[]>();
+  const failures = new Map<string, Failure>();
+  const events = new Map<string, number>();
+  const wrong: string[] = [];
+  return {
+    latencies,
+    failures,
+    events,
+    wrong,
+    answered(kind, milliseconds) {
+      const of = latencies.get(kind) ?? [];
+      latencies.set(kind, of);
+      of.push({ at: now(), milliseconds });
+    },
+    failed(kind, code, detail) {
+      const name = `${kind}: ${code}`;
+      const known = failures.get(name);
+      if (!known) say(`FAILED ${name}: ${detail.slice(0, longest)}`);
+      failures.set(name, {
+        times: (known?.times ?? 0) + 1,
+        first: known?.first ?? `after ${(now() / 1000).toFixed(1)} s: ${detail.slice(0, longest)}`,
+      });
+    },
+    happened: (what) => void events.set(what, (events.get(what) ?? 0) + 1),
+    isWrong(sentence) {
+      if (wrong.length < mostTold) say(`WRONG ${sentence.slice(0, longest)}`);
+      if (wrong.length < mostTold) wrong.push(`after ${(now() / 1000).toFixed(1)} s: ${sentence.slice(0, longest)}`);
+      else if (wrong.length === mostTold) wrong.push('… and more');
+    },
+  };
+}
