@@ -24,8 +24,16 @@ export function configOf(deployment: Deployment, outside: pg.Pool): Config {
       viewerOf(header('authorization') ?? String(connectionParams.authorization ?? '')),
     database: deployment.pooled ? { notifications: false, prepare: false } : {},
     runtime: deployment.pooled ? { ownership: 'lease' } : {},
-    // The documents of the clients are larger than what an application would allow.
-    gateway: { maxPageSize, maxAliases: 1000, maxTokens: 20_000, maxDepth: 30, maxCost: 1e9 },
+    gateway: {
+      // A machine that does other things, too, makes clients wait; how long is among the figures.
+      positionTimeout: 60_000,
+      // The documents of the clients are larger than what an application would allow.
+      maxPageSize,
+      maxAliases: 1000,
+      maxTokens: 20_000,
+      maxDepth: 30,
+      maxCost: 1e9,
+    },
   });
 }
 

@@ -101,7 +101,7 @@ export function createRest({
       const asked = await operations.withCursors(operation);
       const viewer = viewers[n % viewers.length] ?? '';
       if (!asked) continue;
-      const { data, errors } = await naive.answer(asked, seenBy(viewer));
+      const { data, errors } = await naive.answer(operation, seenBy(viewer));
       const outcome = await session.ask({
         kind: 'compared document',
         ...asked,

@@ -160,6 +160,7 @@ async function openGateway(
     auth: config.auth,
     extension: config.schema as SchemaExtension | undefined, // as above
     development: options.development,
+    drainSeconds: config.gateway.drainSeconds ?? 0,
     logger: options.logger,
     metrics,
     ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),

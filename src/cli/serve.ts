@@ -11,19 +11,21 @@ export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
 }
 
 // Longer than the gateway and a batch take, also on a busy machine, and less than the 30 seconds after which Kubernetes and others kill; after that
-// something hangs, and whoever sent the signal should not wait on.
+// something hangs, and whoever sent the signal should not wait on. The default time of a drain is in it; a longer one comes on top.
 const patience = 25_000;
+const drainWithin = 5;
 
 /** Runs an application until SIGINT or SIGTERM, then stops it in order. Another signal ends it at once. */
 export async function serve(config: Config, { announce, beside, ...options }: ServeOptions): Promise<void> {
   const logger = createLogger();
   const ending = new AbortController();
   // From the start on: without a listener a signal would end the process as it is, and leave an embedded server behind.
+  const longest = patience + Math.max(0, (config.gateway.drainSeconds ?? 0) - drainWithin) * 1000;
   const told = signal().then(() => {
     setTimeout(() => {
-      logger.error(`refold: not stopped within ${patience / 1000} s`);
+      logger.error(`refold: not stopped within ${longest / 1000} s`);
       process.exit(1);
-    }, patience).unref();
+    }, longest).unref();
     ending.abort();
   });
   const refold = await createRefold(config, { ...options, logger });

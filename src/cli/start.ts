@@ -5,6 +5,9 @@ import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { serve } from './serve.ts';
 
+// Balancers and Kubernetes look at the readiness every few seconds, or hear of the stop as the process does and need a moment to pass it on.
+const drainSeconds = 5;
+
 export const start = defineCommand({
   meta: { name: 'start', description: 'Run the application in production.' },
   args: {
@@ -30,7 +33,11 @@ export const start = defineCommand({
         'No database is named. Set DATABASE_URL, or database.url in the configuration. To run an embedded PostgreSQL with its data in .refold/, give --embedded.',
       );
     await serve(
-      { ...config, development },
+      {
+        ...config,
+        development,
+        gateway: { ...config.gateway, drainSeconds: config.gateway.drainSeconds ?? drainSeconds },
+      },
       {
         role: args.role as 'all', // an enum argument has one of its options
         // Nobody else looks after a server of its own.

@@ -12,6 +12,12 @@ export interface GatewayOptions extends GatewayPolicies {
    * @default none in development on a loopback address, else any
    */
   readonly allowedHosts?: readonly string[];
+  /**
+   * How long a process that is told to stop goes on answering, in seconds: `/health/ready` says 503 from the first moment on, so that a load
+   * balancer sends nothing more, and what it has sent by then is answered. Longer than your balancer takes to notice; stopping takes that much longer.
+   * @default 5 with `refold start`, else 0
+   */
+  readonly drainSeconds?: number;
   /** GraphiQL and introspection. @default true in development, false in production */
   readonly graphiql?: boolean;
   /** How long a query waits for the position that it demands, in milliseconds. @default 5000 */
@@ -41,8 +47,18 @@ export interface GatewayOptions extends GatewayPolicies {
 }
 
 /** Checked and complete. */
-export type CheckedGateway = Omit<Required<GatewayOptions>, 'graphiql' | 'allowedHosts' | keyof GatewayPolicies> &
-  CheckedPolicies & { readonly graphiql: boolean | undefined; readonly allowedHosts: readonly string[] | undefined };
+export type CheckedGateway = Omit<
+  Required<GatewayOptions>,
+  'graphiql' | 'allowedHosts' | 'drainSeconds' | keyof GatewayPolicies
+> &
+  CheckedPolicies & {
+    readonly graphiql: boolean | undefined;
+    readonly drainSeconds: number | undefined;
+    readonly allowedHosts: readonly string[] | undefined;
+  };
+
+// Without a default: how a process is started decides.
+const drainRule = { default: 0, min: 0, max: 600 } as const satisfies NumberRule;
 
 const numbers = {
   port: { default: 4000, min: 0, max: 65_535 },
@@ -60,14 +76,27 @@ const numbers = {
 
 /** @throws RefoldError `INVALID_CONFIG` */
 export function checkGateway(gateway: GatewayOptions): CheckedGateway {
-  refuseUnknown('gateway', gateway, ['host', 'allowedHosts', 'graphiql', ...policyNames, ...Object.keys(numbers)]);
+  refuseUnknown('gateway', gateway, [
+    'host',
+    'allowedHosts',
+    'drainSeconds',
+    'graphiql',
+    ...policyNames,
+    ...Object.keys(numbers),
+  ]);
   return Object.freeze({
     host: gateway.host ?? '127.0.0.1',
     allowedHosts: gateway.allowedHosts && checkHosts(gateway.allowedHosts),
+    drainSeconds: checkDrain(gateway.drainSeconds),
     graphiql: gateway.graphiql,
     ...checkPolicies(gateway),
     ...checkNumbers('gateway', gateway, numbers),
   });
+}
+
+function checkDrain(drainSeconds: number | undefined): number | undefined {
+  if (drainSeconds === undefined) return undefined;
+  return checkNumbers('gateway', { drainSeconds }, { drainSeconds: drainRule }).drainSeconds;
 }
 
 function checkHosts(hosts: readonly string[]): readonly string[] {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { Logger } from 'pino';
@@ -52,6 +53,8 @@ export interface GatewayOptions {
   /** Tells who asks; without one everybody is anonymous, and what declares no access is open. */
   readonly auth?: Authenticator | undefined;
   readonly development: boolean;
+  /** How long requests are answered after `close`, while it is not ready. @default 0 */
+  readonly drainSeconds?: number;
   readonly logger: Logger;
   /** What GraphiQL shows at first. */
   readonly defaultQuery?: string;
@@ -72,7 +75,10 @@ export interface Gateway {
     variables?: Readonly<Record<string, unknown>>,
     viewer?: Viewer | 'system',
   ): Promise<ExecutionResult>;
-  /** Takes no more requests, ends subscriptions, lets operations end, and resolves within a bounded time. */
+  /**
+   * Is not ready from now on, and answers for `drainSeconds`. Then takes no more requests, ends subscriptions so that their clients come
+   * back elsewhere, lets operations end, and resolves within a bounded time. Called once more, it ends the time of the drain.
+   */
   close(): Promise<void>;
 }
 
@@ -116,6 +122,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   };
   const shadows = createShadows({ services, source, readsFor, registry, logger });
   let closing: Promise<void> | undefined;
+  const hurry = new AbortController();
 
   const crossOrigin = crossOriginRules(options.cors);
   const yoga: Yoga = createYoga({
@@ -218,12 +225,14 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   });
 
   async function close(): Promise<void> {
+    http.drain();
+    await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // only the signal rejects
     const closed = http.close(closingPatience);
-    // Before the subscriptions end: told that they are complete, WebSocket clients would not come back.
+    // Before the subscriptions end: told that they are complete, clients would not come back.
     await webSockets.close();
-    singleConnections.close(); // as above
-    subscriptions.endAll();
+    singleConnections.close();
     eventStreams.close();
+    subscriptions.endAll();
     await closed;
     await shadows.stop();
     source.close();
@@ -244,6 +253,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       );
     },
     close() {
+      if (closing !== undefined) hurry.abort();
       closing ??= close();
       return closing;
     },

@@ -26,6 +26,7 @@ export interface EventStreamsOptions {
 
 export interface EventStreams {
   readonly listener: RequestListener;
+  /** Ends all streams without a word: told that they are complete, clients would not come back. */
   close(): void;
 }
 
@@ -39,6 +40,7 @@ const silence = 12_000;
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
   const { yoga, subscriptions, maskError, maxBodySize, documentFor, others } = options;
   const streams = new Set<EventStream>();
+  let isClosed = false;
   const keepAlive = setInterval(() => {
     for (const stream of streams) stream.sayNothing();
   }, silence);
@@ -60,6 +62,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       opened.leave();
     });
     stream.begin(headers);
+    if (isClosed) stream.goAway();
   }
 
   return {
@@ -81,7 +84,11 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         else refuse();
       });
     },
-    close: () => clearInterval(keepAlive),
+    close() {
+      isClosed = true;
+      clearInterval(keepAlive);
+      for (const stream of streams) stream.goAway();
+    },
   };
 }
 
@@ -144,6 +151,12 @@ class EventStream implements Sink {
 
   complete(): void {
     this.#res.end(complete);
+  }
+
+  /** The process stops: its client opens the subscription again elsewhere. */
+  goAway(): void {
+    this.#subscription.leave();
+    this.#res.end();
   }
 
   sayNothing(): void {

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { RefoldError } from '../errors.ts';
 
@@ -6,6 +6,8 @@ export interface HttpServer {
   readonly server: Server;
   readonly port: number;
   readonly url: string;
+  /** From now on every response closes its connection, also of requests that are under way: clients find another server for the next one. */
+  drain(): void;
   /** Takes no more requests, lets those that run end, and after `patience` milliseconds cuts what is left. */
   close(patience: number): Promise<void>;
 }
@@ -30,6 +32,8 @@ export async function listen(
   listener: RequestListener,
   { host, port, requestTimeout }: ListenOptions,
 ): Promise<HttpServer> {
+  const underWay = new Set<ServerResponse>();
+  let isDraining = false;
   const server = createServer(
     {
       requestTimeout,
@@ -37,7 +41,12 @@ export async function listen(
       connectionsCheckingInterval: Math.min(requestTimeout, 5000),
       keepAliveTimeout,
     },
-    listener,
+    (req, res) => {
+      underWay.add(res);
+      res.once('close', () => underWay.delete(res));
+      if (isDraining) closesConnection(res);
+      listener(req, res);
+    },
   );
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -58,6 +67,10 @@ export async function listen(
     server,
     port: address.port,
     url: `http://${urlHost(host)}:${address.port}`,
+    drain() {
+      isDraining = true;
+      for (const res of underWay) if (!res.headersSent) closesConnection(res);
+    },
     async close(patience) {
       const closed = new Promise<void>((done) => server.close(() => done()));
       // Browsers and others open connections ahead of need; Node counts one as idle only after its first request.
@@ -70,6 +83,10 @@ export async function listen(
       clearTimeout(deadline);
     },
   };
+}
+
+function closesConnection(res: ServerResponse): void {
+  res.setHeader('connection', 'close');
 }
 
 function isTaken(error: unknown): boolean {

@@ -17,7 +17,7 @@ beforeEach(async () => {
     `export default defineConfig({
       projections: [balanceV1, balanceV2, openingsV1],
       commands: [openAccount, credit],
-      gateway: { positionTimeout: 300_000 },
+      gateway: { positionTimeout: 300_000, drainSeconds: Number(process.env.DRAIN ?? 0) },
     });`,
   );
 });
@@ -88,6 +88,23 @@ describe.each([
     expect(told).toMatch(new RegExp(`\\nrefold: ${signal}, stopping\\. Once more ends it at once\\.\\n$`));
     await until(async () => (await sessions()) === 0);
   });
+});
+
+test('a gateway that is told to stop is not ready, and answers until its balancer has noticed', async () => {
+  const gateway = startCli(['start', '--config', config], { env: { ...environment().env, DRAIN: '600' } });
+  const url = await gateway.url();
+  gateway.child.kill('SIGTERM');
+  await gateway.prints(/SIGTERM, stopping/);
+  const ready = await until(async () => {
+    const response = await fetch(`${url}/health/ready`);
+    return response.status === 503 && response.json();
+  });
+  expect(ready).toMatchObject({ ready: false, stopping: true });
+  const opened = 'mutation { openAccount(input: { accountId: "a", owner: "Ada" }) { balance { owner } } }';
+  expect(await ask(url, opened)).toEqual({ data: { openAccount: { balance: { owner: 'Ada' } } } });
+  // A later signal ends it at once; one that comes too soon is taken for the same.
+  await until(() => gateway.child.kill('SIGTERM') && gateway.child.exitCode !== null);
+  expect(await gateway.ended).toMatchObject({ code: 130 });
 });
 
 test('a signal that comes twice at once, as from a terminal and from npm, is one', async () => {

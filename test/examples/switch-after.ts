@@ -10,7 +10,7 @@ export default defineConfig({
     projection.id === 'invoice_summary@2' ? markedRows(projection) : projection,
   ),
   imports: app.imports,
-  gateway: { positionTimeout: 300_000 },
+  gateway: { positionTimeout: 300_000, drainSeconds: 0 },
 });
 
 function markedRows(projection: Projection): Projection {

@@ -5,5 +5,5 @@ import { defineConfig } from '../../src/index.ts';
 export default defineConfig({
   projections: app.projections.filter(({ id }) => id !== 'invoice_summary@2'),
   imports: app.imports,
-  gateway: { positionTimeout: 300_000 },
+  gateway: { positionTimeout: 300_000, drainSeconds: 0 },
 });
