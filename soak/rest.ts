@@ -148,6 +148,9 @@ export function createRest({
         steps: await readSteps(db),
         failOvers: [],
         boundMs: { kill: 0, stall: 0 },
+        answers: [],
+        feeds: [],
+        feedPatienceMs: 0,
       };
       for (const judge of [logIsLedger, reactionsAreComplete, registryIsWhole, noTableIsLeftOver])
         found.push(...(await judge.differences(evidence)));
