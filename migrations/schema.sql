@@ -53,6 +53,8 @@ alter table refold.changes add constraint changes_pkey PRIMARY KEY (name, versio
 
 CREATE INDEX changes_by_age ON refold.changes USING btree (at);
 
+CREATE TRIGGER raise_all_floors AFTER TRUNCATE ON refold.changes FOR EACH STATEMENT EXECUTE FUNCTION refold.raise_all_floors_of_changes();
+
 CREATE TRIGGER raise_floor AFTER DELETE ON refold.changes REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION refold.raise_floor_of_changes();
 
 create table refold.dead_letters (
@@ -193,7 +195,9 @@ create table refold.processes (
   owns text[] not null,
   keeps text[] not null,
   started_at timestamp with time zone not null default clock_timestamp(),
-  heartbeat_at timestamp with time zone not null default clock_timestamp()
+  heartbeat_at timestamp with time zone not null default clock_timestamp(),
+  role text,
+  versions text[] not null default '{}'::text[]
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
@@ -237,7 +241,7 @@ create table refold.projections (
   held_by text
 );
 
-alter table refold.projections add constraint projections_held_by_check CHECK ((held_by = ANY (ARRAY['operator'::text, 'breaking'::text, 'verification'::text])));
+alter table refold.projections add constraint projections_held_by_check CHECK ((held_by = ANY (ARRAY['operator'::text, 'breaking'::text, 'verification'::text, 'dead-letters'::text])));
 
 alter table refold.projections add constraint projections_pkey PRIMARY KEY (name, version);
 
@@ -322,7 +326,9 @@ create table refold.rebuilds (
   form text not null default 'beside'::text,
   started_at_position bigint not null default 0,
   snapshot_id bigint,
-  state_before text
+  state_before text,
+  held_reason text,
+  dead_letters_accepted boolean not null default false
 ) with (fillfactor=50);
 
 alter table refold.rebuilds add constraint rebuilds_form_check CHECK ((form = ANY (ARRAY['beside'::text, 'in place'::text])));
@@ -531,7 +537,7 @@ create view refold.lag as
      CROSS JOIN LATERAL refold.unread(processors.checkpoint, ARRAY( SELECT (((filter.value ->> 'family'::text) || '.'::text) || type.value)
            FROM (jsonb_array_elements((projections.definition -> 'filter'::text)) filter(value)
              CROSS JOIN LATERAL jsonb_array_elements_text((filter.value -> 'types'::text)) type(value))), 10000) unread(events, exact, oldest))
-  WHERE (projections.state <> ALL (ARRAY['retired'::text, 'failed'::text]));
+  WHERE (projections.state <> 'retired'::text);
 
 create view refold.stalls as
  SELECT tags.tag,
@@ -976,6 +982,22 @@ begin
     done := refold.leave_inline(entry.name, entry.version, true);
   end loop;
 end $function$;
+
+CREATE OR REPLACE FUNCTION refold.raise_all_floors_of_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into refold.change_floors as floor (name, version, position)
+  select name, version, max(refold.reached(name, version, checkpoint))
+  from refold.processors
+  group by name, version
+  order by name, version
+  on conflict (name, version) do update
+  set position = greatest(floor.position, excluded.position);
+  return null;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION refold.raise_floor_of_changes()
  RETURNS trigger

@@ -151,6 +151,7 @@ async function openGateway(
       compiles: true,
       execute: runtime.execute,
       live: runtime.live,
+      lookAtTables: runtime.lookAtTables,
       shadows: { record: runtime.recordShadow },
       ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
       ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),

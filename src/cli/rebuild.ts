@@ -4,7 +4,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../errors.ts';
 import { globalPosition } from '../events/global-position.ts';
 import type { Projection } from '../projections/projection.ts';
-import { cancelRebuild, requestRebuild } from '../runtime/rebuild.ts';
+import { acceptRebuild, cancelRebuild, requestRebuild } from '../runtime/rebuild.ts';
 import { rebuildInPlace } from '../runtime/rebuild-in-place.ts';
 import { readStatus, type VersionStatus } from '../runtime/status.ts';
 import { readRegistry } from '../store/registry.ts';
@@ -40,6 +40,10 @@ export const rebuild = defineCommand({
       type: 'boolean',
       description: 'For disks that do not hold two tables: the version is not served meanwhile',
     },
+    'accept-dead-letters': {
+      type: 'boolean',
+      description: 'Have a rebuild take over that waits because of new dead letters',
+    },
     cancel: { type: 'boolean', description: 'End a rebuild without a result' },
     detach: { type: 'boolean', description: 'Ask for it and come back at once' },
     json: { type: 'boolean', description: 'As JSON' },
@@ -53,10 +57,11 @@ export const rebuild = defineCommand({
     const { readSchema } = config.database;
     const from = startArgument(args['from-snapshot'], args['from-position']);
     const inPlace = args['in-place'] === true;
-    if (args.cancel && (from || inPlace))
+    const accept = args['accept-dead-letters'] === true;
+    if ((args.cancel || accept) && (from || inPlace || (args.cancel && accept)))
       throw new RefoldError(
         'INVALID_CONFIG',
-        '--cancel ends the rebuild that is under way; it goes with no other option.',
+        `${accept ? '--accept-dead-letters' : '--cancel'} is about the rebuild that is under way; it goes with no other option.`,
       );
     await withOperation(config, async (operation) => {
       const { db, log } = operation;
@@ -66,9 +71,10 @@ export const rebuild = defineCommand({
         console.log(args.json ? json({ version: id, cancelled: true }) : `The rebuild of ${id} is cancelled.`);
         return;
       }
-      if (inPlace) await rebuildInPlace({ db, log, readSchema, projection }, step, from);
+      if (accept) await acceptRebuild(db, name, version, step);
+      else if (inPlace) await rebuildInPlace({ db, log, readSchema, projection }, step, from);
       else await requestRebuild(db, projection, readSchema, step, from && { log, snapshot: from });
-      if (!args.json)
+      if (!args.json && !accept)
         console.log(`${id} is being rebuilt${inPlace ? ' in place' : ''} by the process that maintains it.`);
       const outcome = args.detach ? undefined : await follow(operation, name, version, args.json === true);
       const otherCode = outcome !== undefined && (await builtByOtherCode(operation, projection));
@@ -112,6 +118,12 @@ async function follow({ db, log }: Operation, name: string, version: number, qui
       const status = (await readStatus(db, log)).find((one) => one.name === name && one.version === version);
       if (!status?.rebuild) break;
       if (status.rebuild.error) throw stopped(`${name}@${version}`, status.rebuild);
+      const { heldReason } = status.rebuild;
+      if (heldReason !== null)
+        throw new RefoldError(
+          'INVALID_TRANSITION',
+          `The rebuild of ${name}@${version} does not take over: ${heldReason}`,
+        );
       const { done, total } = progressOf(status.rebuild, status.head);
       const rate = done / Math.max(0.001, (Date.now() - since) / 1000);
       bar?.setTotal(total);

@@ -4,6 +4,7 @@ import type { Config } from '../config/define-config.ts';
 import { canaryFiguresText, canaryText } from '../runtime/canary-steps.ts';
 import type { ReactorStatus } from '../runtime/reactor-steps.ts';
 import { readStatus, type VersionStatus } from '../runtime/status.ts';
+import { missingIndexesText } from '../runtime/table-watch.ts';
 import { readStalls, type Stall } from '../store/horizon.ts';
 import { type LostOwner, readLostOwners } from '../store/processes.ts';
 import { telling } from './exit-with-error.ts';
@@ -170,9 +171,10 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
       : []),
     ...(version.rebuild
       ? [
-          `${version.name}@${version.version} is being rebuilt${version.rebuild.form === 'in place' ? ' in place' : ''}${version.rebuild.snapshotId === null ? '' : ` from snapshot ${version.rebuild.snapshotId} at position ${integer(version.rebuild.startedAtPosition)}`}: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}${paced(version.rebuildPace)}, asked for by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}`,
+          `${version.name}@${version.version} is being rebuilt${version.rebuild.form === 'in place' ? ' in place' : ''}${version.rebuild.snapshotId === null ? '' : ` from snapshot ${version.rebuild.snapshotId} at position ${integer(version.rebuild.startedAtPosition)}`}: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}${paced(version.rebuildPace)}, asked for by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}${version.rebuild.heldReason ? `; does not take over: ${version.rebuild.heldReason}` : ''}`,
         ]
       : []),
+    ...(version.missingIndexes.length > 0 ? [missingIndexesText(version)] : []),
     ...(version.error
       ? [`${version.name}@${version.version} stopped at ${version.error.at}: ${version.error.message}`]
       : []),

@@ -98,7 +98,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     extension: given.extension,
     logger,
   });
-  const maskError = createErrorMask({ logger, hints: isOpen });
+  const maskError = createErrorMask({ logger, hints: isOpen, onTableError: () => services.lookAtTables?.() });
   const viewerOf = createAuthentication(given.auth, logger);
   const admission = createAdmission(viewerOf, options.rateLimit && createRateLimit(options.rateLimit));
   const guardOf = (viewer: Viewer | 'system') =>

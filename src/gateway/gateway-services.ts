@@ -56,6 +56,8 @@ export interface GatewayServices {
   readonly compiles?: boolean;
   execute(command: Command, input: unknown, options: CommandOptions): Promise<CommandResult>;
   readonly live: LiveReadModels;
+  /** A statement was refused for a table that it read: it is missing, perhaps, or was altered. @default nobody looks */
+  lookAtTables?(): void;
   /** Where it is counted how canaries do. @default nowhere */
   readonly canaries?: {
     count(operation: { name: string; version: number; byCanary: boolean; failed: boolean }): void;

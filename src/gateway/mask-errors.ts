@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import type { Logger } from 'pino';
 import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } from '../errors.ts';
+import { isTableError } from '../store/database-errors.ts';
 import { restatedError } from './restated-error.ts';
 
 /** What clients are told of these errors beside message and code; all other errors are none of their business. */
@@ -30,10 +31,12 @@ export interface ErrorMaskOptions {
   readonly logger: Logger;
   /** Whether messages may guess at names of the schema that the client nearly wrote. */
   readonly hints: boolean;
+  /** Told of statements that were refused for a table that they read. */
+  onTableError?(): void;
 }
 
 /** Turns errors into what may leave the process: expected ones with their code, the rest masked, and logged under an id. */
-export function createErrorMask({ logger, hints }: ErrorMaskOptions): (error: unknown) => GraphQLError {
+export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOptions): (error: unknown) => GraphQLError {
   return (error) => {
     const located = error instanceof GraphQLError ? error : undefined;
     const cause = rootCause(error);
@@ -56,6 +59,11 @@ export function createErrorMask({ logger, hints }: ErrorMaskOptions): (error: un
     }
     const errorId = randomUUID();
     logger.error({ err: cause, errorId, path: located?.path }, 'an operation failed');
+    if (isTableError(cause)) {
+      onTableError?.();
+      const message = `A table that this needs can't be read. Ask again later. The log tells more under ${errorId}.`;
+      return restatedError(located, message, { code: 'PROJECTION_NOT_READY', errorId });
+    }
     return restatedError(located, `Something went wrong here. The log tells more under ${errorId}.`, {
       code: 'INTERNAL_SERVER_ERROR',
       errorId,

@@ -18,7 +18,8 @@ export function useReadiness(
         projection: projection.name,
         version: projection.version,
         state,
-        ready: active,
+        // A table that can't be read is so for every process: to send requests elsewhere helps nobody, and the other projections answer.
+        ready: active || state === 'active',
         ...(stopped().has(projection.id) ? { processor: 'stopped' } : {}),
       }));
       const stopping = isStopping();

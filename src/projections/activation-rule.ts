@@ -37,6 +37,12 @@ export interface ActivationOptions {
    * @default 'hold'
    */
   readonly breaking?: BreakingRule;
+  /**
+   * How many dead letters a version may have that the version which answers does not have: `none-new`, `any`, or at most so many. More of them
+   * hold it at ready, and a rebuild of a version that answers does not take over. Where no version answers, nothing is compared.
+   * @default 'none-new'
+   */
+  readonly deadLetters?: 'none-new' | 'any' | number;
 }
 
 /** What live queries have to say before a version becomes active. */
@@ -67,9 +73,21 @@ export interface ActivationRule {
   /** Null: live queries are not asked. */
   readonly shadow: Required<ShadowGateOptions> | null;
   readonly breaking: BreakingRule;
+  /** Dead letters that the version which answers does not have. Infinity: any number. */
+  readonly mostNewDeadLetters: number;
 }
 
-const known = ['by', 'maxLag', 'maxLagSeconds', 'minReadySeconds', 'verify', 'compareWith', 'shadow', 'breaking'];
+const known = [
+  'by',
+  'maxLag',
+  'maxLagSeconds',
+  'minReadySeconds',
+  'verify',
+  'compareWith',
+  'shadow',
+  'breaking',
+  'deadLetters',
+];
 
 /** The option `activation`, checked and complete. @throws RefoldError `INVALID_DECLARATION` */
 export function activationRule(
@@ -97,6 +115,7 @@ export function activationRule(
     comparedColumns: comparedColumns(subject, columns, given.compareWith),
     shadow: given.shadow === undefined ? null : shadowGate(subject, given.shadow),
     breaking,
+    mostNewDeadLetters: mostNewDeadLetters(subject, given.deadLetters ?? 'none-new'),
   };
   if (by === 'manual' && waitsForMore(rule))
     throw invalidDeclaration(
@@ -160,6 +179,16 @@ function checkBreaking(subject: string, breaking: unknown): void {
       subject,
       `activation.breaking.unusedDays is a whole number of days from 1 on, found ${String(unusedDays)}.`,
     );
+}
+
+function mostNewDeadLetters(subject: string, given: unknown): number {
+  if (given === 'none-new') return 0;
+  if (given === 'any') return Number.POSITIVE_INFINITY;
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
+  throw invalidDeclaration(
+    subject,
+    `activation.deadLetters is 'none-new', 'any' or a whole number from 0 on, found '${String(given)}'.`,
+  );
 }
 
 function verifyOneOf(subject: string, given: boolean | { readonly oneOf: number }): number | null {

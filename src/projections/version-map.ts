@@ -7,7 +7,7 @@ export type VersionState = 'building' | 'ready' | 'active' | 'retired' | 'failed
 export interface ServedVersion {
   /** The highest active version that this process declares; where none is active, the lowest declared one that is on its way. */
   readonly projection: Projection;
-  /** False while no declared version is active: reads answer `PROJECTION_NOT_READY`. */
+  /** False while no declared version is active, or its table can't be read: reads answer `PROJECTION_NOT_READY`. */
   readonly active: boolean;
   readonly state: VersionState;
 }

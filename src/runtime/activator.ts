@@ -7,8 +7,10 @@ import type { EventLog } from '../store/event-log.ts';
 import { readLag } from '../store/lag.ts';
 import { type ReadyVersion, readReadyVersions } from '../store/registry.ts';
 import { declareShadow, pruneShadowCounts, readShadowStandings } from '../store/shadows.ts';
+import { restateHold } from '../store/transitions.ts';
 import { claimVerification, endVerification, releaseVerification, renewVerification } from '../store/verifications.ts';
 import { type CompareOptions, compareWithPrevious } from './compare-with-previous.ts';
+import { heldByDeadLetters } from './dead-letter-gate.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { createRounds, type Rounds } from './rounds.ts';
 import { shadowVerdict } from './shadow-gate.ts';
@@ -59,7 +61,9 @@ export function createActivator(options: ActivatorOptions): Rounds {
       // From the start on, so that it is not one wait after the other.
       const { shadow } = activation;
       if (shadow && found.heldReason === null) await declareShadow(db, name, version, shadow);
-      const lifted = found.heldBy === 'breaking' && isLifted(projection);
+      const lifted =
+        (found.heldBy === 'breaking' && isLifted(projection)) ||
+        (found.heldBy === 'dead-letters' && (await deadLettersAllow(projection)));
       if ((found.heldReason === null || lifted) && found.seconds >= activation.minReadySeconds)
         await activate(projection, signal);
     }
@@ -71,6 +75,13 @@ export function createActivator(options: ActivatorOptions): Rounds {
     if (Date.now() - (usageLookedAt.get(id) ?? 0) < usageLookMilliseconds) return false;
     usageLookedAt.set(id, Date.now());
     return true; // it is looked up there
+  }
+
+  /** Its dead letters were retried or discarded meanwhile, perhaps. */
+  async function deadLettersAllow(projection: Projection): Promise<boolean> {
+    const reason = await heldByDeadLetters(db, projection);
+    if (reason !== null) await restateHold(db, projection, 'dead-letters', reason);
+    return reason === null;
   }
 
   function tellHeld(id: string, { heldReason, heldBy }: ReadyVersion): void {

@@ -3,10 +3,12 @@ import type { Projection } from '../projections/projection.ts';
 import type { Database } from '../store/database.ts';
 import { type RegisteredVersion, readRegistry } from '../store/registry.ts';
 import { readShadowStandings } from '../store/shadows.ts';
+import { readTableProblems } from '../store/table-problems.ts';
 import { holdingReason } from './change-usage.ts';
 import { codeChangedMessage, removedVersions, tableChangedMessage } from './register-versions.ts';
 import { changesForClients, type SchemaDeclarations } from './schema-changes.ts';
 import { shadowVerdict } from './shadow-gate.ts';
+import { damageError, missingIndexesText } from './table-watch.ts';
 
 /** One thing in which the declarations and the database differ. */
 export interface Finding {
@@ -21,6 +23,11 @@ export async function checkDeclarations(db: Database, declarations: SchemaDeclar
   const registered = await readRegistry(db);
   const standings = await readShadowStandings(db);
   const findings = removed(registered, declarations.projections);
+  for (const problem of await readTableProblems(db)) {
+    const damage = damageError(problem);
+    const message = damage ? damage.message : missingIndexesText(problem);
+    findings.push({ kind: 'problem', message });
+  }
   for (const projection of declarations.projections) {
     const { id, name, version } = projection;
     const known = registered.find((entry) => entry.name === name && entry.version === version);

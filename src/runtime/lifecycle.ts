@@ -18,6 +18,7 @@ import { type HeldBy, recordStep } from '../store/transitions.ts';
 import { readVersionStatus } from '../store/version-positions.ts';
 import { refuseBreaking, wouldBreak } from './breaking-clients.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
+import { holdForDeadLetters } from './dead-letter-gate.ts';
 import { expectVersion, refused } from './expect-version.ts';
 import type { SchemaDeclarations } from './schema-changes.ts';
 import type { ActivateOptions, StepReason } from './step.ts';
@@ -77,10 +78,10 @@ export async function completeVersion(
   // Where no client has been served, no query can say anything.
   const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
   if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
-  return activateUnlessBreaking(tx, readSchema, projection, step, declarations);
+  return activateUnlessHeld(tx, readSchema, projection, step, declarations);
 }
 
-async function activateUnlessBreaking(
+async function activateUnlessHeld(
   tx: Queryable,
   readSchema: string,
   projection: Projection,
@@ -89,6 +90,7 @@ async function activateUnlessBreaking(
   heldBy: HeldBy | null = null,
 ): Promise<VersionState> {
   const { name, version } = projection;
+  if (await holdForDeadLetters(tx, projection, step, heldBy)) return 'ready';
   const broken = declarations && (await wouldBreak(tx, declarations, projection));
   if (broken) {
     // Looked at again, it is held as it was.
@@ -126,10 +128,11 @@ export async function pointView(tx: Queryable, readSchema: string, name: string)
 async function completeInPlace(
   tx: Queryable,
   readSchema: string,
-  { name, version, codeFingerprint }: Projection,
+  projection: Projection,
   rebuild: EndedRebuild,
   actor: string,
 ): Promise<VersionState> {
+  const { name, version, codeFingerprint } = projection;
   const { state, heldReason } = await expectVersion(tx, name, version);
   if (state !== 'building') return state;
   // Of the process that did it, which may have other code than whoever asked for it.
@@ -137,7 +140,7 @@ async function completeInPlace(
   const folded = await readEventsFolded(tx, name, version);
   const step = { name, version, actor, reason: `rebuilt in place${rebuiltFrom(rebuild)}, ${folded} events folded` };
   await recordStep(tx, { ...step, from: 'building', to: 'ready', heldReason });
-  if (rebuild.stateBefore !== 'active') return 'ready';
+  if (rebuild.stateBefore !== 'active' || (await holdForDeadLetters(tx, projection, step))) return 'ready';
   await recordStep(tx, { ...step, from: 'ready', to: 'active', heldReason: null });
   await pointView(tx, readSchema, name);
   return 'active';
@@ -194,9 +197,9 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
       db.transaction(async (tx) => {
         const { name, version, activation } = projection;
         const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
-        const lifted = heldBy === 'breaking' && activation.breaking !== 'hold';
+        const lifted = (heldBy === 'breaking' && activation.breaking !== 'hold') || heldBy === 'dead-letters';
         if (state !== 'ready' || (heldReason !== null && !lifted)) return state;
-        return activateUnlessBreaking(tx, readSchema, projection, step, declarations, heldBy);
+        return activateUnlessHeld(tx, readSchema, projection, step, declarations, heldBy);
       }),
     async hold({ name, version }, heldBy, step) {
       await db.transaction(async (tx) => {
@@ -216,9 +219,10 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
             throw refused(name, version, `is active already.`);
           case 'building':
             throw refused(name, version, `is still building; 'refold status' shows how far it is.`);
-          case 'retired':
           case 'failed':
-            throw refused(name, version, `is ${state}; declare the next version instead.`);
+            throw refused(name, version, `has failed; 'refold status' says why, and it goes on when that is mended.`);
+          case 'retired':
+            throw refused(name, version, `is retired; declare the next version instead.`);
         }
       });
     },

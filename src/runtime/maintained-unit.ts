@@ -2,6 +2,7 @@ import type { RefoldError } from '../errors.ts';
 import type { ProcessorClaim } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
 import type { ProcessorUnit } from '../store/processor-unit.ts';
+import type { Queryable } from '../store/statement.ts';
 import type { Processor } from './event-source.ts';
 
 /** A unit that this process can maintain, as its worker sees it: whatever the kind, it is claimed, fed from the log and let go of. */
@@ -13,6 +14,12 @@ export interface MaintainedUnit {
   readonly id: string;
   /** Makes what folds or handles its events, for the process that has claimed it. `db` is for as long as it is the owner. */
   start(db: Database, claim: ProcessorClaim): Promise<MaintainedProcessor>;
+  /** Of the code that takes its events in: where that stopped, other code is given a try. */
+  readonly codeFingerprint?: string;
+  /** Why it could not go on where the error of a statement does not say it; null where there is no such reason. */
+  explain?(): Promise<RefoldError | null>;
+  /** What else it means that the unit has stopped, in the transaction that records it. */
+  onStop?(tx: Queryable, reason: string): Promise<unknown>;
 }
 
 /** The processor of an owned unit. */
@@ -35,4 +42,6 @@ export type WorkSource = () => Promise<{
   readonly units: readonly MaintainedUnit[];
   /** Whether there are tables whose time to be dropped has come. */
   readonly oldTables: boolean;
+  /** The units that can't go on, as `unitText` writes them. */
+  readonly stopped: ReadonlySet<string>;
 }>;

@@ -44,11 +44,21 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
     ifMaintained(({ lagSeconds }) => lagSeconds),
   );
   gauge('refold_version_active', '1 where the version may answer.', ({ state }) => (state === 'active' ? 1 : 0));
+  gauge(
+    'refold_version_failed',
+    "1 where a version that does not answer yet can't go on, see refold status.",
+    ({ state }) => (state === 'failed' ? 1 : 0),
+  );
   gauge('refold_version_held', '1 where the version is kept at ready, see refold status.', ({ heldReason }) =>
     heldReason === null ? 0 : 1,
   );
   gauge('refold_processor_stopped', '1 where the version stopped at an event.', ({ processor }) =>
     processor === 'stopped' ? 1 : 0,
+  );
+  gauge(
+    'refold_table_altered',
+    '1 where the table of the version is missing or was altered by hand, so that nothing is folded into it nor answered from it.',
+    ({ error }) => (error?.code === 'TABLE_ALTERED' ? 1 : 0),
   );
   gauge('refold_dead_letters', 'Events kept because they could not be folded, and those behind them.', (version) =>
     Number(version.deadLetters),

@@ -1,18 +1,24 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
+import type { VersionState } from '../projections/version-map.ts';
 import { type ProcessorClaim, releaseProcessor } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { readInlineVersions } from '../store/inline-versions.ts';
 import type { ProcessorUnit } from '../store/processor-unit.ts';
+import { holdRebuild } from '../store/rebuilds.ts';
 import type { Work } from '../store/work.ts';
+import { rebuildHeldByDeadLetters } from './dead-letter-gate.ts';
+import { failVersion, resumeVersion } from './fail-version.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { MaintainedProcessor, MaintainedUnit } from './maintained-unit.ts';
 import type { Positions } from './positions.ts';
 import { createProjectionProcessor, type ProjectionProcessorOptions } from './projection-processor.ts';
 import { completeRebuild } from './rebuild.ts';
 import { createSetBasedProcessor } from './set-based-processor.ts';
+import { stoppedProcessor } from './stopped-processor.ts';
+import type { TableWatch } from './table-watch.ts';
 import type { Versions } from './versions.ts';
 
 export interface ProjectionUnitsOptions {
@@ -24,6 +30,7 @@ export interface ProjectionUnitsOptions {
   /** Told of what this process commits. */
   readonly positions: Pick<Positions, 'reached'>;
   readonly lifecycle: Lifecycle;
+  readonly tables: Pick<TableWatch, 'damageOf' | 'look'>;
   /** Names this process in the audit log, such as `host:4711`. */
   readonly owner: string;
   readonly freeze: boolean;
@@ -35,11 +42,11 @@ export function createProjectionUnits(options: ProjectionUnitsOptions): (work: W
   const { projections, versions } = options;
   return (work) => {
     const maintained = projections.filter(({ name, version }) =>
-      ['building', 'ready', 'active'].includes(versions.stateOf(name, version) ?? ''),
+      ['building', 'ready', 'active', 'failed'].includes(versions.stateOf(name, version) ?? ''),
     );
-    const rebuilds = work.rebuilds.flatMap(({ name, version, tableName }) => {
+    const rebuilds = work.rebuilds.flatMap(({ name, version, tableName, deadLettersAccepted }) => {
       const declared = maintained.find((projection) => projection.name === name && projection.version === version);
-      return declared ? [rebuildUnit(options, storedIn(declared, tableName))] : [];
+      return declared ? [rebuildUnit(options, storedIn(declared, tableName), deadLettersAccepted)] : [];
     });
     const live = new Set(work.live.map(({ name, version }) => `${name}@${version}`));
     const behind = maintained.filter(({ id }) => !live.has(id));
@@ -59,26 +66,34 @@ function versionUnit(
   partition: number,
   partitions: number,
 ): MaintainedUnit {
-  const { versions, lifecycle, owner, logger } = options;
+  const { versions, lifecycle, tables, owner, logger } = options;
   const { name, version } = projection;
   const unit: ProcessorUnit = { kind: 'processor', name, version, partition };
   const id = partitions === 1 ? projection.id : `${projection.id}/${partition}`;
   return {
     unit,
-    // Rows in another table: a processor that knows the old one ends, even where no event comes that would tell it.
-    key: `${id} of ${partitions} in ${versions.stored(projection).tableName}`,
+    key: versionUnitKey(id, partitions, versions.stored(projection), tables),
     id,
+    codeFingerprint: projection.codeFingerprint,
+    explain: () => tables.look(versions.stored(projection)),
+    onStop: (tx, reason) => failVersion(tx, name, version, { actor: owner, reason }),
     async start(db, claim) {
       // After the claim: a rebuild that ends now raises the epoch again, and this claim writes to no table.
       await versions.refresh();
       await leaveLiveAlone(db, projection, claim);
+      const damage = await tables.look(versions.stored(projection));
+      if (damage) return stoppedProcessor(id, claim, damage);
+      if (versions.stateOf(name, version) === 'failed') {
+        await db.transaction((tx) => resumeVersion(tx, name, version, { actor: owner, reason: 'tried again' }));
+        await versions.refresh();
+      }
       const stored = versions.stored(projection);
       return createProcessor({
         ...options,
         db,
         claim,
         projection: stored,
-        state: versions.stateOf(name, version) ?? 'building',
+        state: stateToFold(versions.stateOf(name, version)),
         onWritten: (checkpoint) => options.positions.reached(stored, { partition, partitions, checkpoint }),
         async onCaughtUp({ checkpoint, horizon }) {
           const state = await lifecycle.caughtUp(stored, owner, claim, horizon);
@@ -94,6 +109,24 @@ function versionUnit(
   };
 }
 
+/**
+ * Rows in another table, or a table that was altered or mended: a processor that knows the old one ends, even where no event comes that would
+ * tell it.
+ */
+function versionUnitKey(
+  id: string,
+  partitions: number,
+  stored: Projection,
+  tables: Pick<TableWatch, 'damageOf'>,
+): string {
+  return `${id} of ${partitions} in ${stored.tableName}${tables.damageOf(stored) ? ', which was altered' : ''}`;
+}
+
+/** Another partition has failed the version, and this one goes on building. */
+function stateToFold(state: VersionState | undefined): VersionState {
+  return state === undefined || state === 'failed' ? 'building' : state;
+}
+
 /** After the claim, too: a version that joins the appends now raises the epoch again, but one that had before would be folded twice. */
 async function leaveLiveAlone(db: Database, { id, name, version }: Projection, claim: ProcessorClaim): Promise<void> {
   const inline = (await readInlineVersions(db)).find((one) => one.name === name && one.version === version);
@@ -106,14 +139,24 @@ async function leaveLiveAlone(db: Database, { id, name, version }: Projection, c
   });
 }
 
-/** `projection` is the version with the table that the rebuild fills. */
-function rebuildUnit(options: ProjectionUnitsOptions, projection: Projection): MaintainedUnit {
+/**
+ * `projection` is the version with the table that the rebuild fills. One that waits for an operator goes on following the log, and is another
+ * unit once its dead letters are accepted: so it is looked at again where no event comes.
+ */
+function rebuildUnit(
+  options: ProjectionUnitsOptions,
+  projection: Projection,
+  deadLettersAccepted: boolean,
+): MaintainedUnit {
   const { id, name, version, tableName } = projection;
+  const { logger, owner } = options;
   return {
     unit: { kind: 'rebuild', name, version, partition: 0 },
-    key: `rebuild ${tableName}`,
+    key: `rebuild ${tableName}${deadLettersAccepted ? ', dead letters accepted' : ''}`,
     id,
+    codeFingerprint: projection.codeFingerprint,
     async start(db, claim) {
+      let told: string | null = null;
       return createProcessor({
         ...options,
         db,
@@ -121,8 +164,14 @@ function rebuildUnit(options: ProjectionUnitsOptions, projection: Projection): M
         projection,
         state: 'building',
         async onCaughtUp(progress) {
-          await completeRebuild({ ...options, db, projection, claim, progress, actor: options.owner });
-          options.logger.info({ projection: id }, `${id} is rebuilt`);
+          const held = deadLettersAccepted ? null : await rebuildHeldByDeadLetters(db, projection);
+          if (held !== told) await holdRebuild(db, claim, held);
+          if (held !== null && told === null)
+            logger.warn({ projection: id }, `The rebuild of ${id} does not take over: ${held}`);
+          told = held;
+          if (held !== null) return 'building';
+          await completeRebuild({ ...options, db, projection, claim, progress, actor: owner, deadLettersAccepted });
+          logger.info({ projection: id }, `${id} is rebuilt`);
           return 'over';
         },
       });

@@ -7,7 +7,7 @@ import type { EventLog } from '../store/event-log.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
-import { beginAgain, insertRebuild } from '../store/rebuilds.ts';
+import { beginAgain, deleteRebuild, insertRebuild } from '../store/rebuilds.ts';
 import type { LockedVersion } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
 import type { TableSnapshot, WhichSnapshot } from '../store/table-snapshots.ts';
@@ -46,7 +46,8 @@ export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, 
   const { name, version } = projection;
   await expectStart(options, from);
   await withoutAppends(db, projection, async (tx) => {
-    const before = await expectRebuildable(tx, projection);
+    const before = await expectRebuildable(tx, projection, 'in place');
+    const failed = await deleteRebuild(tx, name, version, 'in place');
     const snapshot = from && (await expectSnapshot(tx, projection, from));
     const { tableName, checkpoint } = await replaceTable(tx, options, before, snapshot);
     await insertRebuild(tx, {
@@ -56,7 +57,7 @@ export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, 
       tableName,
       startAt: checkpoint,
       snapshotId: snapshot?.id ?? null,
-      stateBefore: before.state,
+      stateBefore: failed?.stateBefore ?? before.state,
       ...step,
     });
     await recordStep(tx, {
@@ -111,7 +112,7 @@ export async function restoreSnapshot(
 /** Where there is nothing to begin, or to begin with, an inline version stays with the appends. */
 async function expectStart({ db, projection }: InPlaceOptions, from: WhichSnapshot | undefined): Promise<void> {
   await db.transaction(async (tx) => {
-    await expectRebuildable(tx, projection);
+    await expectRebuildable(tx, projection, 'in place');
     if (from) await expectSnapshot(tx, projection, from);
   });
 }

@@ -1,3 +1,4 @@
+import { RefoldError } from '../errors.ts';
 import { beginning, globalPosition, laterPosition } from '../events/global-position.ts';
 import { furthest } from '../projections/partition.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
@@ -9,12 +10,20 @@ import type { EventLog } from '../store/event-log.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
-import { adoptTable, deleteRebuild, insertRebuild, readAllRebuilds } from '../store/rebuilds.ts';
+import {
+  acceptDeadLetters,
+  adoptTable,
+  deleteRebuild,
+  insertRebuild,
+  type RebuildForm,
+  readAllRebuilds,
+} from '../store/rebuilds.ts';
 import type { LockedVersion } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
 import type { WhichSnapshot } from '../store/table-snapshots.ts';
 import { recordStep } from '../store/transitions.ts';
 import { forgetDifferences } from '../store/verifications.ts';
+import { rebuildHeldByDeadLetters } from './dead-letter-gate.ts';
 import { redeliverInherited } from './dead-letters.ts';
 import { expectDeclaredTable, expectVersion, refused } from './expect-version.ts';
 import { withoutAppends } from './leave-inline.ts';
@@ -83,11 +92,17 @@ export async function requestRebuild(
  * @throws RefoldError `INVALID_TRANSITION` where that is under way, saying by whom, or impossible; `PROJECTION_CHANGED` where it is declared
  *   here with another table, which no process that is deployed could fill
  */
-export async function expectRebuildable(tx: Queryable, projection: Projection): Promise<LockedVersion> {
+export async function expectRebuildable(
+  tx: Queryable,
+  projection: Projection,
+  form: RebuildForm = 'beside',
+): Promise<LockedVersion> {
   const { name, version } = projection;
   const found = await expectDeclaredTable(tx, projection);
   const other = (await readAllRebuilds(tx)).find((one) => one.name === name && one.version === version);
-  if (other)
+  // Its table may be gone: beginning anew is the only way out of a rebuild in place that has failed.
+  const again = form === 'in place' && other?.form === 'in place' && found.state === 'failed';
+  if (other && !again)
     throw refused(
       name,
       version,
@@ -95,8 +110,8 @@ export async function expectRebuildable(tx: Queryable, projection: Projection): 
     );
   if (found.state === 'building')
     throw refused(name, version, 'is being built for the first time; there is nothing to rebuild.');
-  if (found.state !== 'ready' && found.state !== 'active')
-    throw refused(name, version, `is ${found.state}; only a version that is maintained can be rebuilt.`);
+  if (found.state === 'retired')
+    throw refused(name, version, `is retired; only a version that is maintained can be rebuilt.`);
   return found;
 }
 
@@ -144,8 +159,9 @@ export async function completeRebuild(options: {
   readonly claim: ProcessorClaim;
   readonly progress: BuildProgress;
   readonly actor: string;
+  readonly deadLettersAccepted: boolean;
 }): Promise<void> {
-  const { db, log, readSchema, projection, progress, actor } = options;
+  const { db, log, readSchema, projection, progress, actor, deadLettersAccepted } = options;
   const { name, version, tableName, codeFingerprint } = projection;
   await createReadTable(projection, readSchema).createIndexes(db);
   await withoutAppends(db, projection, async (tx) => {
@@ -155,6 +171,7 @@ export async function completeRebuild(options: {
     const upTo = laterPosition(progress.checkpoint, served);
     // What the processors have folded is below the horizon, and what appends had folded is committed, so this statement sees it all.
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
+    if (!deadLettersAccepted) await refuseDeadLetters(tx, projection);
     const ended = await deleteRebuild(tx, name, version, 'beside');
     await forgetDifferences(tx, name, version);
     if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
@@ -167,13 +184,39 @@ export async function completeRebuild(options: {
       name,
       version,
       from: before.state,
-      to: before.state,
+      to: before.state === 'failed' ? 'ready' : before.state,
       // Rows that were found to differ are built anew: they are compared once more.
       heldReason: before.heldBy === 'verification' ? null : before.heldReason,
       actor,
       reason: `rebuilt up to position ${upTo}${ended ? `${rebuiltFrom(ended)}, ${ended.eventsFolded} events folded` : ''}`,
     });
     await pointView(tx, readSchema, name);
+  });
+}
+
+/**
+ * The last events may have brought dead letters. What was folded in this transaction is undone then, so that the rebuild's owner has to begin
+ * anew, as one that was fenced off does.
+ */
+async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise<void> {
+  const held = await rebuildHeldByDeadLetters(tx, projection);
+  if (held === null) return;
+  const { id, name, version } = projection;
+  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rebuild does not take over: ${held}`, { name, version });
+}
+
+/**
+ * Has the table of a rebuild that waits for an operator take over, with its dead letters.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where none waits
+ */
+export async function acceptRebuild(db: Database, name: string, version: number, step: StepReason): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { state, heldReason } = await expectVersion(tx, name, version);
+    if (!(await acceptDeadLetters(tx, name, version)))
+      throw refused(name, version, `has no rebuild that waits because of dead letters; look at 'refold status'.`);
+    const reason = `dead letters of the rebuild accepted: ${step.reason}`;
+    await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
   });
 }
 

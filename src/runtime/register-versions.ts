@@ -20,6 +20,7 @@ import {
   resetVersion,
 } from '../store/registry.ts';
 import { createSetMerge } from '../store/sql-fold.ts';
+import { retryStopped } from '../store/stopped-processors.ts';
 import { deleteTableSnapshotsOf } from '../store/table-snapshots.ts';
 import { recordStep } from '../store/transitions.ts';
 import { forgetDifferences } from '../store/verifications.ts';
@@ -187,6 +188,7 @@ async function compareVersion(
   const tableChanged = known.tableFingerprint !== projection.tableFingerprint;
   const codeChanged = known.codeFingerprint !== projection.codeFingerprint;
   if (!tableChanged) await updateDefinition(tx, newVersion(projection, readSchema));
+  if (stoppedWithOtherCode(projection, known)) await retryStopped(tx, name, version);
   if (!tableChanged && !codeChanged) return [];
   if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
   if (development) {
@@ -221,6 +223,11 @@ async function compareVersion(
     throw new RefoldError('PROJECTION_CHANGED', tableChangedMessage(projection), { name, version });
   }
   return [codeChangedMessage(projection)];
+}
+
+/** Where the code that stopped is this one, what the code calls may be mended all the same: then its owner's end is waited for. */
+function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: RegisteredVersion): boolean {
+  return partitions.some(({ status, error }) => status === 'stopped' && error?.codeFingerprint !== codeFingerprint);
 }
 
 /** A column or a function that is not there is an error of the start, not of the first batch. */

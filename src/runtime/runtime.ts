@@ -7,6 +7,7 @@ import { createDatabase, type Database } from '../store/database.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import { createLeaseOwnership } from '../store/lease-ownership.ts';
 import { createNotifications, type Notifications, noNotifications } from '../store/notifications.ts';
+import { unitText } from '../store/processor-unit.ts';
 import { checkServer } from '../store/server-check.ts';
 import { checkSessions } from '../store/session-check.ts';
 import { addShadowResult, type ShadowResult } from '../store/shadows.ts';
@@ -37,6 +38,7 @@ import { createSnapshotWriter } from './snapshot-writer.ts';
 import { readStatus, type VersionStatus } from './status.ts';
 import { createStreamTurns } from './stream-turns.ts';
 import { createSnapshotSchedule } from './table-snapshot-schedule.ts';
+import { createTableWatch, type TableWatch } from './table-watch.ts';
 import { createUsageRecorder, type UsageRecorder } from './usage-recorder.ts';
 import { dropTablesOutOfUse } from './version-tables.ts';
 import { createVersions, type Versions } from './versions.ts';
@@ -81,6 +83,8 @@ export interface Runtime {
   /** Undefined where the process answers nobody. */
   readonly usage: UsageRecorder | undefined;
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
+  /** A statement was refused for a table that it read; where this process maintains read tables, it looks what they are like. */
+  lookAtTables(): void;
   status(): Promise<VersionStatus[]>;
   /** Stops in reverse order of the start; resolves when everything is let go of. */
   stop(): Promise<void>;
@@ -186,7 +190,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const canaries = options.serves ? createCanaryRecorder(db, logger) : undefined;
     if (canaries) stops.push(() => canaries.stop());
 
-    if (options.maintain) stops.push(startMaintenance({ ...options, db, log, source, versions, positions, lifecycle }));
+    const tables = options.maintain ? createTableWatch({ db, projections: config.projections, logger }) : undefined;
+    if (tables) {
+      stops.push(() => tables.stop());
+      const parts = { db, log, source, versions, positions, lifecycle, tables };
+      stops.push(startMaintenance({ ...options, ...parts }));
+    }
 
     return {
       db,
@@ -206,6 +215,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       usage,
       execute: (command, input, executeOptions) =>
         executeCommand(log, command, input, executeOptions, { snapshots, forClients: true, turns }),
+      lookAtTables: () => tables?.soon(),
       async status() {
         await canaries?.flush();
         return readStatus(db, log);
@@ -255,7 +265,9 @@ function startMaintenance({
   logger,
   ...parts
 }: RuntimeOptions &
-  Pick<Runtime, 'db' | 'log' | 'source' | 'versions' | 'positions' | 'lifecycle'>): () => Promise<void> {
+  Pick<Runtime, 'db' | 'log' | 'source' | 'versions' | 'positions' | 'lifecycle'> & {
+    readonly tables: TableWatch;
+  }): () => Promise<void> {
   const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
   const { prepare, notifications: sessions } = config.database;
   const ownership =
@@ -276,7 +288,11 @@ function startMaintenance({
     versions: parts.versions,
     async work() {
       const work = await readWork(parts.db);
-      return { units: [...projectionUnits(work), ...(await reactorUnits())], oldTables: work.oldTables };
+      return {
+        units: [...projectionUnits(work), ...(await reactorUnits())],
+        oldTables: work.oldTables,
+        stopped: new Set(work.stopped.map(unitText)),
+      };
     },
     dropOldTables: () => dropTablesOutOfUse({ db: parts.db, projections: config.projections, logger }),
     source: parts.source,

@@ -9,6 +9,7 @@ import { type RegisteredVersion, readRegistry } from '../store/registry.ts';
 import { readThroughput, type Throughput } from '../store/runs.ts';
 import { readShadowStandings, type ShadowStanding } from '../store/shadows.ts';
 import type { Queryable } from '../store/statement.ts';
+import { readTableProblems } from '../store/table-problems.ts';
 import { readVerifications, type StoredVerification } from '../store/verifications.ts';
 import { shadowVerdict } from './shadow-gate.ts';
 import type { Difference } from './verify.ts';
@@ -51,7 +52,9 @@ export interface VersionStatus {
    * missing. Null where it is no canary.
    */
   readonly canaryFigures: Omit<CanaryFigures, 'name' | 'version'> | null;
-  readonly error: { readonly message: string; readonly at: string } | null;
+  readonly error: { readonly message: string; readonly at: string; readonly code?: string } | null;
+  /** The columns whose index was dropped by hand: reads that need it scan the table. */
+  readonly missingIndexes: readonly string[];
   /** Each partition, in order; one where the version is not split. */
   readonly partitions: readonly PartitionStatus[];
   /** Events kept because they could not be folded, and those behind them. */
@@ -97,6 +100,7 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
   const throughputs = await readThroughput(db);
   const standings = await readShadowStandings(db);
   const figures = await readCanaryFigures(db);
+  const problems = await readTableProblems(db);
   // After the checkpoints, so that none of them is ahead of it.
   const head = await log.head();
   return registered.map((entry) => ({
@@ -118,6 +122,8 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
     canary: entry.canary,
     canaryFigures: figuresOf(figures, entry),
     error: entry.error,
+    missingIndexes:
+      problems.find(({ name, version }) => name === entry.name && version === entry.version)?.missingIndexes ?? [],
     partitions: entry.partitions.map(({ partition, status, owner, checkpoint, error }) => ({
       partition,
       processor: status,

@@ -1,4 +1,4 @@
-import { RefoldError } from '../errors.ts';
+import { RefoldError, type RefoldErrorCode } from '../errors.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type {
   Canary,
@@ -77,7 +77,7 @@ export async function createVersions(options: {
       registered.filter(({ status }) => status === 'stopped').map((entry) => `${entry.name}@${entry.version}`),
     );
     const seen = JSON.stringify(
-      registered.map(({ name, version, state, tableName, generation, partitions, inline, canary, shadow }) => [
+      registered.map(({ name, version, state, tableName, generation, partitions, inline, canary, shadow, error }) => [
         name,
         version,
         state,
@@ -87,6 +87,7 @@ export async function createVersions(options: {
         inline,
         canary,
         shadow,
+        error?.code === tableAltered,
       ]),
     );
     if (seen === lastSeen) return;
@@ -191,17 +192,27 @@ function serve(
 ): ReadonlyMap<string, ServedVersion> {
   const stateOf = (projection: Projection) =>
     registered.find((entry) => entry.name === projection.name && entry.version === projection.version)?.state;
+  // Its answers would fail, or be wrong.
+  const isAltered = ({ name, version }: Projection) =>
+    registered.some((entry) => entry.name === name && entry.version === version && entry.error?.code === tableAltered);
   const served = new Map<string, ServedVersion>();
   for (const [name, declared] of Map.groupBy(projections, (projection) => projection.name)) {
     const sorted = declared.toSorted((a, b) => a.version - b.version);
     const active = sorted.findLast((projection) => stateOf(projection) === 'active');
-    const onItsWay = sorted.find((projection) => !['retired', undefined].includes(stateOf(projection)));
-    const projection = active ?? onItsWay;
+    const onItsWay = sorted.find((projection) => !['retired', 'failed', undefined].includes(stateOf(projection)));
+    const failed = sorted.find((projection) => stateOf(projection) === 'failed');
+    const projection = active ?? onItsWay ?? failed;
     if (projection)
-      served.set(name, { projection, active: active !== undefined, state: stateOf(projection) ?? 'building' });
+      served.set(name, {
+        projection,
+        active: active !== undefined && !isAltered(active),
+        state: stateOf(projection) ?? 'building',
+      });
   }
   return served;
 }
+
+const tableAltered: RefoldErrorCode = 'TABLE_ALTERED';
 
 function notServed(name: string, version: number, because: string): RefoldError {
   return new RefoldError('BAD_USER_INPUT', `${name}@${version} can't be pinned: ${because}.`);

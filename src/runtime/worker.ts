@@ -4,6 +4,7 @@ import { claimProcessor, type ProcessorClaim, recordStop, releaseProcessor } fro
 import type { Database } from '../store/database.ts';
 import type { Ownership, OwnershipLock } from '../store/ownership.ts';
 import { unitText } from '../store/processor-unit.ts';
+import type { ProcessorError } from '../store/registry.ts';
 import { createConsumer, type Subscription } from './consumer.ts';
 import type { EventSource } from './event-source.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from './maintained-unit.ts';
@@ -57,6 +58,7 @@ interface Slot {
 const lookForWorkMilliseconds = 500;
 const retryAtMost = 30_000;
 const retryFenced = 100;
+const othersFirst = 5000;
 
 export function createWorker(options: WorkerOptions): Worker {
   const { db, versions, ownership, logger } = options;
@@ -68,8 +70,10 @@ export function createWorker(options: WorkerOptions): Worker {
   let looking: Promise<void> | undefined;
 
   async function lookForWork(): Promise<void> {
-    const { units, oldTables } = await options.work();
+    const kept = [...slots.values()].filter((slot) => slot.owned?.stopped);
+    const { units, oldTables, stopped: stoppedUnits } = await options.work();
     await adjustSlots(units);
+    await letOthersRetry(kept.filter(({ maintained: { unit } }) => !stoppedUnits.has(unitText(unit))));
     if (oldTables) await options.dropOldTables();
     const { surplus, take, inherit } = await shares.next(standing());
     await letGo(slotsOf(surplus), () => shares.announce(standing()));
@@ -93,6 +97,15 @@ export function createWorker(options: WorkerOptions): Worker {
       follow(slot, owned, subscriptions[index] as Subscription); // one for each
     }
     if (claimed.length > 0) await shares.announce(standing());
+  }
+
+  /** Somebody has asked for another try of what has stopped here; a process with other code, perhaps, which is to be the first. */
+  async function letOthersRetry(some: readonly Slot[]): Promise<void> {
+    for (const slot of some) {
+      slot.failures++;
+      slot.retryAt = Date.now() + othersFirst;
+    }
+    await letGo(some);
   }
 
   /** What the others should know. What has failed here for now is better tried elsewhere. */
@@ -150,22 +163,29 @@ export function createWorker(options: WorkerOptions): Worker {
     const { ended } = owned.processor;
     (ended ? Promise.race([subscription.done, ended]) : subscription.done)
       // One that is over, as a rebuild is in the end, may have changed what there is to do.
-      .then(() => (owned.processor.failure ? keepStopped(owned, owned.processor.failure) : void look()))
-      .catch((error: unknown) => (isTransient(error) ? drop(slot, owned, error) : keepStopped(owned, error)))
+      .then(() => (owned.processor.failure ? keepStopped(slot, owned, owned.processor.failure) : void look()))
+      .catch(async (error: unknown) => {
+        const why = await explain(slot, error);
+        return isTransient(why) ? drop(slot, owned, why) : keepStopped(slot, owned, why);
+      })
       .catch((error: unknown) => drop(slot, owned, error));
   }
 
+  async function explain({ maintained }: Slot, error: unknown): Promise<unknown> {
+    if (!(error instanceof RefoldError) || error.code !== 'DATABASE_ERROR') return error;
+    return (await maintained.explain?.().catch(() => null)) ?? error;
+  }
+
   /** The owner keeps a processor that can't go on, so that no other process fails at the same event. */
-  async function keepStopped(owned: Owned, error: unknown): Promise<void> {
+  async function keepStopped({ maintained }: Slot, owned: Owned, error: unknown): Promise<void> {
     const { id } = owned.processor;
-    owned.stopped = true;
-    logger.error({ projection: id, err: error }, `${id} has stopped; the other projections go on. ${messageOf(error)}`);
-    await recordStop(db, owned.claim, {
-      message: messageOf(error),
-      code: error instanceof RefoldError ? error.code : undefined,
-      position: error instanceof RefoldError ? error.fields.position : undefined,
-      at: new Date().toISOString(),
+    const reason = messageOf(error);
+    await db.transaction(async (tx) => {
+      await maintained.onStop?.(tx, reason);
+      await recordStop(tx, owned.claim, stopOf(error, reason, maintained));
     });
+    owned.stopped = true;
+    logger.error({ projection: id, err: error }, `${id} has stopped; the other projections go on. ${reason}`);
   }
 
   async function drop(slot: Slot, owned: Owned, error: unknown): Promise<void> {
@@ -254,10 +274,21 @@ export function createWorker(options: WorkerOptions): Worker {
   };
 }
 
-/** Whether the same batch may succeed later: not where PostgreSQL refuses the values themselves (classes 22 and 23), nor where code failed. */
+function stopOf(error: unknown, message: string, { codeFingerprint }: MaintainedUnit): ProcessorError {
+  const at = new Date().toISOString();
+  const known = { message, at, ...(codeFingerprint === undefined ? {} : { codeFingerprint }) };
+  if (!(error instanceof RefoldError)) return known;
+  const { position } = error.fields;
+  return { ...known, code: error.code, ...(position === undefined ? {} : { position: String(position) }) };
+}
+
+/**
+ * Whether the same batch may succeed later: not where PostgreSQL refuses the values themselves (classes 22 and 23) or the statement (42, but for a
+ * right that can be granted), nor where code failed.
+ */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof RefoldError)) return false;
-  if (error.code === 'DATABASE_ERROR') return !/^2[23]/.test(String(error.fields.sqlState));
+  if (error.code === 'DATABASE_ERROR') return !/^(2[23]|42(?!501))/.test(String(error.fields.sqlState));
   return error.code === 'PROCESSOR_FENCED' || error.code === 'DATABASE_UNREACHABLE';
 }
 

@@ -140,9 +140,9 @@ async function refuse({ projection }: ServedVersion, context: OperationContext):
   const { state, position, head, progress } = await context.readModels.progress(projection);
   const fields = { projection: name, version, state, position: String(position), head: String(head), progress };
   const percent = Math.floor(progress * 100);
-  throw new RefoldError(
-    'PROJECTION_NOT_READY',
-    `${id} is ${state} and not active yet: ${percent} % done, at position ${position} of ${head}. Ask again later.`,
-    fields,
-  );
+  const why =
+    state === 'active'
+      ? `The table of ${id} can't be read`
+      : `${id} is ${state} and not active yet: ${percent} % done, at position ${position} of ${head}`;
+  throw new RefoldError('PROJECTION_NOT_READY', `${why}. Ask again later.`, fields);
 }

@@ -3,6 +3,7 @@ import type { GlobalPosition } from '../events/global-position.ts';
 import type { FloorLayer } from '../projections/partition.ts';
 import { readFloors, type StoredFloors } from './partitions.ts';
 import type { ProcessorKind, ProcessorUnit } from './processor-unit.ts';
+import type { ProcessorError } from './registry.ts';
 import { insertRun } from './runs.ts';
 import type { Queryable } from './statement.ts';
 
@@ -222,20 +223,23 @@ export async function pruneChanges(
   });
 }
 
-/** The unit goes on no more by itself; its owner keeps it, so that no other process fails at the same place. */
-export async function recordStop(
-  db: Queryable,
-  { kind, name, version, partition, epoch }: ProcessorClaim,
-  error: unknown,
-): Promise<void> {
+/**
+ * The unit goes on no more by itself; its owner keeps it, so that no other process fails at the same place.
+ *
+ * @throws RefoldError `PROCESSOR_FENCED` where another owner took over
+ */
+export async function recordStop(db: Queryable, claim: ProcessorClaim, error: ProcessorError): Promise<void> {
+  const { kind, name, version, partition, epoch } = claim;
   const { table, isUnit } = unitTables[kind];
-  await db.query({
+  const rows = await db.query({
     text: `
       update ${table}
       set status = 'stopped', error = $5, updated_at = now()
-      where ${isUnit} and epoch = $4`,
+      where ${isUnit} and epoch = $4
+      returning epoch`,
     values: [name, version, partition, epoch, JSON.stringify(error)],
   });
+  if (rows.length === 0) throw fenced(claim);
 }
 
 /** The owner lets go in an orderly way. */

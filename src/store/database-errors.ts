@@ -38,6 +38,14 @@ export function sqlStateOf(error: unknown): string | undefined {
   return typeof sqlState === 'string' ? sqlState : undefined;
 }
 
+/** Whether a statement was refused because a table is not the one that it was made for: it, a column or a type of it is missing. */
+export function isTableError(error: unknown): boolean {
+  return tableErrors.has(sqlStateOf(error) ?? '');
+}
+
+// undefined_table, undefined_column, undefined_function (of these types), datatype_mismatch; a prepared statement whose result would have another type.
+const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000']);
+
 /** `host:port/database` of a connection URL: fit for messages, since it holds no password. */
 export function databaseAddress(url: string): string {
   if (!URL.canParse(url)) return '(a connection URL that cannot be parsed)';

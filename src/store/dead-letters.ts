@@ -119,6 +119,31 @@ export async function countDeadLetters(db: Queryable): Promise<DeadLetterCount[]
   });
 }
 
+/**
+ * How many letters a table has of events that another one has taken in: those that it neither keeps, nor has had discarded by an operator.
+ */
+export async function countNewDeadLetters(db: Queryable, tableName: string, other: Table): Promise<number> {
+  const [row] = await db.query<{ letters: number }>({
+    text: `
+      select count(*)::integer as letters
+      from refold.dead_letters as letter
+      where table_name = $1
+        and not exists (
+          select from refold.dead_letters as known
+          where known.table_name = $2 and known.position = letter.position
+        )
+        and not exists (
+          select from refold.discards as discard
+          where discard.name = $3
+            and discard.version = $4
+            and discard.position = letter.position
+            and discard.recalled_at is null
+        )`,
+    values: [tableName, other.tableName, other.name, other.version],
+  });
+  return row?.letters ?? 0;
+}
+
 export async function deleteDeadLetters(db: Queryable, ids: readonly bigint[]): Promise<void> {
   await db.query({ text: 'delete from refold.dead_letters where id = any ($1)', values: [ids] });
 }
@@ -145,7 +170,12 @@ export async function invalidateRows(db: Queryable, name: string, version: numbe
     text: `
       with fenced as (
         update refold.processors
-        set epoch = epoch + 1, updated_at = now()
+        set
+          epoch = epoch + 1,
+          status = case status when 'stopped' then 'idle' else status end,
+          owner = case status when 'stopped' then null else owner end,
+          error = null,
+          updated_at = now()
         where name = $1 and version = $2
       )
       update refold.projections

@@ -231,7 +231,7 @@ function arrayType(column: Column): string {
 }
 
 /** The PostgreSQL type of a column. Text sorts by code point, the same in every database and the fastest for indexes. */
-function sqlType({ type }: Column): string {
+export function sqlType({ type }: Pick<Column, 'type'>): string {
   switch (type.kind) {
     case 'text':
     case 'enum':
@@ -253,7 +253,7 @@ function sqlType({ type }: Column): string {
 }
 
 // PostgreSQL cuts names after 63 bytes, and two cut names could meet.
-function indexName(tableName: string, column: string): string {
+export function indexName(tableName: string, column: string): string {
   const name = `${tableName}_${column}`;
   return name.length <= 63
     ? name

@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { VersionState } from '../projections/version-map.ts';
-import { checkpointChannel } from './checkpoints.ts';
+import { checkpointChannel, type ProcessorClaim } from './checkpoints.ts';
 import type { Queryable } from './statement.ts';
 
 /** Beside the table that serves, which the new one replaces in the end; or in the version's own table, which is emptied for it. */
@@ -21,6 +21,8 @@ export interface Rebuild {
   readonly owner: string | null;
   readonly status: 'idle' | 'running' | 'stopped';
   readonly error: { readonly message: string; readonly at: string } | null;
+  /** Why its table, which is as good as complete, does not take over by itself. */
+  readonly heldReason: string | null;
   readonly requestedBy: string;
   readonly reason: string;
   readonly requestedAt: string;
@@ -33,6 +35,7 @@ const columns = `
   table_name as "tableName",
   started_at_position as "startedAtPosition",
   snapshot_id as "snapshotId",
+  held_reason as "heldReason",
   requested_by as "requestedBy",
   reason,
   requested_at as "requestedAt"`;
@@ -103,6 +106,34 @@ export async function insertRebuild(db: Queryable, request: RebuildRequest): Pro
       request.actor,
       request.reason,
     ],
+  });
+  return rows.length > 0;
+}
+
+/** The rebuild beside the version's table waits for an operator, for this reason, or goes on (null). Changes nothing for a former owner. */
+export async function holdRebuild(
+  db: Queryable,
+  { name, version, epoch }: ProcessorClaim,
+  reason: string | null,
+): Promise<void> {
+  await db.query({
+    text: `
+      update refold.rebuilds
+      set held_reason = $4
+      where name = $1 and version = $2 and epoch = $3 and held_reason is distinct from $4`,
+    values: [name, version, epoch, reason],
+  });
+}
+
+/** An operator takes the table of a rebuild that waits, with its dead letters; false where none waits. */
+export async function acceptDeadLetters(db: Queryable, name: string, version: number): Promise<boolean> {
+  const rows = await db.query({
+    text: `
+      update refold.rebuilds
+      set dead_letters_accepted = true, held_reason = null
+      where name = $1 and version = $2 and held_reason is not null
+      returning name`,
+    values: [name, version],
   });
   return rows.length > 0;
 }

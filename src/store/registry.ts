@@ -47,6 +47,8 @@ export interface ProcessorError {
   readonly code?: string;
   readonly position?: string;
   readonly at: string;
+  /** Of the code that stopped. */
+  readonly codeFingerprint?: string;
 }
 
 /** A partition's processor, as the registry holds it. */
@@ -237,7 +239,10 @@ export async function recordCode(
   });
 }
 
-/** A version's state, which can't change until the transaction ends; batches share the lock. */
+/**
+ * A version's state, which can't change until the transaction ends; batches share the lock. Where another partition has failed it, it is
+ * `building` for this one.
+ */
 export async function shareState(
   db: Queryable,
   { name, version }: { readonly name: string; readonly version: number },
@@ -245,7 +250,7 @@ export async function shareState(
   const rows = await db.query<{ state: VersionState }>({
     name: 'share state',
     text: `
-      select state
+      select case state when 'failed' then 'building' else state end as state
       from refold.projections
       where name = $1 and version = $2
       for share`,

@@ -5,7 +5,7 @@ import type { Queryable } from './statement.ts';
 export const registryChannel = 'refold_registry';
 
 /** Who keeps a ready version from becoming active by itself: an operator (by a rollback), or its declared rule. */
-export type HeldBy = 'operator' | 'breaking' | 'verification';
+export type HeldBy = 'operator' | 'breaking' | 'verification' | 'dead-letters';
 
 export interface Step {
   readonly name: string;
@@ -43,6 +43,22 @@ export async function recordStep(db: Queryable, step: Step): Promise<void> {
       step.heldReason,
       step.heldBy ?? null,
     ],
+  });
+}
+
+/** What holds a ready version is the same, and there is more or less of it: no step of its life. */
+export async function restateHold(
+  db: Queryable,
+  { name, version }: Pick<Step, 'name' | 'version'>,
+  heldBy: HeldBy,
+  reason: string,
+): Promise<void> {
+  await db.query({
+    text: `
+      update refold.projections
+      set held_reason = $4
+      where name = $1 and version = $2 and held_by = $3 and held_reason <> $4`,
+    values: [name, version, heldBy, reason],
   });
 }
 

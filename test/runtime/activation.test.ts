@@ -247,24 +247,6 @@ test('a version whose next event is older than its declaration allows waits at r
   const manual = await start(balanceV1, next({ by: 'manual' }));
   await becomes(manual, 2, 'ready');
   await stop(manual);
-  const stuck = defineProjection({
-    name: 'balance',
-    version: 2,
-    events: account,
-    table: {
-      accountId: t.text().primaryKey(),
-      owner: t.text().index(),
-      amount: t.decimal(20, 2).index(),
-      movements: t.integer(),
-    },
-    key: (event) => event.streamId,
-    evolve: {
-      Opened: () => {
-        throw new Error('not today');
-      },
-    },
-    activation: { maxLagSeconds: 0 },
-  });
   const appending = await start(balanceV1);
   await appending.log.append({
     family: account,
@@ -272,9 +254,14 @@ test('a version whose next event is older than its declaration allows waits at r
     events: [{ type: 'Opened', payload: { owner: 'Bob' } }],
   });
   await stop(appending);
-  const runtime = await start(balanceV1, stuck);
-  await until(async () => (await status(runtime, 2))?.processor === 'stopped');
-  expect(await status(runtime, 2)).toMatchObject({ state: 'ready', lag: 1n });
-  await runtime.db.query({ text: 'update refold.processors set checkpoint = 7 where version = 2' });
+  const db = createDatabase({ url: database.url });
+  const runtime = await db.transaction(async (tx) => {
+    await tx.query({ text: 'lock table read_models.balance_v2' });
+    const waiting = await start(balanceV1, next({ maxLagSeconds: 0 }));
+    await until(async () => (await status(waiting, 2))?.processor === 'running');
+    expect(await status(waiting, 2)).toMatchObject({ state: 'ready', lag: 1n });
+    return waiting;
+  });
   await becomes(runtime, 2, 'active');
+  await db.close();
 });

@@ -122,7 +122,7 @@ describe('a projection in partitions', () => {
       );
     });
     const status = (await runtime.status()).find(({ name }) => name === 'held_up');
-    expect(status).toMatchObject({ state: 'building', processor: 'stopped' });
+    expect(status).toMatchObject({ state: 'failed', processor: 'stopped' });
     expect(status?.position).toBe(status?.partitions[own]?.position);
     expect(status?.partitions.filter(({ error }) => error !== null)).toHaveLength(1);
     await expect(runtime.positions.waitFor(projection, horizon, { timeout: 50 })).rejects.toMatchObject({

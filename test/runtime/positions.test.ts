@@ -150,7 +150,7 @@ test('a version that has stopped at an event is not waited for, until another pr
     message: expect.stringContaining('because it has stopped at an event'),
     fields: { reached: String(orders.checkpoint), stopped: true },
   });
-  await recordStop(db, claim, { message: 'no such shelf' });
+  await recordStop(db, claim, { message: 'no such shelf', at: new Date().toISOString() });
   await refused;
   // What it has folded before is there, and who waits without bounds goes on.
   await positionsWith({ notifications: deaf, polling: often }).waitFor(orderBook, orders.checkpoint);

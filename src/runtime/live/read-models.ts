@@ -168,7 +168,9 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
     const { state, position, head, progress } = await positions.progress(served?.projection ?? declared);
     throw new RefoldError(
       'PROJECTION_NOT_READY',
-      `No version of ${declared.name} is active yet; ${declared.id} is ${state} at position ${position} of ${head}.`,
+      state === 'active'
+        ? `The table of ${declared.id} can't be read. Ask again later.`
+        : `No version of ${declared.name} is active yet; ${declared.id} is ${state} at position ${position} of ${head}.`,
       {
         projection: declared.name,
         version: declared.version,

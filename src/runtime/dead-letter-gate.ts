@@ -1,0 +1,58 @@
+import type { Projection } from '../projections/projection.ts';
+import { countNewDeadLetters } from '../store/dead-letters.ts';
+import { readRegistry } from '../store/registry.ts';
+import type { Queryable } from '../store/statement.ts';
+import { type HeldBy, recordStep, restateHold } from '../store/transitions.ts';
+import type { StepReason } from './step.ts';
+
+/**
+ * Why a version must not answer: more dead letters than its declaration allows are of events that the version which answers has taken in.
+ * Null where nothing speaks against it, or no other version answers.
+ */
+export async function heldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
+  const { id, name, version, activation } = projection;
+  if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
+  const versions = (await readRegistry(db)).filter((entry) => entry.name === name);
+  const own = versions.find((entry) => entry.version === version);
+  const answering = versions.findLast((entry) => entry.state === 'active' && entry.version !== version);
+  if (!own || !answering) return null;
+  const letters = await countNewDeadLetters(db, own.tableName, answering);
+  if (letters <= activation.mostNewDeadLetters) return null;
+  return `${lettersText(letters)} that ${name}@${answering.version} does not have; see 'refold dead-letters list ${id}'.`;
+}
+
+/**
+ * Why the table of a rebuild must not take over from the one that answers, as {@link heldByDeadLetters}. `projection` is the version with the
+ * table of its rebuild.
+ */
+export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
+  const { id, name, version, tableName, activation } = projection;
+  if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
+  const serving = (await readRegistry(db)).find((entry) => entry.name === name && entry.version === version);
+  if (serving?.state !== 'active') return null;
+  const letters = await countNewDeadLetters(db, tableName, serving);
+  if (letters <= activation.mostNewDeadLetters) return null;
+  return `${lettersText(letters)} that the table which answers does not have. 'refold rebuild ${id} --accept-dead-letters' has it take over all the same, 'refold rebuild ${id} --cancel' ends it.`;
+}
+
+/** Whether the version stays at ready because of its dead letters. */
+export async function holdForDeadLetters(
+  tx: Queryable,
+  projection: Projection,
+  { actor }: StepReason,
+  heldBy: HeldBy | null = null,
+): Promise<boolean> {
+  const { name, version } = projection;
+  const heldReason = await heldByDeadLetters(tx, projection);
+  if (heldReason === null) return false;
+  if (heldBy === 'dead-letters') await restateHold(tx, projection, heldBy, heldReason);
+  else {
+    const held = { heldReason, heldBy: 'dead-letters', actor, reason: heldReason } as const;
+    await recordStep(tx, { name, version, from: 'ready', to: 'ready', ...held });
+  }
+  return true;
+}
+
+function lettersText(letters: number): string {
+  return `${letters} dead ${letters === 1 ? 'letter' : 'letters'}`;
+}

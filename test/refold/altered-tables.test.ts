@@ -1,0 +1,171 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createRefold, defineConfig, type Projection, type Refold } from '../../src/index.ts';
+import { checkDeclarations } from '../../src/runtime/check-declarations.ts';
+import { requestRebuild } from '../../src/runtime/rebuild.ts';
+import { readStatus } from '../../src/runtime/status.ts';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+let database: TestDatabase;
+let db: Database;
+let refold: Refold | undefined;
+let said: string[];
+const readSchema = 'read_models';
+const byAnn = { actor: 'ann', reason: 'test' };
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+  said = [];
+});
+afterEach(async () => {
+  await stop();
+  await db.close();
+  await database.drop();
+});
+
+function configOf(...projections: readonly Projection[]) {
+  return defineConfig({ projections, events: [account], database: { url: database.url }, gateway: { port: 0 } });
+}
+
+async function start(...projections: readonly Projection[]): Promise<Refold> {
+  refold = await createRefold(configOf(...projections), {
+    logger: pino({ level: 'warn' }, { write: (line: string) => void said.push(JSON.parse(line).msg) }),
+  });
+  return refold;
+}
+
+async function stop(): Promise<void> {
+  await refold?.stop();
+  refold = undefined;
+}
+
+async function open(to: Refold, ...ids: readonly string[]): Promise<void> {
+  for (const streamId of ids) {
+    await to.log.append({ family: account, streamId, events: [{ type: 'Opened', payload: { owner: 'Ada' } }] });
+  }
+  await caughtUp(to, 'openings', 1);
+}
+
+async function status(to: Refold, name: string, version: number) {
+  return (await readStatus(db, to.log)).find((one) => one.name === name && one.version === version);
+}
+
+async function caughtUp(to: Refold, name: string, version: number): Promise<void> {
+  const head = await to.log.horizon();
+  await until(async () => ((await status(to, name, version))?.position ?? 0n) >= head);
+}
+
+interface Answer {
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly errors?: readonly { readonly message: string; readonly extensions: { readonly code: string } }[];
+}
+
+async function ask(to: Refold, query: string): Promise<Answer> {
+  const response = await fetch(`${to.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query }),
+  });
+  return (await response.json()) as Answer;
+}
+
+const balances = '{ balances(first: 10) { nodes { accountId owner movements } } }';
+const openings = '{ openings(owner: "Ada") { opened } }';
+
+test('a table that is dropped while it answers is named, answered with a typed error, and built again by a rebuild', async () => {
+  const app = await start(balanceV1, openingsV1);
+  await open(app, 'a');
+  await caughtUp(app, 'balance', 1);
+  await db.query({ text: 'drop table read_models.balance_v1 cascade' });
+  // Before anybody knows why.
+  expect((await ask(app, balances)).errors).toMatchObject([{ extensions: { code: 'PROJECTION_NOT_READY' } }]);
+  await open(app, 'b');
+  await until(async () => (await status(app, 'balance', 1))?.processor === 'stopped');
+  const problem = "balance@1: its table read_models.balance_v1 is missing. 'refold rebuild balance@1' builds it anew.";
+  expect(await status(app, 'balance', 1)).toMatchObject({
+    state: 'active',
+    error: { message: problem, code: 'TABLE_ALTERED' },
+  });
+  expect(said).toContainEqual(expect.stringContaining(problem));
+  await until(async () =>
+    (await ask(app, balances)).errors?.[0]?.message.startsWith("The table of balance@1 can't be read."),
+  );
+  expect(await ask(app, openings)).toEqual({ data: { openings: { opened: 2 } } });
+  expect((await fetch(`${app.url}/health/ready`)).status).toBe(200);
+  const metrics = await (await fetch(`${app.url}/metrics`)).text();
+  expect(metrics).toContain('refold_table_altered{projection="balance",version="1"} 1');
+  expect(await checkDeclarations(db, configOf(balanceV1, openingsV1))).toContainEqual({
+    kind: 'problem',
+    message: problem,
+  });
+
+  await requestRebuild(db, balanceV1, readSchema, byAnn);
+  await until(async () => !(await ask(app, balances)).errors);
+  expect(await status(app, 'balance', 1)).toMatchObject({ state: 'active', processor: 'running', error: null });
+  await open(app, 'c');
+  await caughtUp(app, 'balance', 1);
+  const { data } = await ask(app, balances);
+  expect(data).toMatchObject({ balances: { nodes: [{ accountId: 'a' }, { accountId: 'b' }, { accountId: 'c' }] } });
+});
+
+test('columns that were altered are named when their version is claimed; it goes on when they are as they were', async () => {
+  const app = await start(balanceV1, openingsV1);
+  await open(app, 'a');
+  await caughtUp(app, 'balance', 1);
+  await stop();
+  await db.query({ text: 'drop view read_models.balance' });
+  await db.query({ text: 'alter table read_models.balance_v1 alter column movements type text using movements::text' });
+  await db.query({ text: 'alter table read_models.balance_v1 alter column owner drop not null' });
+  const again = await start(balanceV1, openingsV1);
+  await until(async () => (await status(again, 'balance', 1))?.processor === 'stopped');
+  expect((await status(again, 'balance', 1))?.error?.message).toBe(
+    "balance@1: its table read_models.balance_v1 was altered: column 'owner' may be null, column 'movements' is text instead of integer. 'refold rebuild balance@1' builds it anew.",
+  );
+  await until(async () => (await ask(again, balances)).errors?.[0]?.extensions.code === 'PROJECTION_NOT_READY');
+  await stop();
+  await db.query({
+    text: 'alter table read_models.balance_v1 alter column movements type integer using movements::integer',
+  });
+  await db.query({ text: 'alter table read_models.balance_v1 alter column owner set not null' });
+  const mended = await start(balanceV1, openingsV1);
+  await until(async () => (await status(mended, 'balance', 1))?.processor === 'running');
+  expect(await ask(mended, balances)).toEqual({
+    data: { balances: { nodes: [{ accountId: 'a', owner: 'Ada', movements: 0 }] } },
+  });
+});
+
+test('a version on its way whose table is missing is failed, and a rebuild makes it ready', async () => {
+  const app = await start(balanceV1, openingsV1, {
+    ...balanceV2,
+    activation: { ...balanceV2.activation, by: 'manual' },
+  });
+  await open(app, 'a');
+  await until(async () => (await status(app, 'balance', 2))?.state === 'ready');
+  await db.query({ text: 'drop table read_models.balance_v2' });
+  await open(app, 'b');
+  await until(async () => (await status(app, 'balance', 2))?.state === 'failed');
+  expect((await ask(app, balances)).errors).toBeUndefined();
+  await requestRebuild(db, balanceV2, readSchema, byAnn);
+  await until(async () => (await status(app, 'balance', 2))?.state === 'ready');
+  await caughtUp(app, 'balance', 2);
+});
+
+test('an index that was dropped by hand is told of, and nothing stops for it', async () => {
+  const app = await start(balanceV1, openingsV1);
+  await open(app, 'a');
+  await caughtUp(app, 'balance', 1);
+  expect((await status(app, 'balance', 1))?.missingIndexes).toEqual([]);
+  await db.query({ text: 'drop index read_models.balance_v1_amount' });
+  expect(await status(app, 'balance', 1)).toMatchObject({ processor: 'running', missingIndexes: ['amount'] });
+  expect(await checkDeclarations(db, configOf(balanceV1, openingsV1))).toContainEqual({
+    kind: 'problem',
+    message:
+      "balance@1: its table lacks the index of 'amount', so reads that need it scan the table. 'refold rebuild balance@1' builds it anew.",
+  });
+  await requestRebuild(db, balanceV1, readSchema, byAnn);
+  await until(async () => (await status(app, 'balance', 1))?.missingIndexes.length === 0);
+});
