@@ -1,7 +1,10 @@
+import { createInterface } from 'node:readline/promises';
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
 import { refused } from '../runtime/expect-version.ts';
+import { losingProcesses, processesText } from '../runtime/losing-processes.ts';
 import { readStatus } from '../runtime/status.ts';
+import type { LiveProcess } from '../store/live-processes.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
@@ -12,7 +15,7 @@ export const retire = defineCommand({
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@1', required: true },
     grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
-    force: { type: 'boolean', description: 'Also where it is the version that answers' },
+    force: { type: 'boolean', description: 'Also where clients lose it, without a question', alias: ['yes', 'y'] },
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
@@ -34,9 +37,23 @@ export const retire = defineCommand({
           `is the version that answers; ${then}, and a retired version can't come back. Say --force if that is meant.`,
         );
       }
+      const losing = args.force ? [] : await losingProcesses(db, name, version);
+      if (losing.length > 0) await askToRetire(name, version, losing);
       await lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600);
     });
     if (args.json) console.log(JSON.stringify({ name, version, state: 'retired', dropInHours: hours }));
     else console.log(`${name}@${version} is retired; its table is dropped in ${hours} h. Remove its declaration.`);
   }),
 });
+
+/** @throws RefoldError `INVALID_TRANSITION` unless whoever is at the keyboard says yes */
+async function askToRetire(name: string, version: number, losing: readonly LiveProcess[]): Promise<void> {
+  const what = losing.length === 1 ? 'this process declares' : 'these processes declare';
+  const problem = `is what clients of ${processesText(losing)} are answered by: ${what} no other active version of '${name}'.`;
+  const terminal = process.stdin.isTTY && process.stdout.isTTY;
+  if (!terminal) throw refused(name, version, `${problem} Deploy the next version there first, or say --yes.`);
+  const question = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await question.question(`${name}@${version} ${problem} Retire it all the same? [y/N] `);
+  question.close();
+  if (!/^y(es)?$/i.test(answer.trim())) throw refused(name, version, 'is not retired.');
+}

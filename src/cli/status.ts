@@ -6,6 +6,7 @@ import type { ReactorStatus } from '../runtime/reactor-steps.ts';
 import { readStatus, type VersionStatus } from '../runtime/status.ts';
 import { missingIndexesText } from '../runtime/table-watch.ts';
 import { readStalls, type Stall } from '../store/horizon.ts';
+import { type LiveProcess, readLiveProcesses } from '../store/live-processes.ts';
 import { type LostOwner, readLostOwners } from '../store/processes.ts';
 import { telling } from './exit-with-error.ts';
 import { duration, integer } from './format.ts';
@@ -48,6 +49,7 @@ export const status = defineCommand({
           reactors: await reactors.status(),
           stalls,
           lostOwners: await readLostOwners(db, silentSeconds),
+          processes: await readLiveProcesses(db),
         };
         if (args.watch && !args.json) console.clear();
         console.log(args.json ? toJson(report) : toText(report));
@@ -102,13 +104,14 @@ interface Report {
   readonly reactors: readonly ReactorStatus[];
   readonly stalls: readonly Stall[];
   readonly lostOwners: readonly LostOwner[];
+  readonly processes: readonly LiveProcess[];
 }
 
 function toJson(report: Report): string {
   return JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2);
 }
 
-function toText({ versions: report, notRegistered: missing, reactors, stalls, lostOwners }: Report): string {
+function toText({ versions: report, notRegistered: missing, reactors, stalls, lostOwners, processes }: Report): string {
   const none = report.length === 0 && missing.length === 0;
   const versions = none ? ['No projection version is registered yet.'] : [versionsToText(report, missing)];
   const reactions = reactors.length === 0 ? [] : ['', reactorsToText(reactors)];
@@ -120,7 +123,15 @@ function toText({ versions: report, notRegistered: missing, reactors, stalls, lo
     ({ owner, units, seconds }) =>
       `${owner} owns ${integer(units)} of these and was last heard of ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another process that runs takes over; where none does, nothing goes on until one is started.`,
   );
-  return [...versions, ...reactions, ...held, ...lost].join('\n');
+  const living = processes.length === 0 ? [] : ['', processesTable(processes)];
+  return [...versions, ...reactions, ...held, ...lost, ...living].join('\n');
+}
+
+function processesTable(processes: readonly LiveProcess[]): string {
+  return textTable(
+    ['process', 'role', 'declares'],
+    processes.map(({ name, role, versions }) => [name, role ?? '-', versions.join(', ') || '-']),
+  );
 }
 
 function partitionLines({ name, version, partitions }: RatedStatus): string[][] {

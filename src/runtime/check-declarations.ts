@@ -25,8 +25,9 @@ export async function checkDeclarations(db: Database, declarations: SchemaDeclar
   const findings = removed(registered, declarations.projections);
   for (const problem of await readTableProblems(db)) {
     const damage = damageError(problem);
-    const message = damage ? damage.message : missingIndexesText(problem);
-    findings.push({ kind: 'problem', message });
+    findings.push(
+      damage ? { kind: 'problem', message: damage.message } : { kind: 'note', message: missingIndexesText(problem) },
+    );
   }
   for (const projection of declarations.projections) {
     const { id, name, version } = projection;
@@ -38,6 +39,11 @@ export async function checkDeclarations(db: Database, declarations: SchemaDeclar
       findings.push({ kind: 'problem', message: tableChangedMessage(projection) });
     else if (known.codeFingerprint !== projection.codeFingerprint)
       findings.push({ kind: 'problem', message: codeChangedMessage(projection) });
+    if (known?.heldBy === 'dead-letters')
+      findings.push({ kind: 'note', message: `${id} is held at ready: ${known.heldReason}` });
+    // Mended by the deployment that is checked here, perhaps.
+    if (known?.state === 'failed' && known.error && known.error.code !== 'TABLE_ALTERED')
+      findings.push({ kind: 'note', message: `${id} has failed: ${known.error.message}` });
     if (known?.state === 'active' || known?.state === 'retired') continue;
     const standing = standings.find((one) => one.name === name && one.version === version);
     const verdict = standing && shadowVerdict(standing);

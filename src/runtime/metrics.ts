@@ -1,4 +1,6 @@
 import { Registry } from 'prom-client';
+import type { Database } from '../store/database.ts';
+import { registerHorizonMetrics } from './horizon-metrics.ts';
 import { registerReactorMetrics } from './reactor-metrics.ts';
 import type { ReactorStatus } from './reactor-steps.ts';
 import type { Replica } from './replica.ts';
@@ -11,10 +13,12 @@ export function createMetrics(runtime: {
   status(): Promise<readonly VersionStatus[]>;
   readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
   readonly replica: Replica | undefined;
+  readonly db: Database;
 }): Registry {
   const metrics = new Registry();
   registerVersionMetrics(metrics, runtime.status);
   registerReactorMetrics(metrics, runtime.reactors.status);
+  registerHorizonMetrics(metrics, runtime.db);
   if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
   return metrics;
 }

@@ -25,6 +25,7 @@ import { createLifecycle, type Lifecycle } from './lifecycle.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/read-models.ts';
 import { createLogSource, positionTold } from './log-source.ts';
 import { createPositions, type Positions } from './positions.ts';
+import { announcePresence, type ProcessDescription } from './presence.ts';
 import { createProjectionUnits } from './projection-units.ts';
 import { createReactorSteps, type ReactorSteps } from './reactor-steps.ts';
 import { createReactorUnits } from './reactor-units.ts';
@@ -190,11 +191,19 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const canaries = options.serves ? createCanaryRecorder(db, logger) : undefined;
     if (canaries) stops.push(() => canaries.stop());
 
+    const described: ProcessDescription = {
+      name: owner,
+      role: options.maintain ? (options.serves ? 'all' : 'worker') : 'gateway',
+      versions: config.projections.map(({ id }) => id),
+    };
     const tables = options.maintain ? createTableWatch({ db, projections: config.projections, logger }) : undefined;
     if (tables) {
       stops.push(() => tables.stop());
       const parts = { db, log, source, versions, positions, lifecycle, tables };
-      stops.push(startMaintenance({ ...options, ...parts }));
+      stops.push(startMaintenance({ ...options, ...parts, described }));
+    } else if (options.serves) {
+      const presence = announcePresence(db, described, logger);
+      stops.push(() => presence.stop());
     }
 
     return {
@@ -263,10 +272,12 @@ function startMaintenance({
   owner,
   development,
   logger,
+  described,
   ...parts
 }: RuntimeOptions &
   Pick<Runtime, 'db' | 'log' | 'source' | 'versions' | 'positions' | 'lifecycle'> & {
     readonly tables: TableWatch;
+    readonly described: ProcessDescription;
   }): () => Promise<void> {
   const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
   const { prepare, notifications: sessions } = config.database;
@@ -300,7 +311,7 @@ function startMaintenance({
     bufferedPages,
     ownership,
     longestStallMs: leaseSeconds * 1000,
-    owner,
+    described,
     logger,
   });
   const checks = { ...parts, readSchema: config.database.readSchema, projections: config.projections, owner, logger };

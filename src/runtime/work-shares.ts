@@ -7,6 +7,7 @@ import {
   withdrawProcess,
 } from '../store/processes.ts';
 import type { Queryable } from '../store/statement.ts';
+import type { ProcessDescription } from './presence.ts';
 import { spreadUnits } from './spread-units.ts';
 
 /** What a process has to say of itself. Units are named by `unitText`. */
@@ -42,7 +43,7 @@ const forgottenAfterSeconds = 60;
 // A unit that whoever should have it does not take is taken by anybody, once that one would count as gone.
 const freeLongMilliseconds = goneAfterSeconds * 1000;
 
-export function createWorkShares(db: Queryable, name: string): WorkShares {
+export function createWorkShares(db: Queryable, described: ProcessDescription): WorkShares {
   const id = randomUUID();
   const freeSince = new Map<string, number>();
   let forgotten = 0;
@@ -63,7 +64,7 @@ export function createWorkShares(db: Queryable, name: string): WorkShares {
 
   return {
     async next(standing) {
-      const own = { id, name, ...standing };
+      const own = { id, ...described, ...standing };
       // Of two that start at the same moment, one at least has to see the other, or both would take everything.
       if (!known) await announceProcess(db, own);
       known = true;
@@ -76,7 +77,7 @@ export function createWorkShares(db: Queryable, name: string): WorkShares {
       }));
       return sharesOf({ id, ...standing }, others, freeLong);
     },
-    announce: (standing) => announceProcess(db, { id, name, ...standing }),
+    announce: (standing) => announceProcess(db, { id, ...described, ...standing }),
     declareGone: (process) => withdrawProcess(db, process),
     leave: () => withdrawProcess(db, id),
   };

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
 import { claimProcessor, type ProcessorClaim, recordStop, releaseProcessor } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
+import { isRefusedForGood } from '../store/database-errors.ts';
 import type { Ownership, OwnershipLock } from '../store/ownership.ts';
 import { unitText } from '../store/processor-unit.ts';
 import type { ProcessorError } from '../store/registry.ts';
@@ -9,6 +10,7 @@ import { createConsumer, type Subscription } from './consumer.ts';
 import type { EventSource } from './event-source.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from './maintained-unit.ts';
 import { ownedDatabase } from './owned-database.ts';
+import type { ProcessDescription } from './presence.ts';
 import type { Versions } from './versions.ts';
 import { createWorkShares, type Standing } from './work-shares.ts';
 
@@ -25,8 +27,8 @@ export interface WorkerOptions {
   /** A batch of a process that hangs is rolled back after this long, so that the next owner can go on. Milliseconds. */
   readonly longestStallMs: number;
   readonly versions: Pick<Versions, 'onChange'>;
-  /** Names this process in the registry, such as `host:4711`. */
-  readonly owner: string;
+  /** Its name is the owner's in the registry. */
+  readonly described: ProcessDescription;
   readonly logger: Logger;
 }
 
@@ -64,7 +66,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const { db, versions, ownership, logger } = options;
   const { source, pageSize, bufferedPages } = options;
   const consumer = createConsumer({ source, pageSize, bufferedPages });
-  const shares = createWorkShares(db, options.owner);
+  const shares = createWorkShares(db, options.described);
   const slots = new Map<string, Slot>();
   let stopped = false;
   let looking: Promise<void> | undefined;
@@ -139,7 +141,7 @@ export function createWorker(options: WorkerOptions): Worker {
       if (Date.now() < slot.retryAt) return null;
       lock = await ownership.tryAcquire(unit);
       if (!lock) return null;
-      const claim = await claimProcessor(db, unit, options.owner);
+      const claim = await claimProcessor(db, unit, options.described.name);
       const processor = await slot.maintained.start(ownedDatabase(db, lock, options.longestStallMs), claim);
       logger.info(
         { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
@@ -282,13 +284,10 @@ function stopOf(error: unknown, message: string, { codeFingerprint }: Maintained
   return { ...known, code: error.code, ...(position === undefined ? {} : { position: String(position) }) };
 }
 
-/**
- * Whether the same batch may succeed later: not where PostgreSQL refuses the values themselves (classes 22 and 23) or the statement (42, but for a
- * right that can be granted), nor where code failed.
- */
+/** Whether the same batch may succeed later: not where PostgreSQL refuses its values or the statement, nor where code failed. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof RefoldError)) return false;
-  if (error.code === 'DATABASE_ERROR') return !/^(2[23]|42(?!501))/.test(String(error.fields.sqlState));
+  if (error.code === 'DATABASE_ERROR') return !isRefusedForGood(error);
   return error.code === 'PROCESSOR_FENCED' || error.code === 'DATABASE_UNREACHABLE';
 }
 

@@ -46,6 +46,18 @@ export function isTableError(error: unknown): boolean {
 // undefined_table, undefined_column, undefined_function (of these types), datatype_mismatch; a prepared statement whose result would have another type.
 const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000']);
 
+/**
+ * Whether PostgreSQL would refuse the same statement again: for its values (classes 22 and 23), or for what it says. What a connection has
+ * prepared, what another session has just made, and rights that can be granted are not among it.
+ */
+export function isRefusedForGood(error: unknown): boolean {
+  const state = sqlStateOf(error) ?? '';
+  return /^2[23]/.test(state) || refusedStatements.has(state);
+}
+
+// undefined_table, undefined_column, undefined_function, datatype_mismatch, cannot_coerce, syntax_error, invalid_column_reference (of a conflict).
+const refusedStatements: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '42846', '42601', '42P10']);
+
 /** `host:port/database` of a connection URL: fit for messages, since it holds no password. */
 export function databaseAddress(url: string): string {
   if (!URL.canParse(url)) return '(a connection URL that cannot be parsed)';

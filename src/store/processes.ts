@@ -1,6 +1,7 @@
+import type { ProcessRole } from './live-processes.ts';
 import type { Queryable } from './statement.ts';
 
-/** A process that maintains units, as it has announced itself. Units are named by `unitText`. */
+/** What a process maintains, as it has announced itself. Units are named by `unitText`. */
 export interface AnnouncedProcess {
   readonly id: string;
   /** What it could maintain. */
@@ -14,6 +15,9 @@ export interface AnnouncedProcess {
 export interface Announcement extends AnnouncedProcess {
   /** Such as `host:4711`. */
   readonly name: string;
+  readonly role: ProcessRole;
+  /** The projection versions that it declares, as `cart_summary@2`. */
+  readonly versions: readonly string[];
 }
 
 /** A process tells the others that it lives, and what it owns. */
@@ -21,7 +25,7 @@ export async function announceProcess(db: Queryable, own: Announcement): Promise
   await db.query({ name: 'announce process', text: announcement, values: valuesOf(own) });
 }
 
-/** Announces a process, and tells of the others that were heard of within so many seconds, by the server's clock. */
+/** Announces a process, and tells of the others that maintain something and were heard of within so many seconds, by the server's clock. */
 export async function exchangeAnnouncements(
   db: Queryable,
   own: Announcement,
@@ -33,15 +37,15 @@ export async function exchangeAnnouncements(
       with announced as (${announcement})
       select id::text as id, declares, owns, keeps
       from refold.processes
-      where id <> $1 and heartbeat_at > clock_timestamp() - make_interval(secs => $6)
+      where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $8)
       order by id`,
     values: [...valuesOf(own), seconds],
   });
 }
 
 const announcement = `
-  insert into refold.processes as process (id, name, declares, owns, keeps)
-  values ($1, $2, $3, $4, $5)
+  insert into refold.processes as process (id, name, declares, owns, keeps, role, versions)
+  values ($1, $2, $3, $4, $5, $6, $7)
   on conflict (id) do update
   set
     declares = excluded.declares,
@@ -49,8 +53,8 @@ const announcement = `
     keeps = excluded.keeps,
     heartbeat_at = clock_timestamp()`;
 
-function valuesOf({ id, name, declares, owns, keeps }: Announcement): unknown[] {
-  return [id, name, declares, owns, keeps];
+function valuesOf({ id, name, declares, owns, keeps, role, versions }: Announcement): unknown[] {
+  return [id, name, declares, owns, keeps, role, versions];
 }
 
 /** A process that owns work by what the registry says, and has not been heard of. */

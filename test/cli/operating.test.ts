@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startRuntime } from '../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
+import { readLiveProcesses } from '../../src/store/live-processes.ts';
 import { readRegistry } from '../../src/store/registry.ts';
 import { runCli } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -94,6 +95,32 @@ test('history shows every step with who and why, of all versions or of one', asy
   expect(JSON.parse((await run(config, 'history', 'balance', '--limit', '1', '--json')).stdout)).toMatchObject([
     { name: 'balance', version: 1, to: 'active' },
   ]);
+});
+
+test('retire refuses to take the API from processes that live and declare nothing else, unless that is meant', async () => {
+  const both = await application('balanceV1, balanceV2');
+  await deploy(both);
+  const gatewayOf = async (file: string, owner: string) => {
+    const { default: config } = await import(pathToFileURL(file).href);
+    const options = { url: database.url, development: false, maintain: false, serves: true };
+    return startRuntime({ config, owner, ...options, logger: pino({ level: 'silent' }) });
+  };
+  const old = await gatewayOf(await application('balanceV1'), 'old:1');
+  const next = await gatewayOf(both, 'next:1');
+  await until(async () => (await readLiveProcesses(db)).length === 2);
+  const { stdout } = await run(both, 'status');
+  expect(stdout).toMatch(/^next:1 +gateway +balance@1, balance@2\nold:1 +gateway +balance@1\n/m);
+  expect(await run(both, 'retire', 'balance@1')).toMatchObject({
+    code: 1,
+    stderr:
+      "refold: balance@1 is what clients of old:1 (gateway) are answered by: this process declares no other active version of 'balance'. Deploy the next version there first, or say --yes.\n",
+  });
+  expect(await run(both, 'retire', 'balance@1', '--yes')).toMatchObject({ code: 0 });
+  await old.stop();
+  expect(await readLiveProcesses(db)).toEqual([
+    { name: 'next:1', role: 'gateway', versions: ['balance@1', 'balance@2'] },
+  ]);
+  await next.stop();
 });
 
 test('status lists declared versions that no process has started yet', async () => {

@@ -50,7 +50,7 @@ test('a rollback takes the highest version out of service, and only the one that
   });
   const status = await run(config, 'status');
   expect(status.stdout).toContain('ready (held)');
-  expect(status.stdout).toMatch(/balance@2 is held: rolled back by \S+: odd figures\n$/);
+  expect(status.stdout).toMatch(/^balance@2 is held: rolled back by \S+: odd figures$/m);
   expect(await run(config, 'activate', 'balance@2')).toMatchObject({ code: 0, stdout: 'balance@2 is active.\n' });
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
+import { RefoldError } from '../../src/errors.ts';
 import { defineEvents } from '../../src/events/event-family.ts';
 import { globalPosition } from '../../src/events/global-position.ts';
 import { type ChangeCursor, cursorText, parseCursor } from '../../src/projections/change-cursor.ts';
@@ -122,6 +123,24 @@ test('who comes back too late is told so, and begins with all rows', async () =>
   const inTime = feed({ from: '2@1.1' });
   expect(await next(inTime)).toBe('+a:3 to 3@1.1');
   await inTime.return?.();
+});
+
+test('changes that were truncated away are forgotten for who is connected and for who comes back', async () => {
+  await writer.write({ upserted: [row('a', 1), row('b', 1)] });
+  const messages = feed();
+  expect(await next(messages)).toBe('reset +a:1 +b:1 to 1@1.1');
+  setting.intercept = () => {
+    throw new RefoldError('DATABASE_UNREACHABLE', 'down');
+  };
+  await writer.write({ upserted: [row('a', 2)] });
+  await writer.write({ deleted: [['b']] });
+  await setting.db.query({ text: 'truncate refold.changes' });
+  setting.intercept = () => {};
+  expect(await next(messages)).toBe('EXPIRED +a:2 to 3@1.1');
+  await messages.return?.();
+  const back = feed({ from: '2@1.1' });
+  expect(await next(back)).toBe('EXPIRED +a:2 to 3@1.1');
+  await back.return?.();
 });
 
 test.each([

@@ -62,3 +62,24 @@ test('the metrics tell how far every version is, what it folded, and what audits
   await db.close();
   await until(async () => ((await scrape()).get(`refold_audit_differences_total${balance}`) ?? 0) >= 1);
 });
+
+test('the metrics name the session that holds the log back, and by how much', async () => {
+  const lines = async () => (await (await fetch(`${refold.url}/metrics`)).text()).split('\n');
+  expect(await lines()).toContain('refold_horizon_lag_positions 0');
+  const slow = createDatabase({ url: database.url, applicationName: 'slow-writer' });
+  await slow.transaction(async (tx) => {
+    await tx.query({
+      text: `insert into refold.events (family, stream_id, stream_position, type, payload)
+        values ('account', 'slow', 1, 'Opened', '{"owner":"Ada"}')`,
+    });
+    for (const streamId of ['c', 'd'])
+      await refold.log.append({ family: account, streamId, events: [{ type: 'Opened', payload: { owner: 'Ada' } }] });
+    const held = await until(async () =>
+      (await lines()).find((line) => line.startsWith('refold_horizon_holder_seconds{application_name="slow-writer"} ')),
+    );
+    expect(Number(held.split(' ')[1])).toBeGreaterThan(1);
+    expect(await lines()).toContain('refold_horizon_lag_positions 3');
+  });
+  await until(async () => (await lines()).includes('refold_horizon_lag_positions 0'));
+  await slow.close();
+});
