@@ -33,7 +33,7 @@ async function readMissing(db: Queryable, readSchema: string): Promise<Missing> 
         from pg_namespace
         where nspname = 'refold'
         union all
-        select 4, format('%s on refold.%I', string_agg(privilege, ', '), relname), false
+        select 4, format('%s on refold.%I', string_agg(privilege, ', ' order by place), relname), false
         from pg_class
         cross join lateral unnest(
           case
@@ -41,7 +41,7 @@ async function readMissing(db: Queryable, readSchema: string): Promise<Missing> 
             when relname in ('events', 'transitions', 'reactor_steps') then array['select', 'insert'] -- never changed
             else array['select', 'insert', 'update', 'delete']
           end
-        ) privilege
+        ) with ordinality as of_table (privilege, place)
         where relnamespace = to_regnamespace('refold')
           and relkind in ('r', 'p', 'v')
           and not has_table_privilege(oid, privilege)
