@@ -103,7 +103,10 @@ test('a gateway that is told to stop is not ready, and answers until its balance
   const opened = 'mutation { openAccount(input: { accountId: "a", owner: "Ada" }) { balance { owner } } }';
   expect(await ask(url, opened)).toEqual({ data: { openAccount: { balance: { owner: 'Ada' } } } });
   // A later signal ends it at once; one that comes too soon is taken for the same.
-  await until(() => gateway.child.kill('SIGTERM') && gateway.child.exitCode !== null);
+  await until(() => {
+    gateway.child.kill('SIGTERM');
+    return gateway.child.exitCode !== null;
+  });
   expect(await gateway.ended).toMatchObject({ code: 130 });
 });
 
