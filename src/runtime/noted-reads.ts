@@ -22,17 +22,17 @@ export function notedReads(reads: ReadModels, note: (projection: Projection) => 
       look(projection, query.where);
       return reads.findPage(projection, query);
     },
-    count(projection, where) {
+    count(projection, where, upTo) {
       look(projection, where);
-      return reads.count(projection, where);
+      return reads.count(projection, where, upTo);
     },
     findRelated(projection, column, value, query) {
       look(projection, query.where);
       return reads.findRelated(projection, column, value, query);
     },
-    countRelated(projection, column, value, where) {
+    countRelated(projection, column, value, where, upTo) {
       look(projection, where);
-      return reads.countRelated(projection, column, value, where);
+      return reads.countRelated(projection, column, value, where, upTo);
     },
     aggregate(projection, query) {
       look(projection, query.where);

@@ -228,6 +228,21 @@ test('lists that are asked for at once have each their own answer, whoever asks'
   for (const [one, executed] of answers) expect(one).toEqual(executed);
 });
 
+test('who asks where an answer is gets the same answer', async () => {
+  const counts = 'all: totalCount some: totalCount(upTo: 3)';
+  const ask = plain(`{ things(first: 2) { ${counts} nodes { thingId } } owner(ownerId: "ada") { things { ${counts} } } }`);
+  const [{ answer }] = await bothAnswers(ask);
+  expect(answer.data).toMatchObject({ things: { all: ids.length, some: 3 }, owner: { things: { some: 3 } } });
+  const response = await fetch(`${refold.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'refold-position': '1' },
+    body: JSON.stringify({ query: ask.query }),
+  });
+  const { data, extensions } = (await response.json()) as { data: unknown; extensions: { position: string } };
+  expect(data).toEqual(answer.data);
+  expect(BigInt(extensions.position)).toBeGreaterThan(0n);
+});
+
 test('a list that a null leads to has no rows, and tells of pages as any other', async () => {
   const [{ cursor } = { cursor: '' }] = (await answerTo('/graphql', plain('{ things { edges { cursor } } }'))).answer
     .data.things.edges;
