@@ -5,22 +5,33 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
-import { beginning, type Config, defineConfig, type RecordedEvent } from '../../src/index.ts';
+import { expectation } from '../../chaos/expectation.ts';
+import { beginning, type Config, defineConfig, type Projection, type RecordedEvent } from '../../src/index.ts';
+import { listDeadLetters, retryDeadLetters } from '../../src/runtime/dead-letters.ts';
 import { requestRebuild } from '../../src/runtime/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { takeSnapshot } from '../../src/runtime/table-snapshots.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
+import { readReactors } from '../../src/store/reactors.ts';
 import { readRegistry } from '../../src/store/registry.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
+import { inlineBalance } from '../support/inline-domain.ts';
 import { type PostgresCluster, startPostgresCluster } from '../support/postgres-cluster.ts';
 import { databaseUrl } from '../support/postgres-for-the-run.ts';
-import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
+import { account, balanceV1, balanceV2, inPartitions, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { doubtful, greeter, greeting, poison } from './restore-domain.ts';
 
 const run = promisify(execFile);
-const projections = [balanceV1, balanceV2, openingsV1];
+/** Each equals a fold of the log that leaves nothing out. */
+const folds: readonly Projection[] = [balanceV1, balanceV2, inPartitions(openingsV1, 3), inlineBalance];
+const projections: readonly Projection[] = [...folds, doubtful(false)];
+const readSchema = 'read_models';
+const step = { actor: 'drill', reason: 'in the middle of a dump' };
+const open = Promise.resolve();
 const random = seeded(20_261_121);
 
 let database: TestDatabase;
@@ -38,7 +49,7 @@ beforeAll(async () => {
   if (!binaries) throw new Error('The drill needs the programs of its server; run it with npm run test:system.');
   database = await createTestDatabase();
   db = createDatabase({ url: database.url });
-  log = createEventLog(db, [account]);
+  log = createEventLog(db, [account, greeting]);
   elsewhere = await startPostgresCluster({ binaries });
   folder = await mkdtemp(join(tmpdir(), 'refold-restore-'));
 });
@@ -53,9 +64,11 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function start(url: string, ownership: 'advisory' | 'lease'): Promise<Runtime> {
+async function start(url: string, ownership: 'advisory' | 'lease', gate = open): Promise<Runtime> {
   const config: Config = defineConfig({
+    events: [greeting],
     projections,
+    reactors: [greeter(gate)],
     runtime: { pageSize: 100, ownership, ...(ownership === 'lease' ? { leaseSeconds: 2 } : {}) },
   });
   const logger = pino({ level: process.env.LOG ?? 'silent' });
@@ -65,20 +78,20 @@ async function start(url: string, ownership: 'advisory' | 'lease'): Promise<Runt
 }
 
 /** Appends until `work` is done: many at once, and one that commits late, so that the dump falls between all of them. */
-async function underLoad<T>(work: () => Promise<T>): Promise<T> {
+async function underLoad<T>(source: Runtime, work: () => Promise<T>): Promise<T> {
   let working = true;
   const late = (async () => {
     while (working) {
-      await db.transaction(async (tx) => {
+      await source.db.transaction(async (tx) => {
         const event = { type: 'Credited', payload: { amount: '1.00' } } as const;
-        await log.append({ family: account, streamId: 'late', events: [event] }, tx);
+        await source.log.append({ family: account, streamId: 'late', events: [event] }, tx);
         const head = await log.head();
         await until(async () => !working || (await log.head()) > head + 50n);
       });
     }
   })();
   const many = (async () => {
-    while (working) await traffic(log, 20, random);
+    while (working) await traffic(source.log, 20, random);
   })();
   try {
     return await work();
@@ -107,35 +120,78 @@ async function expectFolds(runtime: Runtime): Promise<void> {
     ),
   );
   await runtime.versions.refresh();
-  for (const projection of projections) {
+  for (const projection of folds) {
     const stored = runtime.versions.stored(projection);
     expect(await storedTable(runtime.db, stored), projection.id).toEqual(await foldedTable(runtime.log, projection));
   }
 }
+
+/** The rows of `doubtful`, and what is kept of it, are what the log leads to; retried with mended code, nothing is kept any more. */
+async function expectLetters({ db, log }: Runtime): Promise<void> {
+  const none = { discarded: new Set<string>(), healed: new Set<string>() };
+  const events = await everything(log);
+  const expected = expectation(doubtful(false), events, none);
+  expect(await storedTable(db, doubtful(false))).toEqual(expected.rows);
+  const options = { db, log, readSchema, projection: doubtful(true) };
+  const letters = (await listDeadLetters(options)).map(({ key, position, error }) => [
+    JSON.stringify(key),
+    position,
+    error !== null,
+  ]);
+  expect(letters).toEqual(expected.letters);
+  expect(letters.filter(([, , failed]) => !failed).length).toBeGreaterThan(0);
+  expect(await retryDeadLetters(options, step)).toMatchObject({ left: 0 });
+  expect(await storedTable(db, doubtful(true))).toEqual(expectation(doubtful(true), events, none).rows);
+}
+
+/** Of each account that was opened, each step once, in order. */
+async function expectGreetings({ db, log }: Runtime): Promise<void> {
+  const horizon = await log.horizon();
+  await until(async () => (await readReactors(db)).every(({ checkpoint }) => checkpoint >= horizon));
+  const events = await everything(log);
+  const opened = events.filter(({ type }) => type === 'Opened').map(({ id }) => id);
+  const greeted = Map.groupBy(greetings(events), ({ streamId }) => streamId);
+  expect([...greeted.keys()].toSorted()).toEqual(opened.toSorted());
+  for (const [id, steps] of greeted) expect(steps.map(stepOf), id).toEqual(['first', 'second']);
+}
+
+const greetings = (events: readonly RecordedEvent[]) => events.filter(({ family }) => family === greeting.name);
+const stepOf = ({ payload }: RecordedEvent) => (payload as { readonly step: string }).step;
 
 test.each([
   'advisory',
   'lease',
 ] as const)('a dump that was made under load goes on in another cluster as if nothing had been (%s)', async (ownership) => {
   const dump = join(folder, `${ownership}.dump`);
-  const source = await start(database.url, ownership);
-  await log.append({
+  const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
+  const source = await start(database.url, ownership, gate);
+  await source.log.append({
     family: account,
     streamId: `once-${ownership}`,
     events: [{ type: 'Opened', payload: { owner: 'Ada' } }],
     idempotencyKey: `before the dump, ${ownership}`,
   });
-  await underLoad(async () => {
-    await traffic(log, 1_500, random);
+  for (const amount of ['1.00', poison, '2.00'])
+    await source.log.append({
+      family: account,
+      streamId: `doubtful-${ownership}`,
+      events: [{ type: 'Credited', payload: { amount } }],
+    });
+  await until(async () => (await source.status()).every(({ inline }) => inline !== 'building'));
+  await underLoad(source, async () => {
+    await traffic(source.log, 1_500, random);
     // Active they may have been while the log was still empty.
     await until(async () =>
       (await source.status()).every(({ state, position }) => state === 'active' && position > 0n),
     );
-    // One that is under way when it is dumped.
-    await requestRebuild(db, balanceV1, 'read_models', { actor: 'drill', reason: 'in the middle of a dump' });
+    await takeSnapshot({ db, readSchema, name: 'balance', version: 2 }, step);
+    // A rebuild and a workflow that are under way when they are dumped.
+    await requestRebuild(db, balanceV1, readSchema, step);
+    await until(async () => greetings(await everything(log)).some((event) => stepOf(event) === 'first'));
     await run(program('pg_dump'), ['--format=custom', `--file=${dump}`, database.url]);
-    await traffic(log, 200, random);
+    await traffic(source.log, 200, random);
   });
+  letGo();
 
   const admin = createDatabase({ url: elsewhere.url });
   await admin.query({ text: `create database drill_${ownership}` });
@@ -143,40 +199,59 @@ test.each([
   const url = databaseUrl(elsewhere.url, `drill_${ownership}`);
   await run(program('pg_restore'), ['--exit-on-error', `--dbname=${url}`, dump]);
   const restored = createDatabase({ url });
-  const restoredLog = createEventLog(restored, [account]);
+  const restoredLog = createEventLog(restored, [account, greeting]);
 
   // Nothing is in it that the source does not have in the same place, and nothing is missing below a checkpoint.
   const original = new Map((await everything(log)).map((event) => [event.position, event]));
   const dumped = await everything(restoredLog);
   expect(dumped.length).toBeGreaterThan(1_500);
   for (const event of dumped) expect(event).toEqual(original.get(event.position));
-  for (const { name, checkpoint } of await readRegistry(restored)) {
+  for (const { name, checkpoint, inline } of await readRegistry(restored)) {
+    // A live one is at the end of the log by definition: it was folded into with each append that is there.
+    if (inline === 'live') continue;
     expect(checkpoint).toBeGreaterThan(0n);
     const below = (events: Iterable<RecordedEvent>) => [...events].filter(({ position }) => position <= checkpoint);
     expect(below(dumped), name).toHaveLength(below(original.values()).length);
   }
 
+  const steps = Map.groupBy(greetings(dumped), stepOf);
+  expect(steps.get('first')?.length).toBeGreaterThan(steps.get('second')?.length ?? 0);
+
   // It goes on: positions rise, streams have no gap, a key that was used is known, rows are folded once and in order.
   const head = await restoredLog.head();
-  const again = await restoredLog.append({
+  const runtime = await start(url, ownership);
+  const again = await runtime.log.append({
     family: account,
     streamId: `once-${ownership}`,
     events: [{ type: 'Opened', payload: { owner: 'Ada' } }],
     idempotencyKey: `before the dump, ${ownership}`,
   });
   expect(again.duplicate).toBe(true);
-  const runtime = await start(url, ownership);
-  await traffic(restoredLog, 500, random);
+  // Inline appends go on, whatever was locked where it was dumped: who reads after an append sees its rows.
+  const inline = async () => (await runtime.status()).find(({ name }) => name === inlineBalance.name)?.inline;
+  await until(async () => (await inline()) === 'live');
+  const opening = { type: 'Opened', payload: { owner: 'Eve' } } as const;
+  await runtime.log.append({ family: account, streamId: `new-${ownership}`, events: [opening] });
+  expect((await storedTable(runtime.db, inlineBalance)).get(JSON.stringify([`new-${ownership}`]))).toMatchObject({
+    owner: 'Eve',
+  });
+  expect(await inline()).toBe('live');
+  // A snapshot that was taken there is one to begin from here.
+  await requestRebuild(runtime.db, balanceV2, readSchema, step, { log: runtime.log, snapshot: 'latest' });
+  await traffic(runtime.log, 500, random);
+  await expectGreetings(runtime);
+  await expectFolds(runtime);
+  await expectLetters(runtime);
+
   const after = await everything(restoredLog);
   expect(after.slice(0, dumped.length)).toEqual(dumped);
   expect(after.slice(dumped.length).every(({ position }) => position > head)).toBe(true);
-  expect(after).toHaveLength(dumped.length + 500);
+  expect(after.length - greetings(after).length).toBe(dumped.length - greetings(dumped).length + 501);
   for (const [stream, events] of Map.groupBy(after, ({ streamId }) => streamId)) {
     expect(
       events.map(({ streamPosition }) => streamPosition),
       stream,
     ).toEqual(events.map((_, index) => index + 1));
   }
-  await expectFolds(runtime);
   await restored.close();
 });
