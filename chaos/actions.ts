@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/index.ts';
+import type { Database } from '../src/store/database.ts';
 import { sqlStateOf } from '../src/store/database-errors.ts';
 import { createEventLog } from '../src/store/event-log.ts';
 import { seeded } from '../test/support/account-traffic.ts';
@@ -15,6 +16,7 @@ import type { Place } from './place.ts';
 import type { Action, At, NetworkOf } from './plan.ts';
 import type { AppProcess } from './processes.ts';
 import { beginEntry, isAway, streamsOf } from './traffic.ts';
+import { whatIsLeft } from './what-is-left.ts';
 import type { World } from './world.ts';
 
 export interface Actions {
@@ -29,6 +31,9 @@ interface Running {
   readonly place: Place;
   readonly process: AppProcess;
 }
+
+/** A writer whose network is broken may write nothing for so long. */
+const mostMsForATail = 10_000;
 
 export function createActions(world: World, failOvers: FailOvers): Actions {
   const { db, log, server, options } = world;
@@ -164,15 +169,37 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
   async function promoted(losing: number): Promise<string> {
     // What starts registers versions: lost with the tail, nobody would know of them.
     await world.started();
-    let there = 0;
-    await server.failOver(losing, async (failOver) => {
-      const [count] = await failOver.db.query<{ events: bigint }>({
-        text: 'select count(*) as events from refold.events',
-      });
-      there = Number(count?.events);
-      if (losing > 0) world.ledger.cut({ from: failOver.from, to: Date.now() });
+    let lost = 0;
+    await server.failOver({
+      losing: losing > 0 ? (from) => tailWritten(from, losing) : undefined,
+      async promoted({ from, db }) {
+        if (losing > 0) lost = await noteCut(from, db);
+      },
     });
-    return `${there} events are there`;
+    return losing === 0 ? '' : `${lost} acknowledged appends lost`;
+  }
+
+  /** What is left is what the new primary has, before anybody writes to it. Returns how much was lost. */
+  async function noteCut(from: number, standby: Database): Promise<number> {
+    const { there, head } = await whatIsLeft(standby);
+    const lost = world.ledger.entries.filter(
+      ({ append, outcome, acknowledgedAt }) =>
+        outcome === 'acknowledged' && acknowledgedAt >= from && !there.has(append),
+    );
+    world.ledger.cut({ from, to: Date.now(), head });
+    // Commits out of the order of their positions: the documented limit of anchors, which a feed's cursor does not show.
+    if (lost.some(({ positions }) => (positions.at(-1) ?? 0n) < head)) world.clients.beginAnew();
+    return lost.length;
+  }
+
+  /** Waits until there is something to lose, unless nobody can write. */
+  async function tailWritten(from: number, milliseconds: number): Promise<void> {
+    const { entries } = world.ledger;
+    const latest = from + milliseconds + mostMsForATail;
+    await pause(milliseconds);
+    await until(
+      () => Date.now() > latest || entries.filter(({ acknowledgedAt }) => acknowledgedAt >= from).length >= 5,
+    );
   }
 
   async function cutSessions(share: number, draw: number): Promise<number> {
@@ -192,6 +219,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
   async function appendSlowly(seconds: number, commits: boolean): Promise<void> {
     const draft = draftAppend(seeded(options.seed + Math.round(seconds * 1e6)));
     const entry = beginEntry(world.ledger, -1, draft);
+    const sentAt = Date.now();
     const rolledBack = new Error('rolled back');
     try {
       const positions = await db.transaction(async (tx) => {
@@ -202,7 +230,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
         if (!commits) throw rolledBack;
         return events.map(({ position }) => position);
       });
-      acknowledge(entry, positions);
+      acknowledge(entry, positions, sentAt);
     } catch (error) {
       entry.outcome = error === rolledBack ? 'refused' : 'unknown';
       if (error !== rolledBack && !isAway(error)) throw error;

@@ -11,7 +11,8 @@ export interface LedgerEntry {
   outcome: 'under way' | 'acknowledged' | 'refused' | 'unknown';
   /** Where the log says it is, once it has been acknowledged: of all its events, or of the last. */
   positions: readonly bigint[];
-  /** In milliseconds since 1970. */
+  /** When the request was sent that was acknowledged, and when that was heard, in milliseconds since 1970. */
+  sentAt: number;
   acknowledgedAt: number;
 }
 
@@ -19,6 +20,8 @@ export interface LedgerEntry {
 export interface Cut {
   readonly from: number;
   readonly to: number;
+  /** The last position that was left. */
+  readonly head: bigint;
 }
 
 export interface Ledger {
@@ -38,7 +41,15 @@ export function createLedger(): Ledger {
     cuts,
     begin(writer, parts) {
       const append = entries.length;
-      const entry: LedgerEntry = { append, writer, parts, outcome: 'under way', positions: [], acknowledgedAt: 0 };
+      const entry: LedgerEntry = {
+        append,
+        writer,
+        parts,
+        outcome: 'under way',
+        positions: [],
+        sentAt: 0,
+        acknowledgedAt: 0,
+      };
       entries.push(entry);
       return entry;
     },
@@ -47,13 +58,14 @@ export function createLedger(): Ledger {
   };
 }
 
-export function acknowledge(entry: LedgerEntry, positions: readonly bigint[]): void {
+export function acknowledge(entry: LedgerEntry, positions: readonly bigint[], sentAt: number): void {
   entry.outcome = 'acknowledged';
   entry.positions = positions;
+  entry.sentAt = sentAt;
   entry.acknowledgedAt = Date.now();
 }
 
-/** Whether a cut may have taken what happened at that time. */
-export function mayBeCut(cuts: readonly Cut[], at: number): boolean {
-  return cuts.some(({ from, to }) => at >= from && at <= to);
+/** Whether the server that acknowledged it may be one whose tail is lost: a gateway may have told so much later. */
+export function mayBeCut(cuts: readonly Cut[], { sentAt, acknowledgedAt }: LedgerEntry): boolean {
+  return cuts.some(({ from, to }) => acknowledgedAt >= from && sentAt <= to);
 }

@@ -19,11 +19,8 @@ export interface Server {
   restart(how: 'fast' | 'immediate'): Promise<void>;
   /** Nothing fits on its disk for so long. Starts it again, if it has ended of that. */
   runOutOfDisk(milliseconds: number): Promise<void>;
-  /**
-   * Kills the primary and promotes a standby. With `losing`, the standby has not received what was committed in the last milliseconds.
-   * Calls `promoted` before anybody reaches the new primary.
-   */
-  failOver(losing: number, promoted: (failOver: FailOverToStandby) => Promise<void>): Promise<void>;
+  /** Kills the primary and promotes a standby. */
+  failOver(options: FailOverOptions): Promise<void>;
   close(options: { readonly keepFiles: boolean }): Promise<void>;
 }
 
@@ -33,11 +30,13 @@ export interface Network {
   readonly url: string;
 }
 
-export interface FailOverToStandby {
-  /** From here on what was committed may be lost, in milliseconds since 1970. */
-  readonly from: number;
-  /** The new primary, before it is anybody else's. */
-  readonly db: Database;
+export interface FailOverOptions {
+  /** The standby receives nothing any more while this waits, and so lacks the tail. Without it, the standby has everything. */
+  readonly losing: ((from: number) => Promise<void>) | undefined;
+  /**
+   * Called before anybody else reaches the new primary. From `from` on (milliseconds since 1970), what was committed may be lost.
+   */
+  promoted(standby: { readonly from: number; readonly db: Database }): Promise<void>;
 }
 
 const name = 'refold';
@@ -81,20 +80,22 @@ export async function startServer({ disk: wanted }: { readonly disk: boolean }):
       disk.free();
       await recovered(cluster);
     },
-    async failOver(losing, promoted) {
+    async failOver({ losing, promoted }) {
       const between = await startTcpProxy(portOf(cluster));
       const standby = await cluster.startStandby(cluster.url, between.port);
       const own = createDatabase({ url: cluster.url, applicationName: 'chaos' });
-      if (losing === 0) {
+      if (!losing) {
         await own.query({ text: `alter system set synchronous_standby_names = 'standby'` });
         await own.query({ text: 'select pg_reload_conf()' });
       }
-      await until(() => streams(own, losing === 0));
+      await until(() => streams(own, !losing));
       const from = Date.now();
       await standbyHasAll(own);
       await own.close();
-      if (losing > 0) between.swallow();
-      await pause(losing);
+      if (losing) {
+        between.swallow();
+        await losing(from);
+      }
       await cluster.kill();
       await standby.promote();
       await between.close();

@@ -67,12 +67,11 @@ export async function appendDraft(log: EventLog, ledger: Ledger, writer: number,
   const streams = streamsOf(draft, entry.append, expectedVersion);
   const request = { streams, ...(draft.keyed ? { idempotencyKey: `append ${entry.append}` } : {}) };
   for (;;) {
+    const sentAt = Date.now();
     try {
       const { events } = await log.appendToStreams(request);
-      acknowledge(
-        entry,
-        events.map(({ position }) => position),
-      );
+      const positions = events.map(({ position }) => position);
+      acknowledge(entry, positions, sentAt);
       return;
     } catch (error) {
       if (error instanceof ConcurrencyConflict) {

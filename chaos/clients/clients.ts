@@ -14,6 +14,8 @@ export interface Clients {
   pause(): Promise<void>;
   resume(): void;
   forget(): void;
+  /** The feeds drop their cursors and subscribe again. */
+  beginAnew(): void;
   /** For good. */
   stop(): Promise<void>;
 }
@@ -77,6 +79,9 @@ export function startClients(options: ClientsOptions): Clients {
     resume: () => open(),
     forget() {
       answers = [];
+    },
+    beginAnew() {
+      for (const feed of subscribed) feed.beginAnew();
     },
     async stop() {
       stopping.abort();

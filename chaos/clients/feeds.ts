@@ -30,6 +30,8 @@ export interface FeedClient {
   /** Times at which it had to begin anew, with the reason that it was told. */
   readonly resets: readonly { readonly at: number; readonly reason: string }[];
   readonly connections: number;
+  /** Drops its cursor and subscribes again. */
+  beginAnew(): void;
   readonly ended: Promise<void>;
 }
 
@@ -67,6 +69,7 @@ export function startFeed(
   let cursor: string | undefined;
   let position = -1n;
   let connections = 0;
+  let leaving = new AbortController();
 
   function apply(message: Message): void {
     const at = Date.now();
@@ -105,7 +108,12 @@ export function startFeed(
   async function subscribe(url: string): Promise<void> {
     const askedAt = Date.now();
     // Comes and goes: mostly for seconds, sometimes for one message.
-    const leave = AbortSignal.any([signal, AbortSignal.timeout(200 + Math.round(random() ** 3 * 20_000))]);
+    leaving = new AbortController();
+    const leave = AbortSignal.any([
+      signal,
+      leaving.signal,
+      AbortSignal.timeout(200 + Math.round(random() ** 3 * 20_000)),
+    ]);
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
@@ -135,6 +143,10 @@ export function startFeed(
     resets,
     get connections() {
       return connections;
+    },
+    beginAnew() {
+      cursor = undefined;
+      leaving.abort();
     },
     ended: live(),
   };

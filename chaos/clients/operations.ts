@@ -88,18 +88,19 @@ export function createOperations({ gateways, ledger, hear }: OperationsOptions) 
       };
       const end = Date.now() + longestWriteMs;
       while (Date.now() < end) {
+        const sentAt = Date.now();
         const response = await told({ kind: 'write', append: entry.append }, request, undefined);
-        const done = settled(entry, streamId, response);
+        const done = settled(entry, streamId, response, sentAt);
         if (done || !insists) return;
         await pause(retryMs);
       }
       throw new Error(`${name} has had no answer to append ${entry.append} for ${longestWriteMs} ms`);
     }
 
-    function settled(entry: LedgerEntry, streamId: string, { data, codes }: Response): boolean {
+    function settled(entry: LedgerEntry, streamId: string, { data, codes }: Response, sentAt: number): boolean {
       const payload = data?.move as { readonly position: string; readonly streamVersion: number } | null | undefined; // as selected
       if (payload) {
-        acknowledge(entry, [positionOf(payload.position)]);
+        acknowledge(entry, [positionOf(payload.position)], sentAt);
         const token = { text: payload.position, toldAt: entry.acknowledgedAt };
         writes.push({ append: entry.append, streamId, streamVersion: payload.streamVersion, token });
         if (writes.length > keptWrites) writes.shift();

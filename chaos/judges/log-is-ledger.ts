@@ -23,7 +23,7 @@ export const logIsLedger: Judge = {
 
 function differencesOf(entry: LedgerEntry, found: readonly RecordedEvent[], cuts: readonly Cut[]): readonly string[] {
   const { append, outcome, positions } = entry;
-  if (found.length === 0 && outcome === 'acknowledged' && mayBeCut(cuts, entry.acknowledgedAt)) return [];
+  if (found.length === 0 && outcome === 'acknowledged' && mayBeCut(cuts, entry)) return [];
   const wanted = entry.parts.flatMap(({ family, streamId, types }) =>
     types.map((type, part) => `${family} ${streamId} ${type} ${part}`),
   );

@@ -1,5 +1,5 @@
 import { type Answer, positionOf } from '../clients/told.ts';
-import type { LedgerEntry } from '../ledger.ts';
+import type { Cut, LedgerEntry } from '../ledger.ts';
 import type { Judge } from './judge.ts';
 
 /** Monotonic reads: a client demands what it was told last, and is never told less. */
@@ -16,7 +16,7 @@ export const positionsAreMonotonic: Judge = {
       if (response.position !== undefined && positionOf(response.position) < positionOf(demanded.text))
         return [`${where}, and was answered as of ${response.position}`];
       const cut = ledger.cuts.find(({ from, to }) => demanded.toldAt >= from && demanded.toldAt <= to);
-      const covered = cut && answer.askedAt > cut.to && lost.find((entry) => isBefore(entry, answer, cut.from));
+      const covered = cut && answer.askedAt > cut.to && lost.find((entry) => isBefore(entry, answer, cut));
       if (covered)
         return [
           `${where}, which includes append ${covered.append} (${covered.positions.join()}), and was answered; the append was lost`,
@@ -26,13 +26,14 @@ export const positionsAreMonotonic: Judge = {
   },
 };
 
-/** Whether the demanded position includes what the cut has taken. */
-function isBefore({ positions, acknowledgedAt }: LedgerEntry, { demanded }: Answer, from: number): boolean {
+/** Whether the demanded position includes what the cut has taken: beyond all that was left, so that its anchor is gone. */
+function isBefore({ positions, acknowledgedAt }: LedgerEntry, { demanded }: Answer, { from, head }: Cut): boolean {
   const last = positions.at(-1) ?? 0n;
   return (
     demanded !== undefined &&
     acknowledgedAt >= from &&
     acknowledgedAt <= demanded.toldAt &&
+    last > head &&
     last <= positionOf(demanded.text)
   );
 }

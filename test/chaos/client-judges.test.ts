@@ -52,7 +52,7 @@ function ledgerOf(appends: number): Ledger {
   for (let append = 0; append < appends; append++) {
     const types = append === 0 ? ['Opened', 'Credited'] : ['Credited'];
     const entry = ledger.begin(1_000, [{ family: 'account', streamId: 'account-1', types }]);
-    acknowledge(entry, [BigInt(10 * (append + 1))]);
+    acknowledge(entry, [BigInt(10 * (append + 1))], 1_000 * append + 900);
     entry.acknowledgedAt = 1_000 * (append + 1);
   }
   return ledger;
@@ -61,7 +61,7 @@ function ledgerOf(appends: number): Ledger {
 /** The fourth append is lost: it was acknowledged in the time that the cut took. */
 function afterLostTail(): Ledger {
   const ledger = ledgerOf(4);
-  ledger.cut({ from: 3_500, to: 5_000 });
+  ledger.cut({ from: 3_500, to: 5_000, head: 30n });
   return ledger;
 }
 
@@ -275,5 +275,14 @@ function ofBalance() {
 
 function feed(copy: ReadonlyMap<string, string>): FeedClient {
   const name = 'feed of balance';
-  return { name, feed: ofBalance(), copy, problems: [], resets: [], connections: 1, ended: Promise.resolve() };
+  return {
+    name,
+    feed: ofBalance(),
+    copy,
+    problems: [],
+    resets: [],
+    connections: 1,
+    beginAnew() {},
+    ended: Promise.resolve(),
+  };
 }
