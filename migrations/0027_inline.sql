@@ -35,6 +35,11 @@ begin
     using errcode = 'serialization_failure', hint = 'Append again.';
 end $$;
 
+-- Whether any version has ever become live; for writers that may not read the sequence.
+create function refold.was_ever_live() returns boolean language sql volatile security definer set search_path = pg_catalog as $$
+  select pg_sequence_last_value('refold.inline_lives') is not null
+$$;
+
 -- Whether appends fold into a version.
 create function refold.is_live(of_name text, of_version integer) returns boolean language sql stable as $$
   select
@@ -62,11 +67,12 @@ create or replace function refold.reached(of_name text, of_version integer, chec
   end
 $$;
 
+-- Who left had the version's lock alone, and everything done in one transaction; what still does so is to fail rather than to do half of it.
 drop function refold.leave_inline(text, integer, boolean);
 
 -- Has appends leave a version alone from now on, where they fold into it. Waits for nobody but `settle_inline`. Where this transaction is rolled
 -- back, nothing has happened. Gives how many leaves have been announced; null where there is nothing to leave.
-create function refold.leave_inline(of_name text, of_version integer, passing boolean) returns bigint
+create function refold.announce_leave(of_name text, of_version integer, passing boolean) returns bigint
 language plpgsql volatile as $$
 declare
   key bigint;
@@ -85,7 +91,7 @@ begin
   leaves := refold.count_leave();
   -- The position is read after the announcement.
   insert into refold.inline_departures (name, version, position, passing)
-  values (of_name, of_version, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), leave_inline.passing);
+  values (of_name, of_version, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), announce_leave.passing);
   perform pg_notify('refold_registry', of_name || '@' || of_version);
   return leaves;
 end $$;
@@ -146,7 +152,7 @@ begin
     end if;
   end if;
   -- Its snapshot may be older than what is live.
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if current_setting('transaction_isolation') <> 'read committed' and refold.was_ever_live() then
     perform refold.refuse_isolation();
   end if;
   for entry in
@@ -155,7 +161,7 @@ begin
     where status = 'live' and (of_families is null or families && of_families)
     order by lock_key
   loop
-    done := refold.leave_inline(entry.name, entry.version, true);
+    done := refold.announce_leave(entry.name, entry.version, true);
   end loop;
 end $$;
 
@@ -168,9 +174,10 @@ create function refold.inline_leaving() returns bigint[] language sql volatile a
     and classid::bigint >> 16 = 21074
 $$;
 
--- As in migration 0018. A version that somebody is leaving is left by this append, too: whether the other one commits is not known. Leaves that
--- were announced up to `leaves` are either committed, so that they are seen below, or rolled back, or held in `leaving`; those that come later
--- are seen by `refold.append` once it has drawn the positions.
+-- As in migration 0018. Leaves that were announced up to `leaves` are committed, so that they are seen below, or rolled back, or held in
+-- `leaving`: a version that somebody is leaving is left by this append, too, since whether the other one commits is not known. Where all of
+-- them are over and settled, which a session looks at once for each announcement, it is `quiet`. Those that come later are seen by
+-- `refold.append` once it has drawn the positions.
 create or replace function refold.enter_inline(
   of_families text[], names text[], versions int[], whole_keys bigint[], whole boolean[], row_owners int[], row_keys bigint[],
   lock_timeout_ms int
@@ -180,6 +187,7 @@ declare
   leaves bigint;
   own_leave bigint;
   leaving bigint[] := '{}';
+  quiet boolean;
   entry record;
   number int;
   numbers int[] := '{1}';
@@ -197,10 +205,11 @@ begin
   if leaves is null then
     raise exception 'permission denied for sequence inline_leaves' using errcode = 'insufficient_privilege';
   end if;
-  -- Once for each announcement in a session: as long as one is under way, its lock is held.
-  if leaves::text is distinct from current_setting('refold.leaves_over', true) then
+  quiet := coalesce(leaves::text = current_setting('refold.leaves_over', true), false);
+  if not quiet then
     leaving := refold.inline_leaving();
-    if leaving = '{}' then
+    quiet := leaving = '{}' and not exists (select from refold.inline_departures);
+    if quiet then
       done := set_config('refold.leaves_over', leaves::text, false);
     end if;
   end if;
@@ -208,19 +217,17 @@ begin
     select name, version, lock_key, families && of_families as concerned
     from refold.inline_versions
     where status = 'live'
-      and not exists (
-        select
-        from refold.inline_departures
-        where inline_departures.name = inline_versions.name and inline_departures.version = inline_versions.version
-      )
     order by lock_key
   loop
+    if not quiet and not refold.is_live(entry.name, entry.version) then
+      continue;
+    end if;
     number := array_position(names, entry.name);
     while versions[number] <> entry.version loop
       number := array_position(names, entry.name, number + 1);
     end loop;
     if (number is null and entry.concerned) or (number <= cardinality(whole) and refold.inline_leave_key(entry.lock_key) = any (leaving)) then
-      own_leave := refold.leave_inline(entry.name, entry.version, number is null);
+      own_leave := refold.announce_leave(entry.name, entry.version, number is null);
       -- Where another one came in between, refold.append tells.
       if own_leave = leaves + 1 then
         leaves := own_leave;
@@ -235,10 +242,10 @@ begin
           and exists (
             select from refold.inline_versions where name = entry.name and version = entry.version and status = 'live'
           )
-          and not exists (
-            select from refold.inline_departures where name = entry.name and version = entry.version
-          )
       );
+      if not quiet and not refold.is_live(entry.name, entry.version) then
+        tables[number] := null;
+      end if;
       some_live := some_live or tables[number] is not null;
     end if;
   end loop;

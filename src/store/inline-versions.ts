@@ -70,7 +70,7 @@ export async function forgetInline(db: Queryable, name: string, version: number)
  * or appends hear of it only when that ends.
  */
 export async function announceLeave(db: Queryable, name: string, version: number): Promise<void> {
-  await db.query({ text: 'select refold.leave_inline($1, $2, false)', values: [name, version] });
+  await db.query({ text: 'select refold.announce_leave($1, $2, false)', values: [name, version] });
 }
 
 /**

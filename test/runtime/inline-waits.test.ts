@@ -1,14 +1,17 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineProjection, type Projection, t } from '../../src/index.ts';
 import { retryDeadLetters } from '../../src/runtime/dead-letters.ts';
-import { isHeld } from '../../src/runtime/leave-inline.ts';
+import { isHeld, leaveInline } from '../../src/runtime/leave-inline.ts';
 import { requestRebuild } from '../../src/runtime/rebuild.ts';
 import { rebuildInPlace, restoreSnapshot } from '../../src/runtime/rebuild-in-place.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { takeSnapshot } from '../../src/runtime/table-snapshots.ts';
-import { createEventLog } from '../../src/store/event-log.ts';
+import { sqlStateOf } from '../../src/store/database-errors.ts';
+import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import { readRebuilds } from '../../src/store/rebuilds.ts';
 import type { Queryable } from '../../src/store/statement.ts';
+import { seeded } from '../support/account-traffic.ts';
+import { effort } from '../support/effort.ts';
 import { storedTable } from '../support/folded-table.ts';
 import { inlineBalance, inlineOpenings } from '../support/inline-domain.ts';
 import {
@@ -222,4 +225,55 @@ test('a snapshot that can’t be taken says who holds the version, and leaves no
   });
   await snapshotOf(runtime);
   await untilLive(runtime, inlineBalance);
+});
+
+test('a version that leaves and joins again and again, under appends of every kind, is the fold of the log', async () => {
+  await setting.close();
+  setting = await createInlineSetting(); // rows are waited for here, however long it takes
+  const processes = await Promise.all([1, 2].map(() => setting.start([inlineBalance, inlineOpenings])));
+  const [first] = processes as [Runtime];
+  await untilLive(first, inlineBalance, inlineOpenings);
+  const older = createEventLog(first.db, [account]);
+  const random = seeded(Number(process.env.SEED ?? 11));
+  const pick = (count: number) => Math.floor(random() * count);
+  const streamId = () => `account-${pick(20)}`;
+  const rolledBack = new Error('rolled back');
+  // Transactions lock streams and rows in any order here.
+  const unlessDeadlocked = (error: unknown) => {
+    if (error !== rolledBack && sqlStateOf(error) !== '40P01') throw error;
+  };
+  const append = (log: EventLog, tx?: Queryable) =>
+    random() < 0.3
+      ? log.append(
+          { family: account, streamId: streamId(), events: [{ type: 'Opened', payload: { owner: `o${pick(5)}` } }] },
+          tx,
+        )
+      : log.append(creditOf(streamId(), `${1 + pick(9)}.00`), tx);
+  const appendOne = (log: EventLog) => append(log).catch(unlessDeadlocked);
+  const transaction = (logs: readonly EventLog[]) =>
+    first.db
+      .transaction(async (tx) => {
+        for (let n = 0; n <= pick(3); n++) await append(logs[pick(logs.length)] as EventLog, tx); // not empty
+        if (random() < 0.3) throw rolledBack;
+      })
+      .catch(unlessDeadlocked);
+  const ignoreHeld = (error: unknown) => {
+    if (!isHeld(error)) throw error;
+  };
+  const kinds = [
+    () => appendOne((processes[pick(2)] as Runtime).log),
+    () => transaction(processes.map(({ log }) => log)),
+    () => transaction([first.log, older]),
+    () => appendOne(older),
+    () => leaveInline(first.db, [inlineBalance, inlineOpenings][pick(2)] as Projection).catch(ignoreHeld),
+    () => first.db.query({ text: 'update refold.inline_versions set passed_at = null' }),
+  ];
+  const often = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 5, 5];
+  const work = Array.from({ length: 8 }, async () => {
+    for (let n = 0; n < effort(100, 20); n++) await kinds[often[pick(often.length)] as number]?.(); // an index of both
+  });
+  await Promise.all(work);
+  await first.db.query({ text: 'update refold.inline_versions set passed_at = null' });
+  await untilLive(first, inlineBalance, inlineOpenings);
+  for (const projection of [inlineBalance, inlineOpenings]) await expectRight(first, projection);
 });

@@ -57,7 +57,7 @@ test('a test that relies on inline rows waits until they commit with appends', a
   const db = createDatabase({ url: database.url });
   // As a writer that can't fold leaves it, which keeps it from joining again for a while.
   await db.transaction(async (tx) => {
-    await tx.query({ text: `select refold.leave_inline('opened_cart', 1, true)` });
+    await tx.query({ text: `select refold.announce_leave('opened_cart', 1, true)` });
     await tx.query({ text: `select refold.settle_inline('opened_cart', 1)` });
     await tx.query({ text: `update refold.inline_versions set passed_at = now() + interval '1 hour'` });
   });
