@@ -15,7 +15,8 @@ export const retire = defineCommand({
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@1', required: true },
     grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
-    force: { type: 'boolean', description: 'Also where clients lose it, without a question', alias: ['yes', 'y'] },
+    force: { type: 'boolean', description: 'Also where it is the version that answers' },
+    yes: { type: 'boolean', description: 'Also where processes that live lose it, without a question', alias: 'y' },
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
@@ -37,7 +38,7 @@ export const retire = defineCommand({
           `is the version that answers; ${then}, and a retired version can't come back. Say --force if that is meant.`,
         );
       }
-      const losing = args.force ? [] : await losingProcesses(db, name, version);
+      const losing = args.force || args.yes ? [] : await losingProcesses(db, name, version);
       if (losing.length > 0) await askToRetire(name, version, losing);
       await lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600);
     });

@@ -26,6 +26,7 @@ import { expectVersion } from './expect-version.ts';
 import { isHeld } from './leave-inline.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from './pruning.ts';
 import { createRounds, type Rounds } from './rounds.ts';
+import type { TableWatch } from './table-watch.ts';
 import type { Versions } from './versions.ts';
 
 export interface GoLiveOptions {
@@ -34,6 +35,7 @@ export interface GoLiveOptions {
   readonly readSchema: string;
   readonly projections: readonly Projection[];
   readonly versions: Versions;
+  readonly tables: Pick<TableWatch, 'damageOf'>;
   readonly freeze: boolean;
   readonly logger: Logger;
 }
@@ -70,7 +72,7 @@ export function createGoLive(options: GoLiveOptions): Rounds {
       const found = known.find(({ name, version }) => name === projection.name && version === projection.version);
       if (signal.aborted) return;
       if (found?.status === 'leaving') await settleLeave(db, projection.name, projection.version);
-      if (found?.status !== 'building') continue;
+      if (found?.status !== 'building' || cannotGoOn(projection)) continue;
       if ((found.secondsSincePassed ?? passedSeconds) < passedSeconds) continue;
       const wait = waits.get(projection.id);
       if ((wait?.until ?? 0) > Date.now()) continue;
@@ -81,6 +83,11 @@ export function createGoLive(options: GoLiveOptions): Rounds {
       }
     }
     await prune(known.filter(({ status }) => status === 'live'));
+  }
+
+  /** Its appends would be refused. */
+  function cannotGoOn(projection: Projection): boolean {
+    return versions.stopped().has(projection.id) || options.tables.damageOf(versions.stored(projection)) !== null;
   }
 
   /** False where appends that are under way would hold up all others for too long. */

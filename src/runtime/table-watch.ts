@@ -2,7 +2,9 @@ import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { Database } from '../store/database.ts';
+import { readInlineVersions } from '../store/inline-versions.ts';
 import { readTableProblems, type TableProblem } from '../store/table-problems.ts';
+import { leaveInline } from './leave-inline.ts';
 import { createRounds, type Rounds } from './rounds.ts';
 
 /** Notices read tables that are missing or were altered by hand. */
@@ -39,6 +41,15 @@ export function createTableWatch(options: {
       }),
     );
     for (const problem of problems) warnOfIndexes(problem);
+    if (damaged.size > 0) await leaveAppends(problems.filter(({ damage }) => damage !== null));
+  }
+
+  /** Appends that fold into a damaged table would be refused: without it they go on, and its processor says what is wrong. */
+  async function leaveAppends(problems: readonly TableProblem[]): Promise<void> {
+    for (const { name, version, status } of await readInlineVersions(db)) {
+      const isDamaged = problems.some((problem) => problem.name === name && problem.version === version);
+      if (status === 'live' && isDamaged) await leaveInline(db, { name, version });
+    }
   }
 
   function warnOfIndexes(problem: TableProblem): void {

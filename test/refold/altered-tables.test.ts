@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createRefold, defineConfig, type Projection, type Refold } from '../../src/index.ts';
+import { createRefold, defineConfig, defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
 import { checkDeclarations } from '../../src/runtime/check-declarations.ts';
 import { requestRebuild } from '../../src/runtime/rebuild.ts';
 import { readStatus } from '../../src/runtime/status.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
+import { account, balanceV1, balanceV2, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 function configOf(...projections: readonly Projection[]) {
-  return defineConfig({ projections, events: [account], database: { url: database.url }, gateway: { port: 0 } });
+  return defineConfig({ projections, commands: [openAccount], database: { url: database.url }, gateway: { port: 0 } });
 }
 
 async function start(...projections: readonly Projection[]): Promise<Refold> {
@@ -153,6 +153,35 @@ test('a version on its way whose table is missing is failed, and a rebuild makes
   await requestRebuild(db, balanceV2, readSchema, byAnn);
   await until(async () => (await status(app, 'balance', 2))?.state === 'ready');
   await caughtUp(app, 'balance', 2);
+});
+
+test('appends go on without an inline version whose table is missing, and it joins them again when it is rebuilt', async () => {
+  const inline = defineProjection({
+    name: 'owner',
+    version: 1,
+    events: account,
+    mode: 'inline',
+    table: { accountId: t.text().primaryKey(), owner: t.text() },
+    key: (event) => event.streamId,
+    evolve: { Opened: (_, event) => ({ owner: event.payload.owner }) },
+  });
+  const app = await start(openingsV1, inline);
+  await until(async () => (await status(app, 'owner', 1))?.inline === 'live');
+  await db.query({ text: 'drop table read_models.owner_v1 cascade' });
+  const openAnother = async () => {
+    const id = crypto.randomUUID();
+    return ask(app, `mutation { openAccount(input: { accountId: "${id}", owner: "Ada" }) { position } }`);
+  };
+  expect((await openAnother()).errors).toMatchObject([{ extensions: { code: 'PROJECTION_NOT_READY' } }]);
+  await until(async () => !(await openAnother()).errors);
+  await until(async () => (await status(app, 'owner', 1))?.processor === 'stopped');
+  expect(await status(app, 'owner', 1)).toMatchObject({ state: 'active', inline: 'building' });
+  await requestRebuild(db, inline, readSchema, byAnn);
+  await until(async () => (await status(app, 'owner', 1))?.inline === 'live');
+  expect((await openAnother()).errors).toBeUndefined();
+  const { data } = await ask(app, '{ owners(first: 100) { nodes { owner } } }');
+  const [log] = await db.query<{ opened: number }>({ text: 'select count(*)::integer as opened from refold.events' });
+  expect(data).toEqual({ owners: { nodes: Array.from({ length: log?.opened ?? 0 }, () => ({ owner: 'Ada' })) } });
 });
 
 test('an index that was dropped by hand is told of, and nothing stops for it', async () => {
