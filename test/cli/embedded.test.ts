@@ -43,7 +43,7 @@ test('without a database URL an application has a server of its own: it stays be
     { name: 'balance', state: 'active', processor: 'running' },
   ]);
   // A second process shares the server, whichever of them ends first.
-  const second = refold('start', '--role', 'gateway');
+  const second = refold('start', '--embedded', '--role', 'gateway');
   const secondUrl = await second.url();
   const query = '{ balance(accountId: "a") { owner } }';
   expect(await ask(secondUrl, query)).toEqual({ data: { balance: { owner: 'Ada' } } });
