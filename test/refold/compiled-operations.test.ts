@@ -230,7 +230,9 @@ test('lists that are asked for at once have each their own answer, whoever asks'
 
 test('who asks where an answer is gets the same answer', async () => {
   const counts = 'all: totalCount some: totalCount(upTo: 3)';
-  const ask = plain(`{ things(first: 2) { ${counts} nodes { thingId } } owner(ownerId: "ada") { things { ${counts} } } }`);
+  const ask = plain(
+    `{ things(first: 2) { ${counts} nodes { thingId } } owner(ownerId: "ada") { things { ${counts} } } }`,
+  );
   const [{ answer }] = await bothAnswers(ask);
   expect(answer.data).toMatchObject({ things: { all: ids.length, some: 3 }, owner: { things: { some: 3 } } });
   const response = await fetch(`${refold.url}/graphql`, {
