@@ -162,7 +162,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     place.leave();
     const problem = await process.end('SIGTERM');
     if (problem !== undefined)
-      world.incidents.push(`${process.name} ${problem}. Its last lines:\n${process.said.slice(-20).join('\n')}`);
+      world.incidents.push(`${process.name} ${problem}. Its last lines:\n${process.said.slice(-60).join('\n')}`);
     return `${process.name} → ${world.start(place, highest)}, with balance@${world.highest}`;
   }
 

@@ -35,7 +35,7 @@ interface Unsettled {
 
 async function unsettled({ db, log, workers, gateways }: World): Promise<Unsettled> {
   const dead = [...workers, ...gateways].flatMap(({ process }) =>
-    process?.death === undefined ? [] : [`${process.name} ${process.death}:\n${process.said.slice(-20).join('\n')}`],
+    process?.death === undefined ? [] : [`${process.name} ${process.death}:\n${process.said.slice(-60).join('\n')}`],
   );
   try {
     const horizon = await log.horizon();

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -227,3 +228,33 @@ test('settings in the URL are kept beside Refold’s own', async () => {
   await configured.close();
   expect(settings).toEqual({ memory: '12MB', zone: 'UTC', name: 'refold-of-mine', timeout: '1234ms' });
 });
+
+test('a session that is ended as it begins fails its statement, and not the process', async () => {
+  // All in one packet, as from a server that crashes: the driver reports the end in the same turn as the beginning.
+  const packet = Buffer.concat([
+    serverMessage('R', Buffer.alloc(4)),
+    serverMessage('Z', Buffer.from('I')),
+    serverMessage(
+      'E',
+      Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection due to unexpected postmaster exit\0\0'),
+    ),
+  ]);
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.end(packet));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const crashing = createDatabase({ url: `postgres://postgres@127.0.0.1:${port}/postgres` });
+  await expect(crashing.query({ text: 'select 1' })).rejects.toBeInstanceOf(RefoldError);
+  await crashing.close();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+/** A message of PostgreSQL's protocol. */
+function serverMessage(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}

@@ -11,7 +11,7 @@ export const leftOut = {
     'test/runtime/consumer.test.ts',
     'test/log/{read-ahead,waker}.test.ts',
     'test/support/retail-file.test.ts',
-    'test/chaos/plan.test.ts',
+    'test/chaos/{client-judges,plan}.test.ts',
   ],
   /**
    * What they are about is decided by programs, whatever the server: command lines and what they print, signals, samples and pages, a thousand
