@@ -71,7 +71,7 @@ export const embeddedDataDir = '.refold/postgres';
 /**
  * Starts an application: database, migrations (in development), background maintenance of every declared version, gateway.
  *
- * @throws RefoldError naming what is wrong and the way out: `DATABASE_UNREACHABLE`, `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED`,
+ * @throws RefoldError naming what is wrong and the way out: `DATABASE_UNAVAILABLE`, `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED`,
  *   `PROJECTION_CHANGED`, `PROJECTION_REMOVED`, `PORT_IN_USE`. Nothing is left running.
  * @example
  * const refold = await createRefold(defineConfig({ projections: [cartSummaryV1], commands: [addProductItem] }));

@@ -17,7 +17,7 @@ export const url = defineCommand({
     const found = config.database.url ?? (await runningEmbeddedPostgres(embeddedDataDir))?.url;
     if (found === undefined)
       throw new RefoldError(
-        'DATABASE_UNREACHABLE',
+        'DATABASE_UNAVAILABLE',
         `No embedded PostgreSQL runs in ${embeddedDataDir}. Start the application first, such as with \`refold dev\`, or set DATABASE_URL.`,
       );
     process.stdout.write(`${found}\n`);

@@ -1,8 +1,10 @@
+import { parseHostList } from './host-list.ts';
 import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
 export interface DatabaseOptions {
   /**
-   * `postgres://…`. Without one, Refold runs an embedded server with its data in `.refold/`; `refold start` does so with `--embedded`. The commands of `refold` prefer the environment's
+   * `postgres://…`, with several hosts as `postgres://user@host1:5432,host2:5433/db?target_session_attrs=read-write`: a new connection goes to
+   * the first that fits. Without a URL, Refold runs an embedded server with its data in `.refold/`; `refold start` does so with `--embedded`. The commands of `refold` prefer the environment's
    * `DATABASE_URL`; `createRefold` reads no environment, so give it `process.env.DATABASE_URL` here where it should.
    */
   readonly url?: string;
@@ -46,6 +48,12 @@ export interface DatabaseOptions {
    * @default 5000
    */
   readonly appendLockTimeout?: number;
+  /**
+   * For how long the database may send nothing while a statement is under way, in milliseconds. Then another connection asks it. A statement
+   * that it still works on goes on, however long it takes. In all other cases the connection is closed and replaced, and the statement fails.
+   * @default 5000
+   */
+  readonly answerTimeout?: number;
 }
 
 /** Checked and complete. */
@@ -57,6 +65,7 @@ export type CheckedDatabase = Omit<Required<DatabaseOptions>, 'url' | 'readUrl'>
 const numbers = {
   maxConnections: { default: 26, min: 1, max: 1000 },
   appendLockTimeout: { default: 5000, min: 1, max: 3_600_000 },
+  answerTimeout: { default: 5000, min: 100, max: 3_600_000 },
   maxReadLag: { default: 1000, min: 10, max: 3_600_000 },
 } as const satisfies Record<string, NumberRule>;
 
@@ -93,8 +102,9 @@ export function checkDatabase(database: DatabaseOptions): CheckedDatabase {
 export function checkDatabaseUrl(source: string, url: string): void {
   if (!/^postgres(ql)?:\/\//.test(url))
     throw invalidConfig(`${source} is no PostgreSQL address; it starts with 'postgres://'.`);
-  if (!URL.canParse(url))
+  if (!parseHostList(url))
     throw invalidConfig(
-      `${source} can't be read. Write it as 'postgres://user:password@host:port/database', with percent signs for what is special in the password.`,
+      `${source} can't be read. Write it as 'postgres://user:password@host:port/database', with percent signs for what is special in the password; ` +
+        "several hosts as 'host1:port,host2:port', and 'target_session_attrs' as any, read-write, read-only, primary, standby or prefer-standby.",
     );
 }

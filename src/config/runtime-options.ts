@@ -13,14 +13,15 @@ export interface RuntimeOptions {
   readonly polling?: PollingOptions;
   /**
    * How processes agree on who maintains what. `'advisory'`: a lock in a session; a killed process's work is free within a second. `'lease'`: a
-   * row that is renewed; needs no session, so it is the one for a pooler in transaction mode, and a host that vanishes or hangs frees
-   * its work after `leaseSeconds`, so prefer it for several hosts. All processes of an application must have the same.
+   * row that is renewed; needs no session, so it is the one for a pooler in transaction mode. A host that vanishes or hangs frees its work
+   * after `leaseSeconds` with either. All processes of an application must have the same.
    * @default 'advisory'
    */
   readonly ownership?: 'advisory' | 'lease';
   /**
-   * How long a lease lasts without a renewal, in seconds; it is renewed every third of that. Shorter: faster fail-over after a crash, but a
-   * process that stalls for so long loses its work to another. Only for `ownership: 'lease'`.
+   * For how long nothing may be heard of an owner, in seconds; then another process takes its work over. An owner is heard of every third of
+   * that. Shorter: faster fail-over when a host or a network falls silent, but a process that stalls for so long loses its work to another.
+   * All processes of an application must have the same.
    * @default 30
    */
   readonly leaseSeconds?: number;
@@ -114,8 +115,6 @@ export function checkRuntime(
     throw invalidConfig(
       "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",
     );
-  if (runtime.leaseSeconds !== undefined && ownership !== 'lease')
-    throw invalidConfig("runtime.leaseSeconds is only for runtime.ownership 'lease'. Set both, or none.");
   return Object.freeze({
     polling: checkPolling(polling),
     ownership,

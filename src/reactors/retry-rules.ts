@@ -23,7 +23,7 @@ export interface RetryRule {
 export const defaultRetries: readonly RetryRule[] = [{ on: [CommandRejected, InvalidInput], times: 0 }, { times: 5 }];
 
 // Ahead of what is declared: without the database no checkpoint and no dead letter could be written either.
-const unreachable: RetryRule = { on: 'DATABASE_UNREACHABLE', times: Number.POSITIVE_INFINITY };
+const outage: RetryRule = { on: ['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN'], times: Number.POSITIVE_INFINITY };
 
 /**
  * The pause before the next try, in milliseconds; undefined where there is none.
@@ -37,9 +37,7 @@ export function pauseBeforeRetry(
   attempts: number,
   random: number,
 ): number | undefined {
-  const rule = [unreachable, ...rules].find(
-    ({ on }) => on === undefined || [on].flat().some((one) => fits(one, error)),
-  );
+  const rule = [outage, ...rules].find(({ on }) => on === undefined || [on].flat().some((one) => fits(one, error)));
   if (!rule || attempts > rule.times) return undefined;
   const { first = 200, factor = 2, most = 30_000, jitter = 0.5 } = rule;
   return Math.min(most, first * factor ** (attempts - 1)) * (1 - jitter * random);

@@ -26,13 +26,14 @@ export function openApplicationLog(
   const told = onAppended ? { onAppended } : {};
   if (projections.length === 0)
     return { log: createEventLog(db, config.families, { lockTimeoutMs, ...told }), close: async () => {} };
-  const { readSchema, prepare, notifications: sessions } = config.database;
+  const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   // Statements of appends that fold are sent ahead of each other's answers, on connections that nothing else uses.
   const appends = createDatabase({
     url: db.url,
     maxConnections: shareConnections(config).appends,
     prepare,
     sessions,
+    answerTimeoutMs,
     pipeline: sessions,
     byIndex: true,
     applicationName,

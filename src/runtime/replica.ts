@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
 import type { VersionMap } from '../projections/version-map.ts';
 import type { Database } from '../store/database.ts';
-import { sqlStateOf } from '../store/database-errors.ts';
+import { isOutage, sqlStateOf } from '../store/database-errors.ts';
 import { type ReplicaState, readPrimaryPlace, readReplicaState, type WalPlace } from '../store/replica-state.ts';
 import type { Queryable } from '../store/statement.ts';
 
@@ -98,8 +98,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     },
     blame(error) {
       if (!(error instanceof RefoldError)) return false;
-      const failed =
-        error.code === 'DATABASE_UNREACHABLE' || (error.code === 'DATABASE_ERROR' && sqlStateOf(error) !== timedOut);
+      const failed = isOutage(error) || (error.code === 'DATABASE_ERROR' && sqlStateOf(error) !== timedOut);
       if (failed) leave(error.message);
       return failed;
     },

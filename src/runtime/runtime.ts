@@ -93,9 +93,9 @@ export interface Runtime {
 
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { config, url, owner, logger } = options;
-  const { readSchema, prepare, notifications: sessions } = config.database;
+  const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   const shares = shareConnections(config);
-  const connection = { url, prepare, sessions };
+  const connection = { url, prepare, sessions, answerTimeoutMs };
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const next of stops.splice(0).reverse()) await next();
@@ -126,7 +126,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     );
     stops.push(() => snapshots.stop());
     const turns = createStreamTurns();
-    const notifications = sessions ? createNotifications({ url }) : noNotifications;
+    const notifications = sessions ? createNotifications({ url, answerTimeoutMs }) : noNotifications;
     stops.push(() => notifications.close());
     const { min, max, step, jitter } = config.runtime.polling;
     const waker = createWaker({
@@ -250,12 +250,14 @@ function openReplica(config: Config, primary: Database, logger: Logger): Replica
       maxConnections: shareConnections(config).reads,
       statementTimeoutMs: gateway.statementTimeout,
       answerTimeoutMs: gateway.statementTimeout + answerTime,
+      shortStatements: true,
       applicationName: 'refold-replica-reads',
     }),
     watch: createDatabase({
       ...connection,
       maxConnections: 1,
       answerTimeoutMs: answerTime,
+      shortStatements: true,
       applicationName: 'refold-replica-watch',
     }),
     maxLag,
@@ -280,11 +282,11 @@ function startMaintenance({
     readonly described: ProcessDescription;
   }): () => Promise<void> {
   const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
-  const { prepare, notifications: sessions } = config.database;
+  const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   const ownership =
     config.runtime.ownership === 'lease'
       ? createLeaseOwnership({ url, prepare, sessions, leaseSeconds })
-      : createAdvisoryOwnership(url);
+      : createAdvisoryOwnership({ url, leaseSeconds, answerTimeoutMs });
   const projectionUnits = createProjectionUnits({
     ...parts,
     readSchema: config.database.readSchema,

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
 import { claimProcessor, type ProcessorClaim, recordStop, releaseProcessor } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
-import { isRefusedForGood } from '../store/database-errors.ts';
+import { isOutage, isRefusedForGood } from '../store/database-errors.ts';
 import type { Ownership, OwnershipLock } from '../store/ownership.ts';
 import { unitText } from '../store/processor-unit.ts';
 import type { ProcessorError } from '../store/registry.ts';
@@ -288,7 +288,7 @@ function stopOf(error: unknown, message: string, { codeFingerprint }: Maintained
 function isTransient(error: unknown): boolean {
   if (!(error instanceof RefoldError)) return false;
   if (error.code === 'DATABASE_ERROR') return !isRefusedForGood(error);
-  return error.code === 'PROCESSOR_FENCED' || error.code === 'DATABASE_UNREACHABLE';
+  return error.code === 'PROCESSOR_FENCED' || isOutage(error);
 }
 
 function messageOf(error: unknown): string {

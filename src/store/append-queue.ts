@@ -1,7 +1,7 @@
 import { RefoldError } from '../errors.ts';
 import type { CheckedAppend } from './append-request.ts';
 import type { AppendOutcome, PreparedAppend } from './append-statement.ts';
-import { sqlStateOf } from './database-errors.ts';
+import { isOutage, sqlStateOf } from './database-errors.ts';
 
 export interface AppendQueueOptions {
   /** Appends that are joined into one statement at most. @default 256 */
@@ -128,8 +128,8 @@ async function settle(sendBatch: SendAppends, batch: readonly Waiting[], patienc
       only.reject(typeof inline === 'string' ? inlineLocked(prepared, waited, inline) : streamLocked(prepared, waited));
       return;
     }
-    if (isUnreachable(error) || free.length === 1) {
-      for (const { reject } of free) reject(isUnreachable(error) ? unknownOutcome(error) : error);
+    if (isOutage(error) || free.length === 1) {
+      for (const { reject } of free) reject(error);
       return;
     }
     // One of them has something that PostgreSQL refuses, or waits for, and nothing was written: halve until it is alone.
@@ -180,17 +180,4 @@ async function withoutDeadlock<T>(work: () => Promise<T>): Promise<T> {
       if ((sqlState !== '40P01' && sqlState !== '40001') || attempt === deadlockAttempts) throw error;
     }
   }
-}
-
-function isUnreachable(error: unknown): error is RefoldError {
-  return error instanceof RefoldError && error.code === 'DATABASE_UNREACHABLE';
-}
-
-function unknownOutcome(error: RefoldError): RefoldError {
-  return new RefoldError(
-    error.code,
-    `${error.message} The append may have been written all the same; with an idempotency key it is safe to try again.`,
-    { ...error.fields },
-    { cause: error },
-  );
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Database } from './database.ts';
-import { translateDatabaseError } from './database-errors.ts';
+import { isConnectionLoss, translateDatabaseError } from './database-errors.ts';
 
 /**
  * Runs a query as `copy (…) to stdout` and hands over each row as a line of tab-separated texts with its newline. The
@@ -17,7 +17,7 @@ export async function copyRows(db: Database, query: string, onRow: (line: Buffer
     client.release();
   } catch (error) {
     const translated = translateDatabaseError(error, db.url);
-    client.release(translated.code === 'DATABASE_UNREACHABLE');
+    client.release(isConnectionLoss(error));
     throw translated;
   }
 }

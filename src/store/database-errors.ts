@@ -1,9 +1,12 @@
 import pg from 'pg';
+import { parseHostList } from '../config/host-list.ts';
 import { RefoldError } from '../errors.ts';
+import { SilentConnection } from './answer-deadline.ts';
 
 /**
- * Every error of the driver becomes a RefoldError here and nowhere else: `DATABASE_UNREACHABLE` where no session could be
- * had or it was lost, `DATABASE_ERROR` (with `sqlState`, `constraint`, `table`) where the server refused a statement.
+ * Every error of the driver becomes a RefoldError here and nowhere else: `DATABASE_UNAVAILABLE` where no session could be had, it was lost, or
+ * the server takes no writes now; `DATABASE_ERROR` (with `sqlState`, `constraint`, `table`) where the server refused a statement. What a lost
+ * session did to a statement that writes is {@link unknownOutcome}'s to tell.
  */
 export function translateDatabaseError(error: unknown, url: string): RefoldError {
   if (error instanceof RefoldError) return error;
@@ -11,7 +14,7 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   const unreachable = whyUnreachable(cause);
   if (unreachable) {
     return new RefoldError(
-      'DATABASE_UNREACHABLE',
+      'DATABASE_UNAVAILABLE',
       `PostgreSQL at ${databaseAddress(url)}: ${unreachable}`,
       { address: databaseAddress(url), sqlState: codeOf(cause) },
       { cause },
@@ -26,10 +29,40 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
 }
 
-/** Whether an error tells that no session could be had, or that it was lost. */
+/** Whether an error tells that no session could be had, that it was lost, or that it is of no use. */
 export function isConnectionLoss(error: unknown): boolean {
   return whyUnreachable(firstOf(error)) !== undefined;
 }
+
+/** Whether a translated error is one of an outage: the same may succeed when the database is back. */
+export function isOutage(error: unknown): error is RefoldError {
+  return error instanceof RefoldError && (error.code === 'DATABASE_UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN');
+}
+
+/** The same error, which came before anything was sent. */
+export function nothingSent(error: RefoldError): RefoldError {
+  if (error.code !== 'DATABASE_UNAVAILABLE') return error;
+  return new RefoldError(error.code, error.message, { ...error.fields, sent: false }, { cause: error.cause });
+}
+
+/**
+ * The error of a statement or a commit that writes: `OUTCOME_UNKNOWN` where the session was lost before the server had answered, so that it
+ * may be written. All others are as they were: the server has refused it, or it was never sent.
+ */
+export function unknownOutcome(error: unknown): unknown {
+  if (!(error instanceof RefoldError) || error.code !== 'DATABASE_UNAVAILABLE' || error.fields.sent === false)
+    return error;
+  if (refusals.has(String(error.fields.sqlState))) return error;
+  return new RefoldError(
+    'OUTCOME_UNKNOWN',
+    `${error.message} What was sent may have been written all the same; with an idempotency key it is safe to try again.`,
+    { ...error.fields },
+    { cause: error },
+  );
+}
+
+// Errors of a statement, after which nothing of it is written: the server takes no writes, its disk is full.
+const refusals: ReadonlySet<string> = new Set(['25006', '53100']);
 
 /** The SQLSTATE of a translated error, such as `'23505'`. */
 export function sqlStateOf(error: unknown): string | undefined {
@@ -60,10 +93,13 @@ const refusedStatements: ReadonlySet<string> = new Set(['42P01', '42703', '42883
 
 /** `host:port/database` of a connection URL: fit for messages, since it holds no password. */
 export function databaseAddress(url: string): string {
-  if (!URL.canParse(url)) return '(a connection URL that cannot be parsed)';
-  const { hostname, port, pathname, searchParams } = new URL(url);
-  const host = hostname === '' ? (searchParams.get('host') ?? 'localhost') : hostname;
-  return `${host}:${port === '' ? '5432' : port}${pathname === '/' ? '' : pathname}`;
+  const list = parseHostList(url);
+  if (!list) return '(a connection URL that cannot be parsed)';
+  const { pathname, searchParams } = new URL(list.url);
+  const hosts = list.hosts.map(
+    ({ host, port }) => `${host === '' ? (searchParams.get('host') ?? 'localhost') : host}:${port}`,
+  );
+  return `${hosts.join(',')}${pathname === '/' ? '' : pathname}`;
 }
 
 // Node tries each address of a host name and reports an AggregateError whose members say the same.
@@ -91,6 +127,8 @@ const unreachableCodes: Readonly<Record<string, string>> = {
   '53300': 'the server has no connection left. Lower maxConnections, or raise the server’s max_connections.',
   '57P01': 'the session was ended by an administrator or by a shutdown of the server.',
   '57P02': 'the session was lost in a crash of the server.',
+  '25006': 'the server takes no writes: it is a standby, or set to read only.',
+  '53100': 'the disk of the server is full.',
   '57P03': 'the server is starting up or shutting down. Try again in a moment.',
 };
 
@@ -99,6 +137,7 @@ const lostMessages =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/;
 
 function whyUnreachable(error: unknown): string | undefined {
+  if (error instanceof SilentConnection) return `${error.message}. Check the network and the server.`;
   const code = codeOf(error);
   if (code !== undefined && Object.hasOwn(unreachableCodes, code)) return unreachableCodes[code];
   if (code?.startsWith('08') && code.length === 5)

@@ -1,15 +1,19 @@
 import pg from 'pg';
+import { type Host, parseHostList } from '../config/host-list.ts';
 import { RefoldError } from '../errors.ts';
+import { createServerProbe, SilentConnection } from './answer-deadline.ts';
 import { columnParsers } from './column-parsers.ts';
 import { copyInto } from './copy-into.ts';
-import { isConnectionLoss, translateDatabaseError } from './database-errors.ts';
+import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
+import { createHostChoice } from './host-choice.ts';
 import { limitPrepared } from './prepared-limit.ts';
 import { type Pipeline, roundTrip } from './round-trip.ts';
 import { settleSession, settleTransaction } from './session-settings.ts';
 import type { Queryable, Statement } from './statement.ts';
+import { WatchedClient, type WatchedClientConfig } from './watched-client.ts';
 
 export interface DatabaseOptions {
-  /** Connection URL, such as `postgres://user:password@host:5432/database`. */
+  /** Connection URL, such as `postgres://user:password@host:5432/database`. May name several hosts, see {@link parseHostList}. */
   readonly url: string;
   /** Seen in `pg_stat_activity`. @default 'refold' */
   readonly applicationName?: string;
@@ -19,8 +23,17 @@ export interface DatabaseOptions {
   readonly statementTimeoutMs?: number;
   /** How long to wait for a connection, in milliseconds. @default 10000 */
   readonly connectTimeoutMs?: number;
-  /** How long to wait for the answer to a statement, in milliseconds; its connection is given up then. @default no limit */
+  /**
+   * For how long the server may send nothing while a statement is under way, in milliseconds. Then another connection asks it. Where the server
+   * can't be asked, or does not work on the statement, the connection is closed, and the statement fails.
+   * @default 5000
+   */
   readonly answerTimeoutMs?: number;
+  /**
+   * Whether all statements are short: after `answerTimeoutMs` the connection is closed, and the server is not asked.
+   * @default false
+   */
+  readonly shortStatements?: boolean;
   /**
    * Sends statements without waiting for the answers to those before: for connections whose users know what they send. Not for COPY.
    * The first statement of a transaction that only reads leaves with its `begin`.
@@ -98,11 +111,23 @@ export function createDatabase(options: DatabaseOptions): Database {
   // A connection that ends (restart of the server, pg_terminate_backend) fails the statement that it is running, leaves the
   // pool, and the next statement opens another. Without listeners it would end the process, idle or in use.
   pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  closeIdleOnSilence(pool);
 
   const orTranslated = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => Promise.reject(translateDatabaseError(error, url)));
-  const connect = () => orTranslated(pool.connect());
+  const connect = () =>
+    pool.connect().catch((error: unknown) => Promise.reject(nothingSent(translateDatabaseError(error, url))));
+  const queryOnce: Database['query'] = async <Row extends object>(statement: Statement) => {
+    const client = await connect();
+    try {
+      const rows = await rowsOf<Row>(client, statement, prepare);
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(isConnectionLoss(error));
+      throw translateDatabaseError(error, url);
+    }
+  };
   const settings = sessions ? '' : settleTransaction(statementTimeoutMs);
   const transaction: Database['transaction'] = async (work, transactionOptions) =>
     inTransaction(await connect(), { url, prepare, settings, pipeline }, work, transactionOptions);
@@ -113,9 +138,7 @@ export function createDatabase(options: DatabaseOptions): Database {
     pool,
     // A limit needs a transaction to be local to.
     query: (statement) =>
-      sessions || statementTimeoutMs === undefined
-        ? orTranslated(rowsOf(pool, statement, prepare))
-        : transaction((tx) => tx.query(statement)),
+      sessions || statementTimeoutMs === undefined ? queryOnce(statement) : transaction((tx) => tx.query(statement)),
     connect,
     async session() {
       const client = await connect();
@@ -134,16 +157,51 @@ export function createDatabase(options: DatabaseOptions): Database {
 }
 
 /** What every connection of Refold is opened with, in a pool or alone; for a {@link SessionClient}. */
-export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'>): pg.ClientConfig {
-  const { answerTimeoutMs } = options;
-  return {
-    connectionString: options.url,
-    application_name: options.applicationName ?? 'refold',
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
+export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'>): WatchedClientConfig {
+  const { sessions = true, shortStatements = false, answerTimeoutMs = 5000 } = options;
+  const { connectTimeoutMs = 10_000, applicationName = 'refold' } = options;
+  const list = parseHostList(options.url);
+  const config: pg.ClientConfig = {
+    connectionString: list?.url ?? options.url,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     types: columnParsers,
-    ...(answerTimeoutMs === undefined ? {} : { query_timeout: answerTimeoutMs }),
   };
+  const probeConfig = { ...config, application_name: `${applicationName}-probe` };
+  const probe = { config: probeConfig, sessions, afterMs: answerTimeoutMs, limitMs: connectTimeoutMs };
+  return {
+    ...config,
+    answerDeadline: {
+      afterMs: answerTimeoutMs,
+      probe: shortStatements ? undefined : createServerProbe(probe),
+    },
+    hostChoice:
+      list && createHostChoice(list, (host) => openHost(probeConfig, host, connectTimeoutMs / list.hosts.length)),
+  };
+}
+
+async function openHost(config: pg.ClientConfig, host: Host, limitMs: number): Promise<pg.Client> {
+  const client = Object.assign(new WatchedClient({ ...config, connectionTimeoutMillis: limitMs }), host);
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+/** Where one connection is silent, those that wait in the pool are as silent, most likely. New ones are cheaper than to try them out. */
+function closeIdleOnSilence(pool: pg.Pool): void {
+  const idle = new Set<pg.PoolClient>();
+  pool.on('acquire', (client) => idle.delete(client));
+  pool.on('release', (_, client) => idle.add(client));
+  pool.on('remove', (client) => idle.delete(client));
+  pool.on('connect', (client) =>
+    client.on('error', (error) => {
+      if (!(error instanceof SilentConnection)) return;
+      const suspects = [...idle];
+      idle.clear();
+      for (const suspect of suspects) suspect.emit('error', error);
+    }),
+  );
 }
 
 interface Startup {
@@ -156,8 +214,8 @@ interface Startup {
  *
  * Inherits, since the driver has no option for it, and its pool makes its clients from a class.
  */
-export class SessionClient extends pg.Client implements Startup {
-  constructor(config?: pg.ClientConfig) {
+export class SessionClient extends WatchedClient implements Startup {
+  constructor(config?: WatchedClientConfig) {
     super(config);
     limitPrepared(this.connection);
   }
@@ -221,8 +279,10 @@ async function inTransaction<T>(
       copyInto(client, text, pieces).catch((error: unknown) => Promise.reject(translate(error))),
   };
   let broken: Error | undefined;
+  let committing = false;
   try {
     const result = together && readOnly ? await beginAlong(together) : await beginFirst();
+    committing = true;
     const { command } = await client.query('commit');
     // PostgreSQL answers a commit of a failed transaction with ROLLBACK, and no error.
     if (command !== 'COMMIT') {
@@ -235,7 +295,10 @@ async function inTransaction<T>(
       broken = rollbackError;
     });
     // Errors of `work` itself pass as they are, whatever became of the connection; those of the driver come from the commit or the bare client.
-    throw error instanceof pg.DatabaseError || (broken && isConnectionLoss(error)) ? translate(error) : error;
+    const translated =
+      error instanceof pg.DatabaseError || (broken && isConnectionLoss(error)) ? translate(error) : error;
+    if (committing) throw readOnly ? translated : unknownOutcome(translated);
+    throw translated instanceof RefoldError ? nothingSent(translated) : translated; // what was not committed is not done
   } finally {
     client.release(broken);
   }

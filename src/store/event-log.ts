@@ -13,6 +13,7 @@ import {
   type WrittenAppend,
 } from './append-statement.ts';
 import type { Database } from './database.ts';
+import { unknownOutcome } from './database-errors.ts';
 import { readHead, readHorizon } from './horizon.ts';
 import { createInlineAppends, type InlineAppendsOptions } from './inline-appends.ts';
 import { createPageDecoder } from './page-decoder.ts';
@@ -84,7 +85,8 @@ export interface EventLog {
    * @param within a transaction to append in, instead of joining other callers' appends. Inline projections fold in it, too: it is READ
    *   COMMITTED then, and short, since others that touch the same rows wait for it.
    * @throws ConcurrencyConflict when the stream is not at the expected version; {@link InvalidInput} before anything is sent;
-   *   RefoldError `EVOLVE_FAILED` where an inline projection that stops at errors can't fold it.
+   *   RefoldError `EVOLVE_FAILED` where an inline projection that stops at errors can't fold it; `DATABASE_UNAVAILABLE` where nothing was
+   *   written, `OUTCOME_UNKNOWN` where it may have been: repeat it with the same idempotency key.
    */
   append<F extends EventFamily>(request: AppendRequest<F>, within?: Queryable): Promise<AppendResult>;
   /** Appends to several streams at once; to all of them or to none. */
@@ -159,9 +161,10 @@ export function createEventLog(
   const inline = options.inline && createInlineAppends(options.inline);
   const send = async (batch: readonly CheckedAppend[], lockTimeoutMs?: number) => {
     const prepared = batch.map((one) => one.prepared);
-    const outcomes = await (inline?.concerns(batch)
+    const sent = inline?.concerns(batch)
       ? inline.append(batch, lockTimeoutMs)
-      : appendBatch(db, prepared, lockTimeoutMs));
+      : appendBatch(db, prepared, lockTimeoutMs);
+    const outcomes = await sent.catch((error: unknown) => Promise.reject(unknownOutcome(error)));
     const last = lastWritten(outcomes);
     if (last !== undefined) options.onAppended?.(last);
     return outcomes;

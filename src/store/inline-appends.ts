@@ -5,7 +5,7 @@ import type { Row } from '../projections/row-codec.ts';
 import type { CheckedAppend } from './append-request.ts';
 import { type AppendOutcome, appendBatch } from './append-statement.ts';
 import type { Database } from './database.ts';
-import { sqlStateOf } from './database-errors.ts';
+import { nothingSent, sqlStateOf } from './database-errors.ts';
 import { readBlockedAmong } from './dead-letters.ts';
 import { enterInline, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
 import { type FoldedBatch, foldBatch, keysTouched, writesOf } from './folded-batch.ts';
@@ -52,15 +52,20 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
   ): Promise<AppendOutcome[]> {
     const session = await db.session();
     let broken: Error | undefined;
+    let committing = false;
+    const onCommit = () => {
+      committing = true;
+    };
     try {
-      return await appendAndFold(session, batch, { lookAhead, pipeline: session.pipeline, own: { lockTimeoutMs } });
+      const own = { lockTimeoutMs, onCommit };
+      return await appendAndFold(session, batch, { lookAhead, pipeline: session.pipeline, own });
     } catch (error) {
       await session.query({ text: 'rollback' }).catch((rollbackError: Error) => {
         broken = rollbackError;
       });
       if (error instanceof WaitedForRows)
         throw batch.length === 1 && !broken ? await whoHolds(session, error) : error.cause;
-      throw error;
+      throw error instanceof RefoldError && !committing ? nothingSent(error) : error;
     } finally {
       session.release(broken);
     }
@@ -113,6 +118,7 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
     const writes = folded.flatMap(({ projection, batch: made }) =>
       last === undefined ? [] : writesOf(tx, projection, tableOf(projection, projection.tableName), made, last),
     );
+    own?.onCommit();
     await roundTrip(pipeline, [...writes, async () => (own ? tx.query({ text: 'commit' }) : undefined)]);
     return outcomes;
   }
@@ -208,7 +214,7 @@ interface AppendAndFold {
   readonly lookAhead: boolean;
   readonly pipeline?: Pipeline | undefined;
   /** Absent within a transaction of the caller's. */
-  readonly own?: { readonly lockTimeoutMs: number | undefined };
+  readonly own?: { readonly lockTimeoutMs: number | undefined; onCommit(): void };
 }
 
 function lastPosition(groups: readonly (readonly RecordedEvent[])[]): RecordedEvent['position'] | undefined {

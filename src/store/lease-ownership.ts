@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { RefoldError } from '../errors.ts';
 import { createDatabase, type DatabaseOptions } from './database.ts';
 import { acquireLease, type LeaseHolder, releaseLeases, renewLeases } from './leases.ts';
 import type { Ownership } from './ownership.ts';
+import { type ProcessorUnit, unitText } from './processor-unit.ts';
 
 export interface LeaseOwnershipOptions extends Pick<DatabaseOptions, 'url' | 'prepare' | 'sessions'> {
   /** How long a lease lasts without a renewal, in seconds: what a fail-over takes after a crash. @default 30 */
@@ -13,11 +15,22 @@ export interface LeaseOwnershipOptions extends Pick<DatabaseOptions, 'url' | 'pr
 }
 
 interface Lease {
+  readonly unit: string;
   readonly lost: AbortController;
   /** By this process's clock, counted from before the statement was sent: never later than what the database has. */
   validUntil: number;
   expiry: NodeJS.Timeout | undefined;
 }
+
+/** Leases of a unit that the table may hold for this process, which does not use them: the answer to their grant or their release is missing. */
+interface Abandoned {
+  readonly holders: Set<LeaseHolder>;
+  /** By then they have expired by themselves. */
+  until: number;
+}
+
+// Soon enough that nobody waits for what nobody uses; seldom enough for a database that is away.
+const releaseAgainMs = 500;
 
 /**
  * Ownership by leases in a table: each lasts some seconds and is renewed well before they are over. Nothing is kept in a session, so
@@ -37,9 +50,13 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     maxConnections: 1,
     connectTimeoutMs: renewEvery,
     answerTimeoutMs: renewEvery,
+    shortStatements: true,
   });
   const leases = new Map<LeaseHolder, Lease>();
+  const abandoned = new Map<string, Abandoned>();
+  const asking = new Set<string>(); // units that are asked for at this moment
   let closed = false;
+  let releasing: NodeJS.Timeout | undefined;
   let timer: NodeJS.Timeout | undefined;
   let renewing: Promise<void> | undefined;
 
@@ -50,6 +67,8 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   }
 
   function expire(holder: LeaseHolder, lease: Lease): void {
+    // It may have been renewed all the same, and the answer was lost.
+    abandon(lease.unit, holder);
     lose(holder, lease, `The lease could not be renewed within ${leaseSeconds} s, so another process may own it now.`);
   }
 
@@ -89,13 +108,60 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     }, renewEvery);
   }
 
+  function abandon(unit: string, holder: LeaseHolder): void {
+    const holders = abandoned.get(unit)?.holders ?? new Set();
+    abandoned.set(unit, { holders: holders.add(holder), until: now() + lasts });
+    releaseLater();
+  }
+
+  function releaseLater(): void {
+    if (closed || releasing !== undefined || abandoned.size === 0) return;
+    releasing = setTimeout(() => {
+      void releaseAbandoned().finally(() => {
+        releasing = undefined;
+        releaseLater();
+      });
+    }, releaseAgainMs);
+  }
+
+  async function releaseAbandoned(): Promise<void> {
+    // A unit that is asked for at this moment is either granted again, or not this process's any more.
+    const due = [...abandoned].filter(([unit]) => !asking.has(unit));
+    if (due.length === 0) return;
+    const holders = due.flatMap(([, one]) => [...one.holders]);
+    const isReleased = await releaseLeases(db, holders).then(
+      () => true,
+      () => false,
+    );
+    for (const [unit, one] of due) {
+      if (abandoned.get(unit) === one && (isReleased || now() >= one.until)) abandoned.delete(unit);
+    }
+  }
+
+  /** Undefined where another process has it. A grant that is not heard of is known again at the next try. */
+  async function grantedHolder(unit: ProcessorUnit): Promise<LeaseHolder | undefined> {
+    const name = unitText(unit);
+    const holder = randomUUID();
+    const former = [...(abandoned.get(name)?.holders ?? [])];
+    try {
+      const isGranted = await acquireLease(db, unit, { holder, former, seconds: leaseSeconds });
+      abandoned.delete(name);
+      return isGranted ? holder : undefined;
+    } catch (error) {
+      abandon(name, holder);
+      throw error;
+    }
+  }
+
   return {
     async tryAcquire(unit) {
-      if (closed) return null;
+      const name = unitText(unit);
+      if (closed || asking.has(name)) return null;
+      asking.add(name);
       const sentAt = now();
-      const holder = await acquireLease(db, unit, leaseSeconds);
+      const holder = await grantedHolder(unit).finally(() => asking.delete(name));
       if (holder === undefined || closed) return null; // what comes too late expires by itself
-      const lease: Lease = { lost: new AbortController(), validUntil: 0, expiry: undefined };
+      const lease: Lease = { unit: name, lost: new AbortController(), validUntil: 0, expiry: undefined };
       leases.set(holder, lease);
       keepUntil(holder, lease, sentAt + lasts);
       renewLater();
@@ -109,15 +175,16 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
           if (closed) return;
           leases.delete(holder);
           clearTimeout(lease.expiry);
-          await releaseLeases(db, [holder]);
+          await releaseLeases(db, [holder]).catch(() => abandon(name, holder));
         },
       };
     },
     async close() {
       closed = true;
       clearTimeout(timer);
+      clearTimeout(releasing);
       await renewing;
-      const held = [...leases.keys()];
+      const held = [...leases.keys(), ...[...abandoned.values()].flatMap(({ holders }) => [...holders])];
       for (const lease of leases.values()) clearTimeout(lease.expiry);
       leases.clear();
       // Where the database can't be reached they expire by themselves.

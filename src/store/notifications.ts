@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectionConfig, SessionClient } from './database.ts';
+import { connectionConfig, type DatabaseOptions, SessionClient } from './database.ts';
 import { settleSession } from './session-settings.ts';
 
 /**
@@ -24,6 +24,8 @@ export interface NotificationsOptions {
   readonly minBackoffMs?: number;
   /** @default 5000 */
   readonly maxBackoffMs?: number;
+  /** As of {@link DatabaseOptions}; the connection is tried out as often, since it only waits otherwise. */
+  readonly answerTimeoutMs?: number;
 }
 
 /**
@@ -31,13 +33,15 @@ export interface NotificationsOptions {
  * one, and never throws. A direct connection is needed: behind a pooler in transaction mode nothing arrives.
  */
 export function createNotifications(options: NotificationsOptions): Notifications {
-  const { applicationName = 'refold-listen', minBackoffMs = 100, maxBackoffMs = 5000 } = options;
+  const { url, applicationName = 'refold-listen', minBackoffMs = 100, maxBackoffMs = 5000 } = options;
+  const { answerTimeoutMs = 5000 } = options;
   const listeners = new Map<string, Set<NotificationListener>>();
   let client: pg.Client | undefined; // set while connected
   let listening = new Set<string>(); // channels of that connection
   let running: Promise<void> | undefined;
   let closed = false;
   let interruptPause = () => {};
+  let heartbeat: Promise<unknown> = Promise.resolve();
 
   /** Connects where need be and brings the connection's channels in line with the listeners; one at a time. */
   function wake(): void {
@@ -71,7 +75,7 @@ export function createNotifications(options: NotificationsOptions): Notification
 
   async function connect(): Promise<pg.Client> {
     const connecting = new SessionClient({
-      ...connectionConfig({ url: options.url, applicationName }),
+      ...connectionConfig({ url, applicationName, answerTimeoutMs, shortStatements: true }),
       keepAliveInitialDelayMillis: 10_000,
     });
     connecting.on('notification', ({ channel, payload }) => tell(channel, payload));
@@ -89,10 +93,16 @@ export function createNotifications(options: NotificationsOptions): Notification
       await connecting.end().catch(() => {});
       throw error;
     }
+    // Nothing else is sent on it, so that a network that has fallen silent would look like a quiet database.
+    const beats = setInterval(() => {
+      if (!running) heartbeat = connecting.query('select 1').catch(() => {}); // 'end' follows
+    }, answerTimeoutMs);
+    connecting.once('end', () => clearInterval(beats));
     return connecting;
   }
 
   async function followListeners(current: pg.Client): Promise<void> {
+    await heartbeat;
     for (const channel of listening) {
       if (listeners.has(channel)) continue;
       await current.query(`unlisten ${pg.escapeIdentifier(channel)}`);

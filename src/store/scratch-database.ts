@@ -50,8 +50,7 @@ async function inDatabase<T>(url: string, work: (db: Database) => Promise<T>): P
   }
 }
 
+// As text: a URL that names several hosts is none to `URL`.
 function urlOf(url: string, database: string): string {
-  const other = new URL(url);
-  other.pathname = `/${database}`;
-  return other.href;
+  return url.replace(/^([a-z]+:\/\/[^/?]*)(\/[^?]*)?/, `$1/${database}`);
 }

@@ -15,7 +15,7 @@ export interface LogFacts {
 /**
  * Refuses a database on which the event log would not be safe, or whose role lacks privileges, before anything runs on it.
  *
- * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNREACHABLE`, each with the way out.
+ * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNAVAILABLE`, each with the way out.
  */
 export async function checkServer(db: Database, readSchema: string): Promise<void> {
   await requireSuitableServer(db);

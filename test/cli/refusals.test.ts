@@ -144,7 +144,7 @@ describe('surroundings that do not fit', () => {
     [
       'DATABASE_URL',
       'postgres://localhost:secret/shop',
-      "DATABASE_URL can't be read. Write it as 'postgres://user:password@host:port/database', with percent signs for what is special in the password.",
+      "DATABASE_URL can't be read. Write it as 'postgres://user:password@host:port/database', with percent signs for what is special in the password; several hosts as 'host1:port,host2:port', and 'target_session_attrs' as any, read-write, read-only, primary, standby or prefer-standby.",
     ],
     [
       'DATABASE_URL',

@@ -400,7 +400,7 @@ test('subscriptions outlive a database that fails, and lose nothing', async () =
   await pull(messages);
   await pull(list);
   setting.intercept = () => {
-    throw new RefoldError('DATABASE_UNREACHABLE', 'down');
+    throw new RefoldError('DATABASE_UNAVAILABLE', 'down');
   };
   await writer.write({ upserted: [row('a', 5)] });
   await until(() => setting.errors.length > 1);
@@ -440,7 +440,7 @@ test('changes forgotten while the database was away are made up for by reading a
   await pull(messages);
   await pull(list);
   setting.intercept = () => {
-    throw new RefoldError('DATABASE_UNREACHABLE', 'down');
+    throw new RefoldError('DATABASE_UNAVAILABLE', 'down');
   };
   await writer.write({ upserted: [row('a', 2)] });
   await writer.write({ deleted: [['b']] });
@@ -456,7 +456,7 @@ test('more batches than are worth following one by one are made up for by readin
   const list = watchList();
   await pull(list);
   setting.intercept = () => {
-    throw new RefoldError('DATABASE_UNREACHABLE', 'down');
+    throw new RefoldError('DATABASE_UNAVAILABLE', 'down');
   };
   for (let units = 2; units <= 300; units++) await writer.write({ upserted: [row('a', units)] });
   setting.intercept = () => {};

@@ -137,7 +137,7 @@ describe.each([
       await db.query({ text: 'select pg_terminate_backend($1, 5000)', values: [session?.pid] });
       await tx.query({ text: 'insert into items values (6)' });
     });
-    await expect(ended).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+    await expect(ended).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
     expect(await ids()).not.toContain(6);
   });
 
@@ -201,7 +201,7 @@ describe('errors', () => {
     const elsewhere = createDatabase({ url: url.href, connectTimeoutMs: 300_000 });
     const error = await elsewhere.query({ text: 'select 1' }).catch((cause: unknown) => cause);
     await elsewhere.close();
-    expect(error).toMatchObject({ code: 'DATABASE_UNREACHABLE', message: expect.stringMatching(message) });
+    expect(error).toMatchObject({ code: 'DATABASE_UNAVAILABLE', message: expect.stringMatching(message) });
     expect(JSON.stringify([error, String(error)])).not.toContain('secret');
   });
 

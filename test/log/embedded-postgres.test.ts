@@ -76,7 +76,7 @@ test('keeps its databases between runs, with the settings and the port asked for
     { path: `'it''s', public`, count: 0 },
   ]);
   await second.stop();
-  await expect(query(first.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+  await expect(query(first.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
 });
 
 test('is shared by the processes that use it, until the last one stops it', async () => {
@@ -88,7 +88,7 @@ test('is shared by the processes that use it, until the last one stops it', asyn
   await once(first.process, 'close');
   expect(await query(second.url, 'select 1 as here')).toEqual([{ here: 1 }]);
   await second.stop();
-  await expect(query(second.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+  await expect(query(second.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
 });
 
 test('is not given to who asks for other settings while a process uses it, and says which', async () => {
@@ -100,7 +100,7 @@ test('is not given to who asks for other settings while a process uses it, and s
   expect(await query(owner.url, 'select 1 as here')).toEqual([{ here: 1 }]);
   owner.process.kill('SIGINT');
   await once(owner.process, 'close');
-  await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+  await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
 });
 
 test('started, used and left by many processes at the same time, it has one server, and none in the end', async () => {

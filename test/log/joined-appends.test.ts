@@ -262,7 +262,7 @@ describe('an append that the database refuses', () => {
       .catch((cause: unknown) => cause);
     await db.query({ text: 'select pg_terminate_backend($1, 5000)', values: [await waitingForLock(db)] });
     expect(await lost).toMatchObject({
-      code: 'DATABASE_UNREACHABLE',
+      code: 'OUTCOME_UNKNOWN',
       message: expect.stringContaining('idempotency key'),
     });
     await own.query('rollback');

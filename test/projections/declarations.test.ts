@@ -550,11 +550,6 @@ describe('an application is refused when', () => {
       "runtime.ownership is 'advisory' or 'lease', found 'leases'.",
     ],
     [
-      'a lease has a length and there is no lease',
-      () => defineConfig({ runtime: { leaseSeconds: 10 } }),
-      "runtime.leaseSeconds is only for runtime.ownership 'lease'. Set both, or none.",
-    ],
-    [
       'sessions are shared and ownership needs one',
       () => defineConfig({ database: { notifications: false } }),
       "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",

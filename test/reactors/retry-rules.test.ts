@@ -54,5 +54,5 @@ test('by default a refusal is not tried again, all else is five times, and an un
   expect(pauseBeforeRetry(defaultRetries, new CommandRejected('no'), 1, 0)).toBeUndefined();
   expect(pauseBeforeRetry(defaultRetries, new Error(), 5, 0)).toBe(3200);
   expect(pauseBeforeRetry(defaultRetries, new Error(), 6, 0)).toBeUndefined();
-  expect(pauseBeforeRetry([], new RefoldError('DATABASE_UNREACHABLE', 'away'), 1000, 0)).toBe(30_000);
+  expect(pauseBeforeRetry([], new RefoldError('DATABASE_UNAVAILABLE', 'away'), 1000, 0)).toBe(30_000);
 });

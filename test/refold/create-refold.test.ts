@@ -155,7 +155,7 @@ describe('a start that fails', () => {
     const url = 'postgres://refold:secret@127.0.0.1:1/shop';
     const failed = await start({ database: { url } }, { migrate: true }).catch((error: unknown) => error);
     expect(failed).toMatchObject({
-      code: 'DATABASE_UNREACHABLE',
+      code: 'DATABASE_UNAVAILABLE',
       message:
         'PostgreSQL at 127.0.0.1:1/shop: nothing listens there. Start the server, or correct host and port in DATABASE_URL.',
     });

@@ -3,7 +3,7 @@ import { describeOwnership } from './ownership.contract.ts';
 
 describeOwnership({
   kind: 'advisory',
-  open: createAdvisoryOwnership,
+  open: (url) => createAdvisoryOwnership({ url }),
   takeAway: async (db) => {
     await db.query({
       text: `

@@ -52,7 +52,7 @@ test('a table is not forgotten when the process that drops it is lost in the mid
   await db.query({
     text: `create event trigger lost on ddl_command_end when tag in ('DROP TABLE') execute function kill_who_drops()`,
   });
-  await expect(dropOldTables(db)).rejects.toMatchObject({ code: 'DATABASE_UNREACHABLE' });
+  await expect(dropOldTables(db)).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
   await db.query({ text: 'drop event trigger lost' });
   // Its session may have its lock for a moment after it has said that it ends.
   await until(async () => (await dropOldTables(db)).includes('outlives'));

@@ -5,7 +5,8 @@ import { unitOf } from './unit-of.ts';
 
 // Owns a processor until it is killed: node ownership-holder.ts KIND URL NAME
 const [, , kind, url = '', name = ''] = process.argv;
-const ownership = kind === 'lease' ? createLeaseOwnership({ url, leaseSeconds: 300 }) : createAdvisoryOwnership(url);
+const ownership =
+  kind === 'lease' ? createLeaseOwnership({ url, leaseSeconds: 300 }) : createAdvisoryOwnership({ url });
 let lock: OwnershipLock | null = null;
 // On a busy machine connecting may take longer than an answer is waited for.
 while (!lock) lock = await ownership.tryAcquire(unitOf(name)).catch(() => null);

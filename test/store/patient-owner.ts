@@ -1,4 +1,4 @@
-import { RefoldError } from '../../src/errors.ts';
+import { isOutage } from '../../src/store/database-errors.ts';
 import type { Ownership, OwnershipLock } from '../../src/store/ownership.ts';
 import { unitOf } from './unit-of.ts';
 
@@ -8,7 +8,7 @@ export async function patiently(ownership: Ownership, name: string): Promise<Own
     try {
       return await ownership.tryAcquire(unitOf(name));
     } catch (error) {
-      if (!(error instanceof RefoldError) || error.code !== 'DATABASE_UNREACHABLE') throw error;
+      if (!isOutage(error)) throw error;
     }
   }
 }

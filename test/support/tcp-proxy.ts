@@ -13,6 +13,8 @@ export interface TcpProxy {
    * `resume()` resets each connection that lost something.
    */
   swallow(): void;
+  /** The same for the connections that are open now. New ones pass. */
+  swallowOpen(): void;
   /** Holds back what the server sends. `resume()` delivers it. */
   stallFromServer(): void;
   /** Holds back what clients send. `resume()` delivers it. */
@@ -48,6 +50,8 @@ interface Network {
 interface Link {
   readonly client: Socket;
   readonly server: Socket;
+  /** It alone is half-open, whatever the network does. */
+  silent: boolean;
   /** Something of it was swallowed, so it cannot go on. */
   lost: boolean;
   /** Set when the next bytes of the server are those that the client must not get. */
@@ -72,7 +76,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
 
   const listener = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     const server = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
-    const link: Link = { client, server, lost: false, cut: undefined };
+    const link: Link = { client, server, silent: false, lost: false, cut: undefined };
     links.add(link);
     relay(network, link, 'toServer');
     relay(network, link, 'fromServer');
@@ -94,7 +98,10 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     network.stalled = { fromServer: false, toServer: false };
     network.delayMs = 0;
     network.random = undefined;
-    for (const link of links) if (link.lost) reset(link);
+    for (const link of links) {
+      link.silent = false;
+      if (link.lost) reset(link);
+    }
     for (const wake of network.waiting) wake();
     network.waiting.clear();
   }
@@ -115,6 +122,9 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     },
     swallow: () => {
       network.swallows = true;
+    },
+    swallowOpen: () => {
+      for (const link of links) link.silent = true;
     },
     stallFromServer: () => {
       network.stalled.fromServer = true;
@@ -157,7 +167,7 @@ function relay(network: Network, link: Link, direction: Direction): void {
       const early = due - performance.now();
       if (early > 0) await pause(early);
       while (network.stalled[direction]) await new Promise<void>((resolve) => network.waiting.add(resolve));
-      if (network.swallows) link.lost = true;
+      if (network.swallows || link.silent) link.lost = true;
       else await deliver();
     });
   }
