@@ -109,8 +109,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
       logger,
     });
     stops.push(() => runtime.stop());
-    const gateway =
-      role === 'worker' ? undefined : await openGateway(config, runtime, { ...options, development, logger });
+    const gateway = role === 'worker' ? undefined : await openGateway(config, runtime, { ...options, development });
     if (gateway) stops.push(() => gateway.close());
     return {
       url: gateway?.url,
@@ -139,7 +138,7 @@ async function databaseServer(config: Config): Promise<DatabaseServer> {
 async function openGateway(
   config: Config,
   runtime: Runtime,
-  options: RefoldOptions & { development: boolean; logger: Logger },
+  options: RefoldOptions & { development: boolean },
 ): Promise<Gateway> {
   const { createGateway } = await import('./gateway/create-gateway.ts');
   const { createMetrics } = await import('./runtime/metrics.ts');
@@ -153,6 +152,7 @@ async function openGateway(
       live: runtime.live,
       lookAtTables: runtime.lookAtTables,
       shadows: { record: runtime.recordShadow },
+      problems: runtime.problems,
       ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
       ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),
     },
@@ -162,7 +162,7 @@ async function openGateway(
     extension: config.schema as SchemaExtension | undefined, // as above
     development: options.development,
     drainSeconds: config.gateway.drainSeconds ?? 0,
-    logger: options.logger,
+    logger: runtime.logger,
     metrics,
     ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),
   });

@@ -58,6 +58,8 @@ export interface GatewayServices {
   readonly live: LiveReadModels;
   /** A statement was refused for a table that it read: it is missing, perhaps, or was altered. @default nobody looks */
   lookAtTables?(): void;
+  /** Why appends or reads do not get through to the database now; empty where they do. @default they do */
+  problems?(): { readonly appends?: string; readonly reads?: string };
   /** Where it is counted how canaries do. @default nowhere */
   readonly canaries?: {
     count(operation: { name: string; version: number; byCanary: boolean; failed: boolean }): void;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { GraphQLError } from 'graphql';
+import { GraphQLError, type GraphQLErrorExtensions } from 'graphql';
 import type { Logger } from 'pino';
 import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } from '../errors.ts';
-import { isTableError } from '../store/database-errors.ts';
+import { isOutage, isTableError } from '../store/database-errors.ts';
 import { restatedError } from './restated-error.ts';
 
 /** What clients are told of these errors beside message and code; all other errors are none of their business. */
@@ -14,6 +14,8 @@ const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Rec
     error instanceof ConcurrencyConflict ? { expected: error.expected, actual: error.actual } : {},
   // Not who holds it, but that it is worth another try.
   STREAM_LOCKED: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
+  DATABASE_UNAVAILABLE: () => ({ retriable: true }),
+  OUTCOME_UNKNOWN: () => ({}),
   PROJECTION_NOT_READY: ({ fields }) => fields,
   POSITION_TIMEOUT: ({ fields }) => fields,
   PROJECTION_SWITCHED: ({ fields }) => fields,
@@ -25,6 +27,9 @@ const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Rec
 /** Where the message is for operators: what holds a stream, and how to find it, is none of the client's business. */
 const retold: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
   STREAM_LOCKED: 'Something else is writing here. Nothing was written: try again.',
+  DATABASE_UNAVAILABLE: 'The database is not available. Nothing was done: try again.',
+  OUTCOME_UNKNOWN:
+    'The database did not answer. The command may have been written: send it again with the same idempotency key.',
 };
 
 export interface ErrorMaskOptions {
@@ -44,9 +49,8 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
       const extensions = told[(cause as RefoldError).code]?.(cause); // instanceof gives the widest type
       if (extensions) {
         const message = retold[(cause as RefoldError).code] ?? cause.message; // as above
-        // Refused as a whole, before any field: for HTTP it is a bad request, as variables that don't fit are.
-        const http = cause.code === 'BAD_USER_INPUT' && !located?.path ? { http: { status: 400 } } : {};
-        return restatedError(located, message, { code: cause.code, ...plain(extensions), ...http });
+        if (isOutage(cause)) logger.warn({ err: cause, path: located?.path }, 'an operation failed');
+        return restatedError(located, message, { code: cause.code, ...plain(extensions), ...httpOf(cause, located) });
       }
     }
     if (located && cause instanceof GraphQLError) {
@@ -71,6 +75,15 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
       unexpected: true,
     });
   };
+}
+
+/** Refused as a whole, before any field: for HTTP it is a bad request, as variables that don't fit are. Without the database it is no answer. */
+function httpOf(cause: RefoldError, located: GraphQLError | undefined): Pick<GraphQLErrorExtensions, 'http'> {
+  const { http } = located?.extensions ?? {};
+  if (http !== undefined) return { http };
+  if (located?.path) return {};
+  if (isOutage(cause)) return { http: { status: 503 } };
+  return cause.code === 'BAD_USER_INPUT' ? { http: { status: 400 } } : {};
 }
 
 /** Without what the schema has beside what was written. */

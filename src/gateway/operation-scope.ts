@@ -1,4 +1,4 @@
-import { type DocumentNode, getOperationAST, type OperationDefinitionNode } from 'graphql';
+import { type DocumentNode, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import type { Viewer } from '../access.ts';
@@ -11,6 +11,7 @@ import { needsSnapshot } from '../schema/operation-reads.ts';
 import { restrictLive } from '../schema/restricted-live.ts';
 import { restrictReads } from '../schema/restricted-reads.ts';
 import { checkDepth } from '../schema/storable-input.ts';
+import { isOutage } from '../store/database-errors.ts';
 import type { Admission } from './admission.ts';
 import { createAnswerPosition } from './answer-position.ts';
 import { checkCost } from './cost-limit.ts';
@@ -141,7 +142,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
           try {
             const result = await run(scope.openReads({ replica: true }));
             // What a replica began and could not end is answered by the primary, from the beginning.
-            return await scope.finish(scope.lost() ? await run(scope.openReads()) : result);
+            return withOutageStatus(await scope.finish(scope.lost() ? await run(scope.openReads()) : result));
           } finally {
             scope.close();
           }
@@ -153,6 +154,15 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       return { context: new SubscriptionContext(args.contextValue, works, openReads), expiresAt, close };
     },
   };
+}
+
+/** An answer without any data, for want of the database, has a status that proxies understand. With a part of the data it has none: a retry would repeat that part. */
+function withOutageStatus<T>(result: T): T {
+  const { data, errors = [] } = result as ExecutionResult; // typed loosely by the pipeline
+  if (errors.length === 0 || Object.values(data ?? {}).some((value) => value !== null)) return result;
+  for (const { originalError, extensions } of errors)
+    if (isOutage(originalError)) Object.assign(extensions, { http: { status: 503 } });
+  return result;
 }
 
 /** Opens its reads when they are asked for: most subscriptions never ask, and there are many thousand. */

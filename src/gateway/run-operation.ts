@@ -57,7 +57,8 @@ export async function prepareOperation(
     const isSubscription = operation.operation === 'subscription';
     const run = async () => {
       try {
-        return await execute(args);
+        const result: ExecutionResult = await execute(args);
+        return result.errors ? { ...result, errors: result.errors.map(withoutHttp) } : result;
       } catch (error) {
         return { errors: [withoutHttp(maskError(error))] };
       }

@@ -5,10 +5,12 @@ import { createEventLog, type EventLog, type EventLogOptions } from '../store/ev
 
 export interface ApplicationLog {
   readonly log: EventLog;
+  /** The connections that most appends take. */
+  readonly db: Database;
   close(): Promise<void>;
 }
 
-export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended'> {
+export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended' | 'onSent'> {
   /** Freezes rows and events, so that an impure `evolve` fails where it is. */
   readonly freeze: boolean;
   /** Of the connections for appends that fold. @default 'refold-append' */
@@ -19,13 +21,13 @@ export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended
 export function openApplicationLog(
   db: Database,
   config: Config,
-  { freeze, applicationName = 'refold-append', onAppended }: ApplicationLogOptions,
+  { freeze, applicationName = 'refold-append', onAppended, onSent }: ApplicationLogOptions,
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
   const { appendLockTimeout: lockTimeoutMs } = config.database;
-  const told = onAppended ? { onAppended } : {};
+  const told = { ...(onAppended ? { onAppended } : {}), ...(onSent ? { onSent } : {}) };
   if (projections.length === 0)
-    return { log: createEventLog(db, config.families, { lockTimeoutMs, ...told }), close: async () => {} };
+    return { log: createEventLog(db, config.families, { lockTimeoutMs, ...told }), db, close: async () => {} };
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   // Statements of appends that fold are sent ahead of each other's answers, on connections that nothing else uses.
   const appends = createDatabase({
@@ -44,6 +46,7 @@ export function openApplicationLog(
       ...told,
       inline: { db: appends, readSchema, projections, freeze },
     }),
+    db: appends,
     close: () => appends.close(),
   };
 }

@@ -1,8 +1,9 @@
 import type { Command } from '../commands/define-command.ts';
 import { inputFingerprint } from '../commands/input-fingerprint.ts';
-import { ConcurrencyConflict, InvalidInput } from '../errors.ts';
+import { ConcurrencyConflict, InvalidInput, RefoldError } from '../errors.ts';
 import type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import { isOutage } from '../store/database-errors.ts';
 import type { AppendResult, EventLog } from '../store/event-log.ts';
 import type { SnapshotWriter } from './snapshot-writer.ts';
 import type { StreamTurns } from './stream-turns.ts';
@@ -42,13 +43,44 @@ export interface CommandSurroundings {
   readonly turns?: StreamTurns;
 }
 
-/** Runs a command: fold the stream's state, decide, append under the version decided on; again where another command was faster. */
+/**
+ * Runs a command: fold the stream's state, decide, append under the version decided on; again where another command was faster. Once more where
+ * a connection was lost before anything was written; with an idempotency key also where it may have been, as what was written is found by its key.
+ *
+ * @throws RefoldError `DATABASE_UNAVAILABLE` where nothing was done, `OUTCOME_UNKNOWN` where it may have been written.
+ */
 export async function executeCommand(
   log: EventLog,
   command: Command,
   input: unknown,
   options: ExecuteOptions = {},
-  { snapshots, forClients = false, turns }: CommandSurroundings = {},
+  surroundings: CommandSurroundings = {},
+): Promise<ExecuteResult> {
+  try {
+    return await executeOnce(log, command, input, options, surroundings);
+  } catch (error) {
+    if (!isRepeatable(error, options)) throw error;
+    return executeOnce(log, command, input, options, surroundings).catch((second: unknown) => {
+      throw isOutage(second) && codeOf(error) === 'OUTCOME_UNKNOWN' ? error : second;
+    });
+  }
+}
+
+const codeOf = (error: unknown) => (error instanceof RefoldError ? error.code : undefined);
+
+function isRepeatable(error: unknown, { idempotencyKey }: ExecuteOptions): boolean {
+  if (!(error instanceof RefoldError)) return false;
+  // Where no connection can be had another one would be waited for in vain.
+  if (error.code === 'DATABASE_UNAVAILABLE') return error.fields.sent !== false;
+  return error.code === 'OUTCOME_UNKNOWN' && idempotencyKey !== undefined;
+}
+
+async function executeOnce(
+  log: EventLog,
+  command: Command,
+  input: unknown,
+  options: ExecuteOptions,
+  { snapshots, forClients = false, turns }: CommandSurroundings,
 ): Promise<ExecuteResult> {
   const { metadata = {}, expectedVersion, idempotencyKey: given } = options;
   const parsed = await command.parse(input);

@@ -18,12 +18,14 @@ import { openApplicationLog } from './application-log.ts';
 import { createAuditor } from './auditor.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './canary-recorder.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './command-handler.ts';
+import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './database-watch.ts';
 import type { EventSource } from './event-source.ts';
 import { createEvolution, type Evolution } from './evolution.ts';
 import { createGoLive } from './go-live.ts';
 import { createLifecycle, type Lifecycle } from './lifecycle.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/read-models.ts';
 import { createLogSource, positionTold } from './log-source.ts';
+import { createOutages } from './outages.ts';
 import { createPositions, type Positions } from './positions.ts';
 import { announcePresence, type ProcessDescription } from './presence.ts';
 import { createProjectionUnits } from './projection-units.ts';
@@ -87,12 +89,18 @@ export interface Runtime {
   /** A statement was refused for a table that it read; where this process maintains read tables, it looks what they are like. */
   lookAtTables(): void;
   status(): Promise<VersionStatus[]>;
+  /** Why appends or reads do not get through to the database now. */
+  problems(): DatabaseProblems;
+  /** The given logger, which counts what fails for want of the database instead of writing it. */
+  readonly logger: Logger;
   /** Stops in reverse order of the start; resolves when everything is let go of. */
   stop(): Promise<void>;
 }
 
 export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
-  const { config, url, owner, logger } = options;
+  const { config, url, owner } = options;
+  const outages = createOutages(options.logger);
+  const { logger } = outages;
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   const shares = shareConnections(config);
   const connection = { url, prepare, sessions, answerTimeoutMs };
@@ -115,9 +123,11 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     for (const warning of warnings) logger.warn(warning);
     await registerReactors(db, config.reactors, owner);
 
+    let watch: DatabaseWatch | undefined;
     const appends = openApplicationLog(db, config, {
       freeze: options.development,
       onAppended: (position) => source.appended(position),
+      onSent: (error) => watch?.appended(error),
     });
     stops.push(() => appends.close());
     const { log } = appends;
@@ -157,6 +167,9 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       applicationName: 'refold-reads',
     });
     stops.push(() => reads.close());
+    const opened = createDatabaseWatch({ appends: appends.db, reads, answerTimeoutMs, onAnswered: outages.answered });
+    watch = opened;
+    stops.push(() => opened.stop());
     const positions = createPositions({
       db: reads,
       notifications,
@@ -200,7 +213,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     if (tables) {
       stops.push(() => tables.stop());
       const parts = { db, log, source, versions, positions, lifecycle, tables };
-      stops.push(startMaintenance({ ...options, ...parts, described }));
+      stops.push(startMaintenance({ ...options, ...parts, logger, described }));
     } else if (options.serves) {
       const presence = announcePresence(db, described, logger);
       stops.push(() => presence.stop());
@@ -229,6 +242,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
         await canaries?.flush();
         return readStatus(db, log);
       },
+      problems: opened.problems,
+      logger,
       stop,
     };
   } catch (error) {

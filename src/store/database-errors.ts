@@ -35,7 +35,7 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /** Whether a translated error is one of an outage: the same may succeed when the database is back. */
-export function isOutage(error: unknown): error is RefoldError {
+export function isOutage(error: unknown): boolean {
   return error instanceof RefoldError && (error.code === 'DATABASE_UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN');
 }
 

@@ -139,6 +139,8 @@ export interface EventLogOptions extends AppendQueueOptions {
   readonly inline?: InlineAppendsOptions;
   /** Told the last position of what has been committed, sooner than a notification would; not of what is appended within a caller's transaction. */
   readonly onAppended?: (position: GlobalPosition) => void;
+  /** Told the outcome of each statement that appends: an error, or undefined. */
+  readonly onSent?: (error?: unknown) => void;
 }
 
 export function createEventLog(
@@ -164,7 +166,11 @@ export function createEventLog(
     const sent = inline?.concerns(batch)
       ? inline.append(batch, lockTimeoutMs)
       : appendBatch(db, prepared, lockTimeoutMs);
-    const outcomes = await sent.catch((error: unknown) => Promise.reject(unknownOutcome(error)));
+    const outcomes = await sent.catch((error: unknown) => {
+      options.onSent?.(error);
+      throw unknownOutcome(error);
+    });
+    options.onSent?.();
     const last = lastWritten(outcomes);
     if (last !== undefined) options.onAppended?.(last);
     return outcomes;

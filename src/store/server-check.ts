@@ -25,6 +25,15 @@ export async function checkServer(db: Database, readSchema: string): Promise<voi
   refuse(db.url, logProblem(await readLogFacts(db)));
 }
 
+/** Whether a connection reaches a server that takes writes: no standby, not set to read only. */
+export async function takesWrites(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ writes: boolean }>({
+    name: 'takes writes',
+    text: `select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as writes`,
+  });
+  return row?.writes === true;
+}
+
 /** Why readers of this log could miss events. */
 export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts): string | undefined {
   if (sequenceCache !== 1) {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
 import { building } from '../schema/in-memory-services.ts';
 import { parcelV1 } from '../schema/parcels.ts';
@@ -136,6 +136,90 @@ test.each([
   expect(error?.message).toBe(`Something went wrong here. The log tells more under ${errorId}.`);
   expect(logged).toEqual([expect.objectContaining({ errorId, path: ['parcel'] })]);
   expect(JSON.stringify(logged)).toContain('secret');
+});
+
+describe('without the database', () => {
+  const unavailable = new RefoldError('DATABASE_UNAVAILABLE', 'PostgreSQL at secret:5432: nothing listens there.');
+  const unknown = new RefoldError('OUTCOME_UNKNOWN', 'PostgreSQL at secret:5432: the connection was reset.');
+  const away = {
+    message: 'The database is not available. Nothing was done: try again.',
+    extensions: { code: 'DATABASE_UNAVAILABLE', retriable: true },
+  };
+
+  async function gatewayWithout(thrown: Error) {
+    const gateway = await startGateway();
+    gateway.services.openReadModels = () => ({
+      ...({} as ReturnType<typeof gateway.services.openReadModels>),
+      findByKeys: () => Promise.reject(thrown),
+      findPage: () => Promise.reject(thrown),
+      close: async () => {},
+    });
+    return gateway;
+  }
+
+  test.for([
+    'application/json',
+    'application/graphql-response+json',
+  ])('a query has status 503, as %s', async (accept) => {
+    const { post } = await gatewayWithout(unavailable);
+    for (const query of ['{ parcel(parcelId: "a") { weight } }', '{ parcels { nodes { weight } } }']) {
+      const answer = await post(query, {}, { accept });
+      expect(answer).toMatchObject({ status: 503, errors: [away] });
+      expect(JSON.stringify(answer)).not.toContain('secret');
+    }
+  });
+
+  test('before the operation begins there is no data, and the status is 503', async () => {
+    const { post, services } = await startGateway();
+    services.openReadModels = () => {
+      throw unavailable;
+    };
+    expect(await post('{ parcel(parcelId: "a") { weight } }')).toMatchObject({ status: 503, errors: [away] });
+  });
+
+  test('a command that may have been written says so, and what to do', async () => {
+    const { post, services } = await startGateway();
+    services.execute = () => Promise.reject(unknown);
+    expect(await post(pack, { input: { parcelId: 'a' } })).toMatchObject({
+      status: 503,
+      errors: [{ message: expect.stringContaining('same idempotency key'), extensions: { code: 'OUTCOME_UNKNOWN' } }],
+    });
+  });
+
+  test('a mutation that is done in part has status 200: as a whole it must not be sent again', async () => {
+    const { post, services } = await startGateway();
+    const execute = services.execute.bind(services);
+    services.execute = (command, input, options) =>
+      JSON.stringify(input).includes('lost') ? Promise.reject(unavailable) : execute(command, input, options);
+    const answer = await post(`mutation {
+      first: packParcel(input: { parcelId: "a" }) { streamVersion }
+      second: packParcel(input: { parcelId: "lost" }) { streamVersion }
+    }`);
+    expect(answer).toMatchObject({
+      status: 200,
+      data: { first: { streamVersion: 1 }, second: null },
+      errors: [{ path: ['second'], ...away }],
+    });
+  });
+
+  test('in this process and on sockets nothing tells of a status', async () => {
+    const { gateway } = await gatewayWithout(unavailable);
+    const { errors } = await gateway.execute('{ parcel(parcelId: "a") { weight } }');
+    expect(errors?.[0]?.extensions).toEqual(away.extensions);
+  });
+
+  test('the process is not ready, and says why', async () => {
+    const { gateway, services } = await startGateway();
+    const ready = () => gateway.fetch('/health/ready');
+    expect((await ready()).status).toBe(200);
+    Object.assign(services, { problems: () => ({ appends: 'the database takes no writes' }) });
+    const response = await ready();
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      ready: false,
+      problems: { appends: 'the database takes no writes' },
+    });
+  });
 });
 
 test('an error before the operation begins is masked, too', async () => {

@@ -130,7 +130,7 @@ test('changes that were truncated away are forgotten for who is connected and fo
   const messages = feed();
   expect(await next(messages)).toBe('reset +a:1 +b:1 to 1@1.1');
   setting.intercept = () => {
-    throw new RefoldError('DATABASE_UNREACHABLE', 'down');
+    throw new RefoldError('DATABASE_UNAVAILABLE', 'down');
   };
   await writer.write({ upserted: [row('a', 2)] });
   await writer.write({ deleted: [['b']] });
