@@ -129,7 +129,7 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
 
   client.on('error', () => {});
   await client.connect();
-  const heartbeat = setInterval(() => void query('select 1').catch(() => {}), bound.lasts / heartbeatsInBound);
+  let heartbeat: NodeJS.Timeout | undefined;
   client.on('end', () => {
     clearInterval(heartbeat);
     clearTimeout(expiry);
@@ -138,6 +138,8 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
   await settleSession(client);
   // A machine that vanishes leaves its session, and with it the locks, to the server's keepalive: half an hour by default, 25 seconds here.
   await client.query('set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3');
+  const beat = () => void query('select 1').catch(() => {}); // 'end' follows
+  if (!ended.signal.aborted) heartbeat = setInterval(beat, bound.lasts / heartbeatsInBound);
   return { client, query, ended, verify };
 }
 

@@ -77,6 +77,22 @@ async function activityOf(client: pg.Client, probe: ServerProbe | undefined): Pr
   }
 }
 
+/** Where one connection is silent, those that wait in the pool are as silent, most likely. New ones are cheaper than to try them out. */
+export function closeIdleOnSilence(pool: pg.Pool): void {
+  const idle = new Set<pg.PoolClient>();
+  pool.on('acquire', (client) => idle.delete(client));
+  pool.on('release', (_, client) => idle.add(client));
+  pool.on('remove', (client) => idle.delete(client));
+  pool.on('connect', (client) =>
+    client.on('error', (error) => {
+      if (!(error instanceof SilentConnection)) return;
+      const suspects = [...idle];
+      idle.clear();
+      for (const suspect of suspects) suspect.emit('error', error);
+    }),
+  );
+}
+
 export interface ServerProbeOptions {
   /** As for the connections that it asks about. */
   readonly config: pg.ClientConfig;

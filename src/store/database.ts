@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { type Host, parseHostList } from '../config/host-list.ts';
+import { parseHostList } from '../config/host-list.ts';
 import { RefoldError } from '../errors.ts';
-import { createServerProbe, SilentConnection } from './answer-deadline.ts';
+import { closeIdleOnSilence, createServerProbe } from './answer-deadline.ts';
 import { columnParsers } from './column-parsers.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
@@ -161,7 +161,7 @@ export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'
   const { sessions = true, shortStatements = false, answerTimeoutMs = 5000 } = options;
   const { connectTimeoutMs = 10_000, applicationName = 'refold' } = options;
   const list = parseHostList(options.url);
-  const config: pg.ClientConfig = {
+  const config = {
     connectionString: list?.url ?? options.url,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -176,32 +176,8 @@ export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'
       afterMs: answerTimeoutMs,
       probe: shortStatements ? undefined : createServerProbe(probe),
     },
-    hostChoice:
-      list && createHostChoice(list, (host) => openHost(probeConfig, host, connectTimeoutMs / list.hosts.length)),
+    hostChoice: list && createHostChoice(list, probeConfig),
   };
-}
-
-async function openHost(config: pg.ClientConfig, host: Host, limitMs: number): Promise<pg.Client> {
-  const client = Object.assign(new WatchedClient({ ...config, connectionTimeoutMillis: limitMs }), host);
-  client.on('error', () => {});
-  await client.connect();
-  return client;
-}
-
-/** Where one connection is silent, those that wait in the pool are as silent, most likely. New ones are cheaper than to try them out. */
-function closeIdleOnSilence(pool: pg.Pool): void {
-  const idle = new Set<pg.PoolClient>();
-  pool.on('acquire', (client) => idle.delete(client));
-  pool.on('release', (_, client) => idle.add(client));
-  pool.on('remove', (client) => idle.delete(client));
-  pool.on('connect', (client) =>
-    client.on('error', (error) => {
-      if (!(error instanceof SilentConnection)) return;
-      const suspects = [...idle];
-      idle.clear();
-      for (const suspect of suspects) suspect.emit('error', error);
-    }),
-  );
 }
 
 interface Startup {

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import type { Host, HostList, SessionTarget } from '../config/host-list.ts';
 import { RefoldError } from '../errors.ts';
 
@@ -13,12 +13,13 @@ export interface HostChoice {
 // A burst of new connections asks once. What has changed since is found out by the connection itself.
 const chosenForMs = 1000;
 
-/** `open` connects to one host; the choice closes it. */
+/** Undefined where there is nothing to choose. The hosts share the time that a connection may take. */
 export function createHostChoice(
   { hosts, target }: HostList,
-  open: (host: Host) => Promise<pg.Client>,
+  config: pg.ClientConfig & { readonly connectionTimeoutMillis: number },
 ): HostChoice | undefined {
   if (hosts.length === 1 && target === 'any') return undefined;
+  const connectionTimeoutMillis = config.connectionTimeoutMillis / hosts.length;
   let choosing: Promise<Host> | undefined;
   let last: Host | undefined;
 
@@ -42,14 +43,19 @@ export function createHostChoice(
   }
 
   async function problemOf(host: Host, wanted: SessionTarget): Promise<string | undefined> {
-    let client: pg.Client | undefined;
+    const client = Object.assign(new pg.Client({ ...config, connectionTimeoutMillis }), host);
+    client.on('error', () => {}); // the connection's, which the statement tells of
+    const limit = setTimeout(() => client.connection.stream.destroy(), 2 * connectionTimeoutMillis);
     try {
-      client = await open(host);
-      return await mismatch(client, wanted);
+      await client.connect();
+      const problem = await mismatch(client, wanted);
+      await client.end();
+      return problem;
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
     } finally {
-      await client?.end().catch(() => {});
+      clearTimeout(limit);
+      client.connection.stream.destroy();
     }
   }
 
