@@ -216,7 +216,8 @@ create table refold.processors (
   started_at timestamp with time zone,
   updated_at timestamp with time zone not null default now(),
   partitions integer not null default 1,
-  floors jsonb
+  floors jsonb,
+  anchor text
 ) with (fillfactor=50);
 
 alter table refold.processors add constraint processors_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
@@ -300,6 +301,7 @@ create table refold.reactors (
   declared_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   updated_at timestamp with time zone not null default now(),
+  anchor text,
   steps_kept_since timestamp with time zone
 ) with (fillfactor=50);
 
@@ -327,6 +329,7 @@ create table refold.rebuilds (
   started_at_position bigint not null default 0,
   snapshot_id bigint,
   state_before text,
+  anchor text,
   held_reason text,
   dead_letters_accepted boolean not null default false
 ) with (fillfactor=50);
@@ -589,30 +592,29 @@ create view refold.throughput as
           WHERE (runs.started_at >= (now() - '00:01:00'::interval))) recent
   GROUP BY name, version, partition, kind, seconds;
 
-CREATE OR REPLACE FUNCTION refold.announce_leave(of_name text, of_version integer, passing boolean)
- RETURNS bigint
+CREATE OR REPLACE FUNCTION refold.anchor(of_position bigint)
+ RETURNS text
  LANGUAGE plpgsql
+ STABLE STRICT
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
 AS $function$
-declare
-  key bigint;
-  leaves bigint;
 begin
-  select refold.inline_leave_key(lock_key) into key
-  from refold.inline_versions
-  where name = of_name and version = of_version and status = 'live';
-  if not found then
+  if of_position > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then
     return null;
   end if;
-  perform pg_advisory_xact_lock_shared(key);
-  if not refold.is_live(of_name, of_version) then
-    return null;
-  end if;
-  leaves := refold.count_leave();
-  -- The position is read after the announcement.
-  insert into refold.inline_departures (name, version, position, passing)
-  values (of_name, of_version, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), announce_leave.passing);
-  perform pg_notify('refold_registry', of_name || '@' || of_version);
-  return leaves;
+  return coalesce(
+    (
+      select right(event.id::text, 8)
+      from refold.events as event
+      where event.position <= of_position
+      order by event.position desc
+      limit 1
+    ),
+    '00000000'
+  );
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.append(families text[], stream_ids text[], stream_sizes integer[], keys text[], part_appends integer[], part_streams integer[], part_expected bigint[], part_sizes integer[], part_offsets integer[], new_events json, inputs text[] DEFAULT NULL::text[], lock_timeout_ms integer DEFAULT NULL::integer, OUT starts bigint[], OUT positions bigint[], OUT recorded timestamp with time zone, OUT verdicts integer[], OUT actuals bigint[], OUT earlier jsonb)
@@ -731,6 +733,14 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION refold.checkpoint_anchor(checkpoint bigint)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select checkpoint || '.' || refold.anchor(checkpoint)
+$function$;
+
 CREATE OR REPLACE FUNCTION refold.claim_append_keys(keys text[])
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -820,7 +830,6 @@ declare
   leaves bigint;
   own_leave bigint;
   leaving bigint[] := '{}';
-  quiet boolean;
   entry record;
   number int;
   numbers int[] := '{1}';
@@ -838,11 +847,10 @@ begin
   if leaves is null then
     raise exception 'permission denied for sequence inline_leaves' using errcode = 'insufficient_privilege';
   end if;
-  quiet := coalesce(leaves::text = current_setting('refold.leaves_over', true), false);
-  if not quiet then
+  -- Once for each announcement in a session: as long as one is under way, its lock is held.
+  if leaves::text is distinct from current_setting('refold.leaves_over', true) then
     leaving := refold.inline_leaving();
-    quiet := leaving = '{}' and not exists (select from refold.inline_departures);
-    if quiet then
+    if leaving = '{}' then
       done := set_config('refold.leaves_over', leaves::text, false);
     end if;
   end if;
@@ -850,17 +858,19 @@ begin
     select name, version, lock_key, families && of_families as concerned
     from refold.inline_versions
     where status = 'live'
+      and not exists (
+        select
+        from refold.inline_departures
+        where inline_departures.name = inline_versions.name and inline_departures.version = inline_versions.version
+      )
     order by lock_key
   loop
-    if not quiet and not refold.is_live(entry.name, entry.version) then
-      continue;
-    end if;
     number := array_position(names, entry.name);
     while versions[number] <> entry.version loop
       number := array_position(names, entry.name, number + 1);
     end loop;
     if (number is null and entry.concerned) or (number <= cardinality(whole) and refold.inline_leave_key(entry.lock_key) = any (leaving)) then
-      own_leave := refold.announce_leave(entry.name, entry.version, number is null);
+      own_leave := refold.leave_inline(entry.name, entry.version, number is null);
       -- Where another one came in between, refold.append tells.
       if own_leave = leaves + 1 then
         leaves := own_leave;
@@ -875,10 +885,10 @@ begin
           and exists (
             select from refold.inline_versions where name = entry.name and version = entry.version and status = 'live'
           )
+          and not exists (
+            select from refold.inline_departures where name = entry.name and version = entry.version
+          )
       );
-      if not quiet and not refold.is_live(entry.name, entry.version) then
-        tables[number] := null;
-      end if;
       some_live := some_live or tables[number] is not null;
     end if;
   end loop;
@@ -955,6 +965,44 @@ AS $function$
     and not exists (select from refold.inline_departures where name = of_name and version = of_version)
 $function$;
 
+CREATE OR REPLACE FUNCTION refold.leave_inline(of_name text, of_version integer, passing boolean)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  key bigint;
+  leaves bigint;
+begin
+  select refold.inline_leave_key(lock_key) into key
+  from refold.inline_versions
+  where name = of_name and version = of_version and status = 'live';
+  if not found then
+    return null;
+  end if;
+  perform pg_advisory_xact_lock_shared(key);
+  if not refold.is_live(of_name, of_version) then
+    return null;
+  end if;
+  leaves := refold.count_leave();
+  -- The position is read after the announcement.
+  insert into refold.inline_departures (name, version, position, passing)
+  values (of_name, of_version, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), leave_inline.passing);
+  perform pg_notify('refold_registry', of_name || '@' || of_version);
+  return leaves;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.lost_history(checkpoint bigint, anchor text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case
+    when checkpoint > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then 'beyond'
+    when split_part(anchor, '.', 1) = checkpoint::text -- '0.lost': nothing is known, whatever the log holds
+      and split_part(anchor, '.', 2) is distinct from refold.anchor(checkpoint) then 'other'
+  end
+$function$;
+
 CREATE OR REPLACE FUNCTION refold.pass_inline(of_families text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -970,7 +1018,7 @@ begin
     end if;
   end if;
   -- Its snapshot may be older than what is live.
-  if current_setting('transaction_isolation') <> 'read committed' and refold.was_ever_live() then
+  if current_setting('transaction_isolation') <> 'read committed' then
     perform refold.refuse_isolation();
   end if;
   for entry in
@@ -979,7 +1027,7 @@ begin
     where status = 'live' and (of_families is null or families && of_families)
     order by lock_key
   loop
-    done := refold.announce_leave(entry.name, entry.version, true);
+    done := refold.leave_inline(entry.name, entry.version, true);
   end loop;
 end $function$;
 
@@ -1038,7 +1086,7 @@ AS $function$
   end
 $function$;
 
-CREATE OR REPLACE FUNCTION refold.read_events(after bigint, up_to bigint, wanted text[], page_size integer)
+CREATE OR REPLACE FUNCTION refold.read_events(after bigint, up_to bigint, wanted text[], page_size integer, anchor text DEFAULT NULL::text)
  RETURNS SETOF refold.events
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -1047,6 +1095,9 @@ CREATE OR REPLACE FUNCTION refold.read_events(after bigint, up_to bigint, wanted
  SET work_mem TO '32MB'
 AS $function$
 begin
+  if anchor is not null and anchor is distinct from refold.anchor(up_to) then
+    raise exception 'The log does not hold what was known up to position %.', up_to using errcode = 'RF001';
+  end if;
   return query
   select *
   from refold.events
@@ -1057,8 +1108,21 @@ begin
   limit page_size;
 end $function$;
 
-CREATE OR REPLACE FUNCTION refold.read_tail(after bigint, wanted text[], page_size integer)
- RETURNS TABLE(horizon bigint, up_to bigint, "position" bigint, stream_position bigint, recorded_at timestamp with time zone, id uuid, payload_version smallint, family text, stream_id text, type text, payload jsonb, metadata jsonb)
+CREATE OR REPLACE FUNCTION refold.read_head(known bigint, OUT horizon bigint, OUT anchor text, OUT known_anchor text, OUT server_start bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+begin
+  horizon := refold.horizon();
+  server_start := refold.server_start();
+  if current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+    anchor := refold.anchor(horizon);
+    known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.read_tail(after bigint, wanted text[], page_size integer, known bigint DEFAULT NULL::bigint)
+ RETURNS TABLE(horizon bigint, up_to bigint, "position" bigint, stream_position bigint, recorded_at timestamp with time zone, id uuid, payload_version smallint, family text, stream_id text, type text, payload jsonb, metadata jsonb, anchor text, known_anchor text, server_start bigint)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
@@ -1066,29 +1130,38 @@ CREATE OR REPLACE FUNCTION refold.read_tail(after bigint, wanted text[], page_si
  SET enable_sort TO 'off'
 AS $function$
 #variable_conflict use_column
+declare
+  new_snapshots boolean := current_setting('transaction_isolation') in ('read committed', 'read uncommitted');
+  found_any boolean := false;
 begin
   horizon := refold.horizon();
+  server_start := refold.server_start();
   up_to := after;
-  if horizon > after and current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+  if new_snapshots then
+    anchor := refold.anchor(horizon);
+    known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
+  end if;
+  if new_snapshots and horizon > after then
     up_to := horizon;
     return query
     select
       horizon, up_to, event.position, event.stream_position, event.recorded_at, event.id, event.payload_version,
-      event.family, event.stream_id, event.type, event.payload, event.metadata
+      event.family, event.stream_id, event.type, event.payload, event.metadata, anchor, known_anchor, server_start
     from refold.events as event
     where event.position > after
       and event.position <= up_to
       and event.family || '.' || event.type = any (wanted)
     order by event.position
     limit page_size;
+    found_any := found;
   end if;
-  if not found then
+  if not found_any then
     return next;
   end if;
 end $function$;
 
-CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], most integer)
- RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb)
+CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], most integer, known bigint DEFAULT NULL::bigint, complete bigint DEFAULT NULL::bigint)
+ RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb, anchor text, known_anchor text, server_start bigint)
  LANGUAGE plpgsql
  STABLE
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1101,6 +1174,7 @@ begin
   with reached as (
     select
       json_agg(refold.reached(processor.name, processor.version, processor.checkpoint)::text order by processor.partition) as checkpoints,
+      min(processor.checkpoint) as least,
       exists (
         select from refold.inline_versions as inline
         where inline.name = of_name and inline.version = of_version and inline.status = 'live'
@@ -1112,16 +1186,25 @@ begin
       ) as forgotten
     from refold.processors as processor
     where processor.name = of_name and processor.version = of_version
+  ), anchored as (
+    select
+      reached.*,
+      refold.anchor(case when reached.live then complete else reached.least end) as anchor,
+      refold.anchor(known) as known_anchor
+    from reached
   )
   select
-    reached.checkpoints,
+    anchored.checkpoints,
     (extract(epoch from now()) * 1000)::float8,
-    reached.live,
-    reached.forgotten,
+    anchored.live,
+    anchored.forgotten,
     change.checkpoint,
     change.upserted,
-    change.deleted
-  from reached
+    change.deleted,
+    anchored.anchor,
+    anchored.known_anchor,
+    refold.server_start()
+  from anchored
   left join lateral (
     select of_partition.*
     from unnest(seen) with ordinality as seen_of (checkpoint, number)
@@ -1172,6 +1255,14 @@ AS $function$
 begin
   raise exception '%, found %.', problem, value using errcode = 'data_exception';
 end $function$;
+
+CREATE OR REPLACE FUNCTION refold.server_start()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint
+$function$;
 
 CREATE OR REPLACE FUNCTION refold.settle_inline(of_name text, of_version integer)
  RETURNS boolean
@@ -1316,15 +1407,6 @@ begin
     limit bound + 1
   ) next;
 end $function$;
-
-CREATE OR REPLACE FUNCTION refold.was_ever_live()
- RETURNS boolean
- LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog'
-AS $function$
-  select pg_sequence_last_value('refold.inline_lives') is not null
-$function$;
 
 sequence refold.dead_letters_id_seq as bigint start 1 increment 1 cache 1;
 

@@ -149,6 +149,7 @@ async function openGateway(
       openReadModels: (readOptions) => runtime.readModels.open(readOptions),
       compiles: true,
       execute: runtime.execute,
+      checkToken: runtime.checkToken,
       live: runtime.live,
       lookAtTables: runtime.lookAtTables,
       shadows: { record: runtime.recordShadow },

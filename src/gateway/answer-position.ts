@@ -1,13 +1,13 @@
 import type { ExecutionResult } from 'graphql';
 import type { Logger } from 'pino';
-import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
-import { cursorText } from '../projections/change-cursor.ts';
+import { laterToken, type PositionToken, tokenText } from '../events/position-token.ts';
+import { cursorText, tokenIn } from '../projections/change-cursor.ts';
 import type { OperationReadModels } from './gateway-services.ts';
 
 /** What the header `refold-position: 1` asks for. */
 export interface AnswerPosition {
   /** A command of the operation wrote up to here. */
-  note(written: GlobalPosition): void;
+  note(written: PositionToken): void;
   /** The answer, with where it is in `extensions`. */
   told<R>(result: R, reads: OperationReadModels): Promise<R>;
 }
@@ -17,22 +17,22 @@ export interface AnswerPosition {
  * Where nothing was read, it is what was written; where there is neither, or the rows have just moved, nothing is told.
  */
 export function createAnswerPosition(logger: Logger): AnswerPosition {
-  let written: GlobalPosition | undefined;
+  let written: PositionToken | undefined;
 
   async function extensionsOf(reads: OperationReadModels): Promise<Record<string, unknown> | undefined> {
     const read = await reads.readPositions();
     if (read === undefined) return undefined;
-    const [first, ...others] = read.map(({ position }) => position);
-    const least = others.reduce((a, b) => (a !== undefined && a < b ? a : b), first);
+    const [first, ...others] = read.map(tokenIn);
+    const least = others.reduce((a, b) => (a !== undefined && a.position < b.position ? a : b), first);
     const position = least ?? written;
     if (position === undefined) return undefined;
     const cursors = Object.fromEntries(read.map((one) => [one.name, cursorText(one)]));
-    return { position: String(position), ...(read.length > 0 ? { cursors } : {}) };
+    return { position: tokenText(position), ...(read.length > 0 ? { cursors } : {}) };
   }
 
   return {
-    note(position) {
-      written = written === undefined ? position : laterPosition(written, position);
+    note(token) {
+      written = written === undefined ? token : laterToken(written, token);
     },
     async told(result, reads) {
       const answer = result as ExecutionResult; // of an execution that is no stream

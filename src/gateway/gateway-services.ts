@@ -1,6 +1,7 @@
 import type { Command } from '../commands/define-command.ts';
 import type { EventMetadata, ExpectedVersion } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import type { PositionToken } from '../events/position-token.ts';
 import type { ChangeCursor } from '../projections/change-cursor.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { Canary, Pins, ShadowRule, VersionMap } from '../projections/version-map.ts';
@@ -55,6 +56,8 @@ export interface GatewayServices {
   /** Whether reads without a snapshot make whole answers (`answer`), so that queries are compiled. @default false */
   readonly compiles?: boolean;
   execute(command: Command, input: unknown, options: CommandOptions): Promise<CommandResult>;
+  /** Throws RefoldError `HISTORY_CHANGED` where the log has other events by now. @default never */
+  checkToken?(token: PositionToken): Promise<void>;
   readonly live: LiveReadModels;
   /** A statement was refused for a table that it read: it is missing, perhaps, or was altered. @default nobody looks */
   lookAtTables?(): void;

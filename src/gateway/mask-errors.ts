@@ -18,6 +18,7 @@ const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Rec
   OUTCOME_UNKNOWN: () => ({}),
   PROJECTION_NOT_READY: ({ fields }) => fields,
   POSITION_TIMEOUT: ({ fields }) => fields,
+  HISTORY_CHANGED: ({ fields }) => fields,
   PROJECTION_SWITCHED: ({ fields }) => fields,
   QUERY_TOO_COMPLEX: () => ({}),
   UNAUTHENTICATED: () => ({}),

@@ -11,6 +11,7 @@ import { needsSnapshot } from '../schema/operation-reads.ts';
 import { restrictLive } from '../schema/restricted-live.ts';
 import { restrictReads } from '../schema/restricted-reads.ts';
 import { checkDepth } from '../schema/storable-input.ts';
+import { writtenToken } from '../schema/written-token.ts';
 import { isOutage } from '../store/database-errors.ts';
 import type { Admission } from './admission.ts';
 import { createAnswerPosition } from './answer-position.ts';
@@ -72,7 +73,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     const operation = getOperationAST(args.document, args.operationName) ?? undefined;
     const header = (name: string) => headerOf(context, name);
     checkDepth(args.variableValues);
-    const after = demandedAfter(operation, args.variableValues, header('refold-after'));
+    const demanded = demandedAfter(operation, args.variableValues, header('refold-after'));
     const viewer = await admission.admit(context);
     if (operation) {
       checkCost(operation, args, context.served.schema, maxCost);
@@ -82,6 +83,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         countUsage(services.usage, context, { schema, document, operation, variables: variableValues ?? {}, pins });
       }
     }
+    if (demanded?.anchor) await services.checkToken?.(demanded);
     const guard = guardOf(viewer);
     const position = header('refold-position') === '1' ? createAnswerPosition(logger) : undefined;
     const positions = position !== undefined;
@@ -100,12 +102,12 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
             await guard?.checkCommand(command, input);
             metadata ??= eventMetadata(header, viewer === 'system' ? null : viewer.id);
             const result = await services.execute(command, input, { ...commandOptions, metadata });
-            position?.note(result.position);
+            position?.note(writtenToken(result));
             return result;
           },
         },
         live: livePinned(guard ? restrictLive(services.live, guard) : services.live, context.served.pins),
-        after,
+        after: demanded?.position ?? null,
         lastEventId: header('last-event-id') ?? null,
       },
       lost: () => opened?.lost === true,

@@ -1,6 +1,7 @@
 import { RefoldError } from '../errors.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { EventPage, EventSource, Processor } from './event-source.ts';
+import { historyChanged } from './history.ts';
 import { createSignal, type Signal } from './signal.ts';
 import { eventsFor, filterOf, type WantedTypes, wantedTypes } from './wanted-types.ts';
 
@@ -55,6 +56,8 @@ interface Member {
   over: boolean;
   /** Was given a page that reached the horizon, so that it knows that it has caught up; also where the log is empty. */
   atHead: boolean;
+  /** Of the source when it was added. */
+  readonly cuts: number | undefined;
   readonly settle: { resolve(): void; reject(error: unknown): void };
   group: Group;
 }
@@ -101,6 +104,7 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
   async function readFor(group: Group): Promise<void> {
     while (group.members.size + group.joining.length > 0 && !stopping.signal.aborted) {
       adopt(group);
+      endOutdated(group);
       try {
         const readers = group.members.size;
         const page = await source.read(
@@ -108,6 +112,7 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
           filterOf([...group.members].map(({ processor }) => processor)),
           pageSize,
         );
+        endOutdated(group);
         if (page.upTo > group.cursor || [...group.members].some((member) => !member.atHead))
           await handOut(group, page, readers);
         if (page.upTo < page.horizon) continue;
@@ -119,6 +124,12 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
         for (const member of [...group.members, ...group.joining]) end(member, () => member.settle.reject(error));
       }
     }
+  }
+
+  /** What they have read is gone from the source, so that there is nothing to go on from. */
+  function endOutdated(group: Group): void {
+    for (const member of group.members)
+      if (member.cuts !== source.cuts) end(member, () => member.settle.reject(historyChanged(member.cursor)));
   }
 
   function adopt(group: Group): void {
@@ -221,7 +232,7 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
 
   return {
     add(processors) {
-      const placed = processors.map((processor) => place(processor));
+      const placed = processors.map((processor) => place(processor, source.cuts));
       if (left === 0) failure = undefined;
       left += placed.length;
       for (const { done } of placed) {
@@ -266,7 +277,7 @@ function checkSize(name: string, size: number): void {
   throw new RefoldError('INVALID_CONFIG', `${name} of a consumer is a whole number from 1 on, found ${size}.`);
 }
 
-function place(processor: Processor): { member: Member; done: Promise<void> } {
+function place(processor: Processor, cuts: number | undefined): { member: Member; done: Promise<void> } {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const member: Member = {
     processor,
@@ -276,6 +287,7 @@ function place(processor: Processor): { member: Member; done: Promise<void> } {
     working: undefined,
     over: false,
     atHead: false,
+    cuts,
     settle: { resolve, reject },
     group: { cursor: processor.checkpoint, members: new Set(), joining: [], moved: createSignal() }, // replaced when its reading starts
   };

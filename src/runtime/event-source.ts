@@ -25,6 +25,11 @@ export interface EventSource {
   read(after: GlobalPosition, filter: readonly EventFilter[], limit: number): Promise<EventPage>;
   /** Resolves when there may be something past the position, and at the latest after a while; also when aborted. */
   wait(after: GlobalPosition, signal: AbortSignal): Promise<void>;
+  /**
+   * How often it was found that events are gone which were read before, as after a fail-over that lost some: processors that were added before
+   * then end with `HISTORY_CHANGED`. @default never
+   */
+  readonly cuts?: number;
 }
 
 /** What a consumer feeds. It owns its checkpoint, its errors and its pace. {@link eventProcessor} makes one of a function. */

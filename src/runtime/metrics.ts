@@ -1,6 +1,8 @@
 import { Registry } from 'prom-client';
 import type { Database } from '../store/database.ts';
 import { registerHorizonMetrics } from './horizon-metrics.ts';
+import type { History } from './history.ts';
+import { registerHistoryMetrics } from './history-metrics.ts';
 import { registerReactorMetrics } from './reactor-metrics.ts';
 import type { ReactorStatus } from './reactor-steps.ts';
 import type { Replica } from './replica.ts';
@@ -12,6 +14,7 @@ import type { VersionStatus } from './status.ts';
 export function createMetrics(runtime: {
   status(): Promise<readonly VersionStatus[]>;
   readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
+  readonly history: Pick<History, 'cuts'>;
   readonly replica: Replica | undefined;
   readonly db: Database;
 }): Registry {
@@ -19,6 +22,7 @@ export function createMetrics(runtime: {
   registerVersionMetrics(metrics, runtime.status);
   registerReactorMetrics(metrics, runtime.reactors.status);
   registerHorizonMetrics(metrics, runtime.db);
+  registerHistoryMetrics(metrics, runtime.history);
   if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
   return metrics;
 }

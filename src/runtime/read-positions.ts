@@ -37,19 +37,22 @@ export function createReadPositions(db: Queryable): ReadPositions {
       if (noted.size === 0) return;
       const wanted = [...noted];
       noted.clear();
-      const found = await readRowsPositions(snapshot, wanted);
-      for (const { name, version, tableName, mode } of wanted) {
+      // Of a live inline version, what is above the horizon may be there or not.
+      const found = await readRowsPositions(
+        snapshot,
+        wanted.map(({ name, version, mode }) => ({ name, version, upTo: mode === 'inline' ? horizon : null })),
+      );
+      for (const { name, version, tableName } of wanted) {
         const rows = found.find((one) => one.name === name && one.version === version);
         // Read from a table that has been taken over since: how far it was, nothing tells.
         if (rows?.tableName !== tableName) {
           isUnknown = true;
           continue;
         }
-        // Of a live inline version, what is above the horizon may be there or not.
-        const position = mode === 'inline' && rows.reached > horizon ? horizon : rows.reached;
+        const { reached: position, anchor, generation } = rows;
         const before = taken.get(name);
         if (!before || position < before.position)
-          taken.set(name, { name, position, rows: { version, generation: rows.generation } });
+          taken.set(name, { name, position, anchor, rows: { version, generation } });
       }
     },
     taken: () => (isUnknown ? undefined : [...taken.values()]),

@@ -14,6 +14,8 @@ export interface Replica {
   accepts(versions: VersionMap): boolean;
   /** Whether a read failed because of where it was made. The replica is left alone then until it has been looked at again. */
   blame(error: unknown): boolean;
+  /** It is left alone until it has been looked at again: it may follow another history than the primary by now. */
+  forget(): void;
   /** Operations that were sent to it since the start of the process, and those that were not since it was not near enough. */
   readonly sent: { readonly replica: number; readonly primary: number };
   /** By how much it may be behind the primary, in milliseconds; Infinity where nothing is known. */
@@ -91,6 +93,10 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     db,
     lag,
     sent,
+    forget() {
+      samples = [];
+      currentAt = Number.NEGATIVE_INFINITY;
+    },
     accepts(versions) {
       const accepted = lag() <= maxLag && hasAll(versions, tables);
       sent[accepted ? 'replica' : 'primary']++;

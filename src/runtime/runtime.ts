@@ -2,9 +2,11 @@ import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
 import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
+import type { PositionToken } from '../events/position-token.ts';
 import { createAdvisoryOwnership } from '../store/advisory-ownership.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
+import { readAnchor } from '../store/horizon.ts';
 import { createLeaseOwnership } from '../store/lease-ownership.ts';
 import { createNotifications, type Notifications, noNotifications } from '../store/notifications.ts';
 import { unitText } from '../store/processor-unit.ts';
@@ -22,6 +24,7 @@ import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from '
 import type { EventSource } from './event-source.ts';
 import { createEvolution, type Evolution } from './evolution.ts';
 import { createGoLive } from './go-live.ts';
+import { createHistory, type History, historyChanged } from './history.ts';
 import { createLifecycle, type Lifecycle } from './lifecycle.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/read-models.ts';
 import { createLogSource, positionTold } from './log-source.ts';
@@ -69,6 +72,7 @@ export interface Runtime {
   readonly log: EventLog;
   /** The log for consumers. */
   readonly source: EventSource;
+  readonly history: History;
   readonly notifications: Notifications;
   readonly versions: Versions;
   readonly lifecycle: Lifecycle;
@@ -79,6 +83,8 @@ export interface Runtime {
   /** Undefined where none is declared. */
   readonly replica: Replica | undefined;
   readonly live: LiveReadModelSource;
+  /** Throws RefoldError `HISTORY_CHANGED` where the log has other events by now than when the position was given. */
+  checkToken(token: PositionToken): Promise<void>;
   /** Keeps what a comparison of two versions' answers found. */
   recordShadow(result: ShadowResult): Promise<void>;
   /** Undefined where the process answers nobody. */
@@ -146,7 +152,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       jitter,
     });
     stops.push(async () => waker.wake());
-    const source = createLogSource(log, waker);
+    const history = createHistory(logger);
+    const source = createLogSource(log, waker, history);
     const unsubscribe = notifications.on('refold_events', (payload) => source.appended(positionTold(payload)));
     stops.push(async () => unsubscribe());
     const versions = await createVersions({
@@ -179,8 +186,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     stops.push(async () => positions.close());
     // A version that began again is behind what was heard of it, also where no notification tells.
     versions.onChange(() => positions.forget());
+    history.onChange(() => positions.forget());
     const replica = openReplica(config, db, logger);
     if (replica) stops.push(() => replica.close());
+    history.onChange(() => replica?.forget());
     const readModels = createReadModels({
       replica,
       db: reads,
@@ -195,6 +204,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       readSchema,
       versions,
       positions,
+      history,
       onError: (error) => logger.warn({ err: error }, 'subscriptions wait for the database'),
     });
     stops.push(() => live.close());
@@ -212,7 +222,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const tables = options.maintain ? createTableWatch({ db, projections: config.projections, logger }) : undefined;
     if (tables) {
       stops.push(() => tables.stop());
-      const parts = { db, log, source, versions, positions, lifecycle, tables };
+      const parts = { db, log, source, history, versions, positions, lifecycle, tables };
       stops.push(startMaintenance({ ...options, ...parts, logger, described }));
     } else if (options.serves) {
       const presence = announcePresence(db, described, logger);
@@ -223,6 +233,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       db,
       log,
       source,
+      history,
       notifications,
       versions,
       lifecycle,
@@ -232,6 +243,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       readModels,
       replica,
       live,
+      async checkToken({ position, anchor }) {
+        const now = await readAnchor(reads, position);
+        history.note(now.serverStart);
+        // No proof of a cut: a client may send anything.
+        if (now.anchor !== anchor) throw historyChanged(position);
+      },
       recordShadow: (result) => addShadowResult(db, result, shadowExamples),
       canaries,
       usage,
@@ -292,7 +309,7 @@ function startMaintenance({
   described,
   ...parts
 }: RuntimeOptions &
-  Pick<Runtime, 'db' | 'log' | 'source' | 'versions' | 'positions' | 'lifecycle'> & {
+  Pick<Runtime, 'db' | 'log' | 'source' | 'history' | 'versions' | 'positions' | 'lifecycle'> & {
     readonly tables: TableWatch;
     readonly described: ProcessDescription;
   }): () => Promise<void> {
@@ -324,6 +341,7 @@ function startMaintenance({
     },
     dropOldTables: () => dropTablesOutOfUse({ db: parts.db, projections: config.projections, logger }),
     source: parts.source,
+    history: parts.history,
     pageSize,
     bufferedPages,
     ownership,

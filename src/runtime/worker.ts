@@ -1,6 +1,12 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
-import { claimProcessor, type ProcessorClaim, recordStop, releaseProcessor } from '../store/checkpoints.ts';
+import {
+  claimProcessor,
+  forgetCheckpoint,
+  type ProcessorClaim,
+  recordStop,
+  releaseProcessor,
+} from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
 import { isOutage, isRefusedForGood } from '../store/database-errors.ts';
 import type { Ownership, OwnershipLock } from '../store/ownership.ts';
@@ -8,6 +14,8 @@ import { unitText } from '../store/processor-unit.ts';
 import type { ProcessorError } from '../store/registry.ts';
 import { createConsumer, type Subscription } from './consumer.ts';
 import type { EventSource } from './event-source.ts';
+import type { History } from './history.ts';
+import { lostProcessor } from './lost-history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from './maintained-unit.ts';
 import { ownedDatabase } from './owned-database.ts';
 import type { ProcessDescription } from './presence.ts';
@@ -21,6 +29,8 @@ export interface WorkerOptions {
   /** Drops what has been out of use for long enough. */
   dropOldTables(): Promise<void>;
   readonly source: EventSource;
+  /** What was folded in memory is given up when it changes, and folded again from what is stored. */
+  readonly history: History;
   readonly pageSize: number;
   readonly bufferedPages: number;
   readonly ownership: Ownership;
@@ -63,7 +73,7 @@ const retryFenced = 100;
 const othersFirst = 5000;
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { db, versions, ownership, logger } = options;
+  const { db, versions, history, ownership, logger } = options;
   const { source, pageSize, bufferedPages } = options;
   const consumer = createConsumer({ source, pageSize, bufferedPages });
   const shares = createWorkShares(db, options.described);
@@ -142,7 +152,9 @@ export function createWorker(options: WorkerOptions): Worker {
       lock = await ownership.tryAcquire(unit);
       if (!lock) return null;
       const claim = await claimProcessor(db, unit, options.described.name);
-      const processor = await slot.maintained.start(ownedDatabase(db, lock, options.longestStallMs), claim);
+      const processor = claim.lost
+        ? await hold(slot, claim)
+        : await slot.maintained.start(ownedDatabase(db, lock, options.longestStallMs), claim);
       logger.info(
         { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
         `${id}: this process owns its ${unit.kind}`,
@@ -154,6 +166,12 @@ export function createWorker(options: WorkerOptions): Worker {
       postpone(slot, error);
       return null;
     }
+  }
+
+  /** Its checkpoint is of a history that is gone. */
+  async function hold({ maintained }: Slot, claim: ProcessorClaim): Promise<MaintainedProcessor> {
+    if (claim.kind === 'processor') await forgetCheckpoint(db, claim);
+    return lostProcessor(maintained, claim);
   }
 
   function follow(slot: Slot, owned: Owned, subscription: Subscription): void {
@@ -256,6 +274,9 @@ export function createWorker(options: WorkerOptions): Worker {
   };
   const timer = setInterval(look, lookForWorkMilliseconds);
   const unsubscribe = versions.onChange(() => void look());
+  const forget = history.onChange(() => {
+    for (const slot of slots.values()) if (slot.owned) void drop(slot, slot.owned, givenUp(slot));
+  });
   void look();
 
   return {
@@ -263,6 +284,7 @@ export function createWorker(options: WorkerOptions): Worker {
       stopped = true;
       clearInterval(timer);
       unsubscribe();
+      forget();
       // At once, so that nothing more is begun, and all at the same time, so that the wait for what is in work is bounded once.
       interruptAll();
       await looking;
@@ -274,6 +296,13 @@ export function createWorker(options: WorkerOptions): Worker {
       await shares.leave().catch(() => {});
     },
   };
+}
+
+/** What was folded may come from events that are gone: the next owner, this process perhaps, goes on from what is stored. */
+function givenUp({ maintained }: Slot): RefoldError<'PROCESSOR_FENCED'> {
+  const { name, version } = maintained.unit;
+  const message = `${maintained.id}: the database server was started again, or its history has changed.`;
+  return new RefoldError('PROCESSOR_FENCED', message, { name, version });
 }
 
 function stopOf(error: unknown, message: string, { codeFingerprint }: MaintainedUnit): ProcessorError {
@@ -288,7 +317,7 @@ function stopOf(error: unknown, message: string, { codeFingerprint }: Maintained
 function isTransient(error: unknown): boolean {
   if (!(error instanceof RefoldError)) return false;
   if (error.code === 'DATABASE_ERROR') return !isRefusedForGood(error);
-  return error.code === 'PROCESSOR_FENCED' || isOutage(error);
+  return error.code === 'PROCESSOR_FENCED' || error.code === 'HISTORY_CHANGED' || isOutage(error);
 }
 
 function messageOf(error: unknown): string {

@@ -1,13 +1,13 @@
 import {
   DirectiveLocation,
   GraphQLDirective,
-  type GraphQLScalarType,
+  GraphQLScalarType,
   GraphQLSchema,
   getDirectiveValues,
   isScalarType,
   type OperationDefinitionNode,
 } from 'graphql';
-import { type GlobalPosition, globalPosition, laterPosition } from '../events/global-position.ts';
+import { laterToken, type PositionToken, parseToken } from '../events/position-token.ts';
 import { badInput } from './canonical-input.ts';
 import { scalars } from './scalars.ts';
 
@@ -22,7 +22,17 @@ function afterDirective(position: GraphQLScalarType): GraphQLDirective {
   });
 }
 
-const standalone = afterDirective(scalars.Position as GraphQLScalarType); // a scalar of one type is one of any
+/** As the schema's scalar, but keeps the anchor. */
+const standalone = afterDirective(
+  new GraphQLScalarType<PositionToken>({
+    name: 'Position',
+    parseValue: tokenIn,
+    parseLiteral(node) {
+      scalars.Position.parseLiteral(node); // refuses what is no position
+      return parseToken('value' in node ? String(node.value) : '');
+    },
+  }),
+);
 
 /** The schema with the directive. Made from the schema, since a directive must share its very scalar. */
 export function withAfterDirective(schema: GraphQLSchema): GraphQLSchema {
@@ -41,19 +51,19 @@ export function demandedAfter(
   operation: OperationDefinitionNode | undefined,
   variables: Readonly<Record<string, unknown>> | null | undefined,
   header: string | null | undefined,
-): GlobalPosition | null {
+): PositionToken | null {
   const directive = operation?.directives?.length
     ? getDirectiveValues(standalone, operation, variables ?? {})?.position
     : undefined;
-  const demands = [directive, header].filter((demand) => demand !== undefined && demand !== null).map(positionOf);
-  return demands.length === 0 ? null : demands.reduce(laterPosition);
+  const demands = [directive, header].filter((demand) => demand !== undefined && demand !== null).map(tokenIn);
+  return demands.length === 0 ? null : demands.reduce(laterToken);
 }
 
 /** A literal is parsed already, a variable is as the client sent it. */
-function positionOf(demand: unknown): GlobalPosition {
-  if (typeof demand === 'bigint') return globalPosition(demand);
+function tokenIn(demand: unknown): PositionToken {
+  if (typeof demand === 'object' && demand !== null) return demand as PositionToken; // a literal
   try {
-    return globalPosition(String(demand));
+    return parseToken(String(demand));
   } catch (cause) {
     throw badInput(cause instanceof Error ? cause.message : String(cause), { cause });
   }

@@ -29,7 +29,8 @@ interface Options {
     DateTime: Scalar<string>;
     Decimal: Scalar<string>;
     JSON: Scalar<unknown>;
-    Position: Scalar<GlobalPosition>;
+    /** With its anchor, where somebody may come back with it, as text. */
+    Position: { Input: GlobalPosition; Output: GlobalPosition | string };
     SafeInt: Scalar<number>;
     UUID: Scalar<string>;
   };

@@ -157,4 +157,6 @@ const lagMeanings: Readonly<Record<LagReason, string>> = {
   REPLACED: 'Another version answers now, or its rows were built anew.',
   TOO_MANY: 'So many rows changed at once that they are not told one by one.',
   AHEAD: 'The read model is not there yet: it was of another database, or of one that was restored since.',
+  HISTORY_CHANGED:
+    'The database lost events, as in a fail-over or a restore: what you had may come from some that are gone.',
 };

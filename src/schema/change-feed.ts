@@ -27,8 +27,9 @@ export interface RowChange {
 /**
  * Why a subscriber can't go on from what it knows. `EXPIRED`: changes since then are not kept any more. `REPLACED`: another version answers,
  * or the rows were built anew. `TOO_MANY`: so much changed at once that it is not told row by row. `AHEAD`: the read model is not there yet.
+ * `HISTORY_CHANGED`: the database lost events that led to it.
  */
-export const lagReasons = ['EXPIRED', 'REPLACED', 'TOO_MANY', 'AHEAD'] as const;
+export const lagReasons = ['EXPIRED', 'REPLACED', 'TOO_MANY', 'AHEAD', 'HISTORY_CHANGED'] as const;
 export type LagReason = (typeof lagReasons)[number];
 
 /** One message of a change feed. Whoever applies all of them in their order knows the rows. */

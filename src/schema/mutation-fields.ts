@@ -1,6 +1,7 @@
 import type { ObjectRef } from '@pothos/core';
 import type { Command } from '../commands/define-command.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import { tokenText } from '../events/position-token.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import { beforeRead } from './before-read.ts';
 import type { Builder, Root, Types } from './builder.ts';
@@ -12,6 +13,7 @@ import type { ProjectionTypes } from './projection-types.ts';
 import { columnSelection } from './selected-columns.ts';
 import { checkStorable, isStorable } from './storable-input.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
+import { writtenToken } from './written-token.ts';
 
 /** The mutation of one command, and its payload. */
 export function addMutationField(
@@ -71,7 +73,7 @@ function payloadOf(
       position: t.field({
         type: 'Position',
         description: 'Of the last event that was written; demand it with `@after` to read what was written.',
-        resolve: (result) => result.position,
+        resolve: (result) => tokenText(writtenToken(result)),
       }),
       streamId: t.id({ resolve: (result) => result.streamId }),
       streamVersion: t.int({

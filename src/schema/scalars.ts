@@ -1,6 +1,7 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import { GraphQLJSON, GraphQLSafeInt } from 'graphql-scalars';
-import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import type { GlobalPosition } from '../events/global-position.ts';
+import { parseToken } from '../events/position-token.ts';
 import { type Column, t } from '../projections/column.ts';
 import { isDecimal } from '../projections/decimal.ts';
 import { createRowCodec } from '../projections/row-codec.ts';
@@ -51,7 +52,7 @@ export const scalars = {
   Position: new GraphQLScalarType<GlobalPosition, string>({
     name: 'Position',
     description:
-      "A place in the order of the whole event log, as a decimal string such as '1042'. Every command answers with one; demand it with `@after`.",
+      "A place in the order of the whole event log, as a decimal string such as '1042', or with what stood there, such as '1042.9f3c21ab'. Every command answers with one; demand it with `@after`, as it was given.",
     serialize: String,
     parseValue: (value) => parsePosition(typeof value === 'string' ? value : undefined, value),
     parseLiteral: (node) =>
@@ -114,7 +115,7 @@ function canonicalText(column: Column): (text: string) => string | undefined {
 
 function parsePosition(text: string | undefined, found: unknown, node?: ValueNode): GlobalPosition {
   try {
-    if (text !== undefined) return globalPosition(text);
+    if (text !== undefined) return parseToken(text).position;
   } catch {
     // refused below, as anything else that is no position
   }

@@ -118,12 +118,16 @@ export interface RowsPosition {
   readonly tableName: string;
   readonly generation: number;
   readonly reached: GlobalPosition;
+  readonly anchor: string | null;
 }
 
-/** Of these versions; one statement, however many. What is not in the registry is left out. */
+/**
+ * Of these versions; one statement, however many. What is not in the registry is left out. `upTo`: a horizon for what is live inline, where
+ * what is above it may be there or not.
+ */
 export async function readRowsPositions(
   db: Queryable,
-  versions: readonly { readonly name: string; readonly version: number }[],
+  versions: readonly { readonly name: string; readonly version: number; readonly upTo: GlobalPosition | null }[],
 ): Promise<RowsPosition[]> {
   return db.query<RowsPosition>({
     name: 'read rows positions',
@@ -133,13 +137,19 @@ export async function readRowsPositions(
         version,
         table_name as "tableName",
         generation,
-        (
-          select min(refold.reached(name, version, checkpoint))
-          from refold.processors
-          where (processors.name, processors.version) = (projections.name, projections.version)
-        ) as reached
+        reached,
+        refold.anchor(reached) as anchor
       from refold.projections
-      join unnest($1::text[], $2::integer[]) as wanted (name, version) using (name, version)`,
-    values: [versions.map(({ name }) => name), versions.map(({ version }) => version)],
+      join unnest($1::text[], $2::integer[], $3::bigint[]) as wanted (name, version, up_to) using (name, version)
+      cross join lateral (
+        select least(min(refold.reached(processors.name, processors.version, checkpoint)), up_to) as reached
+        from refold.processors
+        where (processors.name, processors.version) = (projections.name, projections.version)
+      ) as rows_position`,
+    values: [
+      versions.map(({ name }) => name),
+      versions.map(({ version }) => version),
+      versions.map(({ upTo }) => upTo),
+    ],
   });
 }

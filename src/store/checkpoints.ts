@@ -57,6 +57,13 @@ export interface ProcessorClaim extends ProcessorUnit {
   readonly partitions: number;
   /** What was folded beyond the checkpoint when there was another number of partitions. */
   readonly floors: readonly FloorLayer[];
+  /** Of the server when it was claimed. What is folded in memory does not outlive it: after a fail-over, its events may be gone. */
+  readonly serverStart: bigint;
+  /**
+   * Why nothing can go on from the checkpoint: the log ends before it (`beyond`), or holds other events up to there than those that were
+   * folded (`other`). Null where all is well.
+   */
+  readonly lost: 'beyond' | 'other' | null;
 }
 
 /** Makes `owner` the one whose batches commit; batches of any former owner fail from now on. */
@@ -68,12 +75,18 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
     checkpoint: GlobalPosition;
     partitions?: number;
     floors?: StoredFloors | null;
+    serverStart: bigint;
+    lost: ProcessorClaim['lost'];
   }>({
     text: `
       update ${table}
       set epoch = epoch + 1, owner = $4, status = 'running', error = null, started_at = now(), updated_at = now()
       where ${isUnit}
-      returning epoch, checkpoint${more}`,
+      returning
+        epoch,
+        checkpoint,
+        refold.server_start() as "serverStart",
+        refold.lost_history(checkpoint, anchor) as lost${more}`,
     values: [name, version, partition, owner],
   });
   const claimed = rows[0];
@@ -82,8 +95,19 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
       name,
       version,
     });
-  const { epoch, checkpoint, partitions = 1, floors = null } = claimed;
-  return { kind, name, version, partition, epoch, checkpoint, partitions, floors: readFloors(floors) };
+  const { epoch, checkpoint, partitions = 1, floors = null, serverStart, lost } = claimed;
+  return {
+    kind,
+    name,
+    version,
+    partition,
+    epoch,
+    checkpoint,
+    partitions,
+    floors: readFloors(floors),
+    serverStart,
+    lost,
+  };
 }
 
 export interface Advance {
@@ -107,11 +131,11 @@ export async function advanceCheckpoint(
   { claim, from, to, events, rows, busyMs }: Advance,
   also?: AlongWithAdvance,
 ): Promise<void> {
-  const { kind, name, version, partition, epoch } = claim;
+  const { kind, name, version, partition, epoch, serverStart } = claim;
   const moved = await db.query({
     name: `advance ${kind}${also ? ` ${also.name}` : ''}`,
     text: advanceText(kind, also?.parts ?? ''),
-    values: [name, version, partition, epoch, from, to, events, rows, busyMs, ...(also?.values ?? [])],
+    values: [name, version, partition, epoch, from, to, events, rows, busyMs, serverStart, ...(also?.values ?? [])],
   });
   if (moved.length === 0) throw fenced(claim);
 }
@@ -121,8 +145,13 @@ function advanceText(kind: ProcessorKind, parts: string): string {
   return `
       with moved as (
         update ${table}
-        set checkpoint = $6, events_folded = events_folded + $7, rows_written = rows_written + $8, updated_at = now()${moves}
-        where ${isUnit} and epoch = $4 and checkpoint = $5
+        set
+          checkpoint = $6,
+          anchor = refold.checkpoint_anchor($6),
+          events_folded = events_folded + $7,
+          rows_written = rows_written + $8,
+          updated_at = now()${moves}
+        where ${isUnit} and epoch = $4 and checkpoint = $5 and refold.server_start() = $10
         returning *
       ), run as (
         ${insertRun(kind, { from: '$5', to: '$6', batches: '1', events: '$7', rows: '$8', busyMs: '$9' })}
@@ -135,7 +164,7 @@ export interface AlongWithAdvance {
   readonly name: string;
   /** Further parts of its `with`, each with a comma in front, which do nothing where `moved` is empty; $6 is the new checkpoint. */
   readonly parts: string;
-  /** $10 and on. */
+  /** $11 and on. */
   readonly values: readonly unknown[];
 }
 
@@ -152,9 +181,31 @@ export async function expectClaim(tx: Queryable, claim: ProcessorClaim): Promise
 function fenced({ name, version, epoch }: ProcessorClaim): RefoldError<'PROCESSOR_FENCED'> {
   return new RefoldError(
     'PROCESSOR_FENCED',
-    `${name}@${version}: another owner has taken over (epoch ${epoch} is past).`,
+    `${name}@${version}: another owner has taken over (epoch ${epoch} is past), or the server was started again.`,
     { name, version },
   );
+}
+
+/**
+ * Keeps that nothing is known of how far the version is, so that nobody takes its rows for complete up to a position of a history that is gone.
+ * Whoever claims it finds it lost, until it is built anew.
+ */
+export async function forgetCheckpoint(
+  db: Queryable,
+  { name, version, partition, epoch }: ProcessorClaim,
+): Promise<void> {
+  const { table, isUnit, onMove } = unitTables.processor;
+  await db.query({
+    text: `
+      with moved as (
+        update ${table}
+        set checkpoint = 0, anchor = '0.lost', updated_at = now()
+        where ${isUnit} and epoch = $4
+        returning *
+      )
+      select ${onMove} from moved`,
+    values: [name, version, partition, epoch],
+  });
 }
 
 /** Counts what a batch did, where that is only known after its checkpoint was moved. */

@@ -22,12 +22,16 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   }
   if (cause instanceof pg.DatabaseError) {
     const { code, constraint, table, detail } = cause;
+    if (code === historyChanged) return new RefoldError('HISTORY_CHANGED', cause.message, {}, { cause });
     const wayOut = code === '42501' ? '. Grant that to the user that Refold connects as, or connect as another.' : '';
     const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut}`;
     return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table }, { cause });
   }
   return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
 }
+
+/** What Refold's functions raise where the log is not the one that the caller knows. */
+const historyChanged = 'RF001';
 
 /** Whether an error tells that no session could be had, that it was lost, or that it is of no use. */
 export function isConnectionLoss(error: unknown): boolean {

@@ -14,7 +14,7 @@ import {
 } from './append-statement.ts';
 import type { Database } from './database.ts';
 import { unknownOutcome } from './database-errors.ts';
-import { readHead, readHorizon } from './horizon.ts';
+import { type LogHead, readHead, readHorizon, readLogHead } from './horizon.ts';
 import { createInlineAppends, type InlineAppendsOptions } from './inline-appends.ts';
 import { createPageDecoder } from './page-decoder.ts';
 import { createReadAhead } from './read-ahead.ts';
@@ -121,6 +121,11 @@ export interface EventLog {
   streamVersion(family: EventFamily, streamId: string): Promise<number>;
   /** The position up to which the log is complete: nothing at or below can still appear to later statements. */
   horizon(): Promise<GlobalPosition>;
+  /**
+   * The horizon, and whether the log is still the one that was known: with the anchor of a position from before. For who remembers a
+   * position and goes on from it.
+   */
+  readHead(known: GlobalPosition | null): Promise<LogHead>;
   /** The last position that was drawn. */
   head(): Promise<GlobalPosition>;
   /** The events at these positions, in their order. */
@@ -255,6 +260,7 @@ export function createEventLog(
     },
     streamVersion: (family, streamId) => streamVersion(db, family.name, streamId),
     horizon: () => readHorizon(db),
+    readHead: (known) => readLogHead(db, known),
     head: () => readHead(db),
     readAt: (positions) => readPositions(db, byName, positions),
     readAll,

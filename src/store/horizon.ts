@@ -13,6 +13,41 @@ export async function readHorizon(target: Queryable): Promise<GlobalPosition> {
   return globalPosition(row?.horizon ?? 0n);
 }
 
+/** How far the log is complete, and what tells whether its history is still the one that is known. */
+export interface LogHead {
+  readonly horizon: GlobalPosition;
+  /** Of the horizon; null where the transaction keeps one snapshot. */
+  readonly anchor: string | null;
+  /** What the position that was known from before is anchored to now; null where there is none, or the log ends before it. */
+  readonly knownAnchor: string | null;
+  /** When the server was started, in microseconds: most cuts of history begin with a start. */
+  readonly serverStart: bigint;
+}
+
+export async function readLogHead(target: Queryable, known: GlobalPosition | null): Promise<LogHead> {
+  const [row] = await target.query<LogHead>({
+    name: 'refold_read_head',
+    text: `
+      select horizon, anchor, known_anchor as "knownAnchor", server_start as "serverStart"
+      from refold.read_head($1)`,
+    values: [known],
+  });
+  return row as LogHead; // a function that returns one row
+}
+
+/** The anchor of a position, and when the server was started. */
+export async function readAnchor(
+  target: Queryable,
+  position: GlobalPosition,
+): Promise<Pick<LogHead, 'anchor' | 'serverStart'>> {
+  const [row] = await target.query<Pick<LogHead, 'anchor' | 'serverStart'>>({
+    name: 'refold_anchor',
+    text: 'select refold.anchor($1) as anchor, refold.server_start() as "serverStart"',
+    values: [position],
+  });
+  return row as Pick<LogHead, 'anchor' | 'serverStart'>; // a select without from gives one row
+}
+
 /** The last position that was drawn; appends up to here may be under way or rolled back. */
 export async function readHead(target: Queryable): Promise<GlobalPosition> {
   const [row] = await target.query<{ head: bigint }>({

@@ -18,6 +18,20 @@ export interface RecentChanges {
   readonly forgotten: GlobalPosition;
   /** Each holds the keys that one batch wrote and removed, as JSON gives them. */
   readonly batches: readonly RecentBatch[];
+  /** Of the least of the checkpoints; of a live inline version, of `complete`. Null where the registry does not know the version. */
+  readonly anchor: string | null;
+  /** What `known` is anchored to now. */
+  readonly knownAnchor: string | null;
+  /** Undefined where the registry does not know the version. */
+  readonly serverStart: bigint | undefined;
+}
+
+/** What is to be anchored along the way. */
+export interface ToAnchor {
+  /** A position that is known from before. */
+  readonly known: GlobalPosition | null;
+  /** Up to here a live inline version is complete: a horizon, from an earlier statement. */
+  readonly complete: GlobalPosition | null;
 }
 
 export interface RecentBatch {
@@ -31,6 +45,7 @@ export async function readChanges(
   { name, version }: Projection,
   after: readonly GlobalPosition[],
   limit: number,
+  { known, complete }: ToAnchor = { known: null, complete: null },
 ): Promise<RecentChanges> {
   const rows = await db.query<{
     checkpoints: string[] | null;
@@ -40,18 +55,26 @@ export async function readChanges(
     changedAt: GlobalPosition;
     upserted: RowKey[] | null;
     deleted: RowKey[] | null;
+    anchor: string | null;
+    knownAnchor: string | null;
+    serverStart: bigint;
   }>({
     name: 'read changes',
     text: `
-      select checkpoints, read_at as "readAt", live, forgotten, changed_at as "changedAt", upserted, deleted
-      from refold.recent_changes($1, $2, $3, $4)`,
-    values: [name, version, after, limit],
+      select
+        checkpoints, read_at as "readAt", live, forgotten, changed_at as "changedAt", upserted, deleted,
+        anchor, known_anchor as "knownAnchor", server_start as "serverStart"
+      from refold.recent_changes($1, $2, $3, $4, $5, $6)`,
+    values: [name, version, after, limit, known, complete],
   });
   return {
     checkpoints: (rows[0]?.checkpoints ?? []).map(globalPosition),
     live: rows[0]?.live ?? false,
     readAt: rows[0]?.readAt ?? 0,
     forgotten: rows[0]?.forgotten ?? beginning,
+    anchor: rows[0]?.anchor ?? null,
+    knownAnchor: rows[0]?.knownAnchor ?? null,
+    serverStart: rows[0]?.serverStart,
     batches: rows
       .filter((row) => row.upserted !== null)
       .map((row) => ({ checkpoint: row.changedAt, keys: [...(row.upserted ?? []), ...(row.deleted ?? [])] })),

@@ -81,7 +81,7 @@ export interface ReactorAdvance {
 /** Moves the checkpoint. @throws RefoldError `PROCESSOR_FENCED` where the reactor has another owner, or was set elsewhere. */
 export async function advanceReactor(
   db: Queryable,
-  { name, epoch }: ProcessorClaim,
+  { name, epoch, serverStart }: ProcessorClaim,
   { from, to, handled, skipped }: ReactorAdvance,
 ): Promise<void> {
   const moved = await db.query({
@@ -90,12 +90,13 @@ export async function advanceReactor(
       update refold.reactors
       set
         checkpoint = $4,
+        anchor = refold.checkpoint_anchor($4),
         events_handled = events_handled + $5,
         events_skipped = events_skipped + $6,
         updated_at = now()
-      where name = $1 and epoch = $2 and checkpoint = $3
+      where name = $1 and epoch = $2 and checkpoint = $3 and refold.server_start() = $7
       returning name`,
-    values: [name, epoch, from, to, handled, skipped],
+    values: [name, epoch, from, to, handled, skipped, serverStart],
   });
   if (moved.length === 0) throw reactorFenced(name, epoch);
 }
@@ -139,6 +140,7 @@ export async function setReactorCheckpoint(db: Queryable, name: string, checkpoi
       update refold.reactors
       set
         checkpoint = $2,
+        anchor = null,
         epoch = epoch + 1,
         generation = generation + 1,
         owner = null,

@@ -6,7 +6,7 @@ interface Reading<Page> {
   /** Where its last page ended. */
   readonly end: GlobalPosition;
   /** The page after that, already asked for. */
-  readonly next: { readonly upTo: GlobalPosition; readonly page: Promise<Page> } | undefined;
+  readonly next: { readonly upTo: GlobalPosition; readonly era: number; readonly page: Promise<Page> } | undefined;
 }
 
 // Readings that are remembered; a process has about as many as it has groups of processors that are apart.
@@ -23,18 +23,18 @@ export function createReadAhead<Page extends Pick<CopiedPage, 'upTo' | 'full'>>(
   const readings = new Map<string, Reading<Page>>();
 
   return async (options) => {
-    const { after, upTo, filter, limit } = options;
+    const { after, upTo, era = 0, filter, limit } = options;
     const name = JSON.stringify([filter, limit]);
     const reading = readings.get(name);
     readings.delete(name); // and set again below: the latest are at the end of the map
     const continues = reading?.end === after;
     const ahead = continues ? reading?.next : undefined;
-    // What was asked for ahead had an older horizon, and is as true as ever.
-    const page = await (ahead && ahead.upTo <= upTo ? ahead.page : copyPage(options));
+    // What was asked for ahead had an older horizon, and is as true as ever, unless history has changed since.
+    const page = await (ahead && ahead.upTo <= upTo && ahead.era === era ? ahead.page : copyPage(options));
 
     const next =
       continues && page.full && page.upTo < upTo
-        ? { upTo, page: copyPage({ ...options, after: page.upTo }) }
+        ? { upTo, era, page: copyPage({ ...options, after: page.upTo }) }
         : undefined;
     next?.page.catch(() => {}); // whoever reads on gets the error
     if (next) await setImmediate(); // the question leaves before decoding keeps the process busy

@@ -6,7 +6,7 @@ import type { EventFamily } from '../events/event-family.ts';
 import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
 import { copyRows } from './copy-rows.ts';
 import type { Database } from './database.ts';
-import { readHorizon } from './horizon.ts';
+import { type LogHead, readAnchor, readLogHead } from './horizon.ts';
 import { createPageCollector, type PageBytes } from './page-bytes.ts';
 import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
@@ -23,6 +23,10 @@ export interface ReadAllOptions {
   readonly after: GlobalPosition;
   /** A horizon, from an earlier statement. */
   readonly upTo: GlobalPosition;
+  /** Of `upTo`: where the log has another one by now, the page is refused. @default none */
+  readonly anchor?: string | null;
+  /** Another one: what was read ahead before may be gone. @default 0 */
+  readonly era?: number;
   /** @default all events of the known families */
   readonly filter?: readonly EventFilter[];
   /** Events of a page at most. */
@@ -35,13 +39,13 @@ export interface EventPage {
   readonly upTo: GlobalPosition;
 }
 
-export interface ReadTailOptions extends Omit<ReadAllOptions, 'upTo'> {}
-
-/** How far the log is complete, and a page of what is new. */
-export interface LogTail extends EventPage {
-  /** It may be before what was read after: a horizon that is looked up later can be lower. */
-  readonly horizon: GlobalPosition;
+export interface ReadTailOptions extends Omit<ReadAllOptions, 'upTo' | 'anchor' | 'era'> {
+  /** A position that is known from before, whose anchor is wanted. @default none */
+  readonly known?: GlobalPosition | null;
 }
+
+/** How far the log is complete, and a page of what is new. The horizon may be before what was read after: one that is looked up later can be lower. */
+export interface LogTail extends EventPage, LogHead {}
 
 /** A page as it came, not yet made into events. */
 export interface CopiedPage {
@@ -55,15 +59,18 @@ export interface CopiedPage {
 export async function copyPage(
   db: Database,
   families: ReadonlyMap<string, EventFamily>,
-  { after, upTo, filter, limit }: ReadAllOptions,
+  { after, upTo, anchor = null, filter, limit }: ReadAllOptions,
 ): Promise<CopiedPage> {
   const types = wantedTypes(families, filter);
   const collector = createPageCollector();
   if (after >= upTo) return { rows: collector.collected(), upTo: after, full: false };
   // Who wants no events wants to know how far the log can be read: nothing is to be looked for.
-  if (types.length === 0) return { rows: collector.collected(), upTo, full: false };
+  if (types.length === 0) {
+    if (anchor !== null && (await readAnchor(db, upTo)).anchor !== anchor) throw historyChangedBefore(upTo);
+    return { rows: collector.collected(), upTo, full: false };
+  }
   const wanted = pg.escapeLiteral(`{${types.join(',')}}`); // names have letters, digits, _ and . only
-  const query = `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit})`;
+  const query = `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit}, ${anchor === null ? 'null' : pg.escapeLiteral(anchor)})`;
   await copyRows(db, query, collector.add);
   const rows = collector.collected();
   const last = lastCopiedPosition(rows);
@@ -79,28 +86,38 @@ export async function copyPage(
 export async function readTail(
   db: Database,
   families: ReadonlyMap<string, EventFamily>,
-  { after, filter, limit }: ReadTailOptions,
+  { after, filter, limit, known = null }: ReadTailOptions,
 ): Promise<LogTail> {
   const types = wantedTypes(families, filter);
   if (types.length === 0) {
-    const horizon = await readHorizon(db);
-    return { events: [], upTo: laterPosition(after, horizon), horizon };
+    const head = await readLogHead(db, known);
+    return { ...head, events: [], upTo: laterPosition(after, head.horizon) };
   }
   const rows = await db.query<TailRow>({
     name: 'refold_read_tail',
-    text: `select horizon, up_to as "upTo", ${eventColumns} from refold.read_tail($1, $2, $3)`,
-    values: [after, types, limit],
+    text: `
+      select horizon, anchor, known_anchor as "knownAnchor", server_start as "serverStart", up_to as "upTo", ${eventColumns}
+      from refold.read_tail($1, $2, $3, $4)`,
+    values: [after, types, limit, known],
   });
   const [first] = rows;
   if (!first) throw new Error('refold.read_tail gives a row, event or not');
-  const { horizon, upTo } = first;
+  const { upTo, horizon, anchor, knownAnchor, serverStart } = first;
   const events = rows.filter(isEvent).map((row) => recordedEvent(knownFamily(families, row.family), row));
   const last = events.at(-1);
-  return { events, upTo: last && events.length === limit ? last.position : upTo, horizon };
+  return {
+    ...{ horizon, anchor, knownAnchor, serverStart },
+    events,
+    upTo: last && events.length === limit ? last.position : upTo,
+  };
 }
 
-interface NoEvent {
-  readonly horizon: GlobalPosition;
+/** What is known of the log up to a position holds no more. */
+function historyChangedBefore(position: GlobalPosition): RefoldError<'HISTORY_CHANGED'> {
+  return new RefoldError('HISTORY_CHANGED', `The log does not hold what was known up to position ${position}.`);
+}
+
+interface NoEvent extends LogHead {
   readonly upTo: GlobalPosition;
   readonly position: null;
 }

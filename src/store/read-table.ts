@@ -63,7 +63,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     from json_to_recordset(${rows}) as row (${typed(names)})${where}
     on conflict (${keyList}) do ${assignments.length > 0 ? `update set ${assignments.join(', ')}` : 'nothing'}`;
   const upsertText = upsertTextOf('$1');
-  const alongText = `, written as (${upsertTextOf('$10', ' where exists (select from moved)')})${changesAlong('$11')}`;
+  const alongText = `, written as (${upsertTextOf('$11', ' where exists (select from moved)')})${changesAlong('$12')}`;
   const unique = names.filter((name) => columns[name]?.flags.unique && !keyColumns.includes(name));
   const vacateText = `delete from ${table}
     using json_to_recordset($1) as key (${typed([...keyColumns, ...unique])})

@@ -189,7 +189,7 @@ export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<
     text: `
       with moved as (
         update refold.processors
-        set checkpoint = $4, epoch = epoch + 1, status = 'idle', error = null, floors = null, updated_at = now()
+        set checkpoint = $4, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, updated_at = now()
         where name = $1 and version = $2
       )
       update refold.projections
@@ -208,7 +208,7 @@ export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<vo
     text: `
       with moved as (
         update refold.processors
-        set checkpoint = $4, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, updated_at = now()
+        set checkpoint = $4, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, updated_at = now()
         where name = $1 and version = $2
       ), forgotten as (
         delete from refold.changes where name = $1 and version = $2

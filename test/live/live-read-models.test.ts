@@ -266,7 +266,13 @@ test('rows that changed last are read ahead, until they do not change', async ()
   const rows = createLiveRows(cart, readSchema);
   const states: unknown[] = [];
   const watch = (id: string, names: readonly string[]) =>
-    rows.add({ key: [id], columns: names, floor: beginning, receive: ({ row }) => states.push(row) });
+    rows.add({
+      key: [id],
+      columns: names,
+      floor: beginning,
+      receive: ({ row }) => states.push(row),
+      historyChanged() {},
+    });
   /** What was read before and after it was known which rows had changed. */
   const round = async (...changed: readonly string[]) => {
     readings = 0;

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
+import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
+import { RefoldError } from '../../src/errors.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../src/events/global-position.ts';
+import { createConsumer } from '../../src/runtime/consumer.ts';
+import { eventProcessor } from '../../src/runtime/event-processor.ts';
+import { createHistory } from '../../src/runtime/history.ts';
 import { createLogSource, type LogWaker, positionTold } from '../../src/runtime/log-source.ts';
 import type { ReadAllOptions, ReadTailOptions } from '../../src/store/read-events.ts';
 import { effort } from '../support/effort.ts';
@@ -13,24 +18,34 @@ const unknown = [{ family: 'g', types: ['Unknown'] }];
 /** A log of the events 1, 2, 3… Each answer takes a turn or more, and is of the time when it was asked for. */
 function fakeLog({ keepsSnapshot = false, turns = () => 1 }: { keepsSnapshot?: boolean; turns?: () => number } = {}) {
   const asked: string[] = [];
+  const headOf = (known: GlobalPosition | null | undefined) => ({
+    horizon: position(log.end),
+    anchor: `${log.history}-${log.end}`,
+    knownAnchor: known === null || known === undefined || known > log.end ? null : `${log.history}-${known}`,
+    serverStart: log.serverStart,
+  });
   const log = {
     end: 0,
+    /** Another one has other events at all positions. */
+    history: 'a',
+    serverStart: 1n,
     asked,
-    async horizon() {
-      asked.push('horizon');
-      return answer(position(log.end));
+    async readHead(known: GlobalPosition | null) {
+      asked.push('head');
+      return answer(headOf(known));
     },
-    async readAll({ after, upTo, filter = all, limit }: ReadAllOptions) {
+    async readAll({ after, upTo, anchor, filter = all, limit }: ReadAllOptions) {
       asked.push('page');
+      if (anchor !== `${log.history}-${upTo}`) throw new RefoldError('HISTORY_CHANGED', 'changed');
       expect(upTo <= log.end).toBe(true);
       return answer(pageOf(after, upTo, filter, limit));
     },
-    async readTail({ after, filter = all, limit }: ReadTailOptions) {
+    async readTail({ after, filter = all, limit, known }: ReadTailOptions) {
       asked.push('tail');
       if (filter === unknown) throw new Error('unknown family');
-      const horizon = position(log.end);
-      if (keepsSnapshot || after >= horizon) return answer({ events: [], upTo: after, horizon });
-      return answer({ ...pageOf(after, horizon, filter, limit), horizon });
+      const head = headOf(known);
+      if (keepsSnapshot || after >= head.horizon) return answer({ ...head, events: [], upTo: after });
+      return answer({ ...head, ...pageOf(after, head.horizon, filter, limit) });
     },
   };
   return log;
@@ -66,6 +81,7 @@ test.each([
   expect(positionTold(payload)).toBe(told);
 });
 
+const silent = pino({ level: 'silent' });
 const position = (at: number) => globalPosition(BigInt(at));
 const numbers = (events: readonly RecordedEvent[]) => events.map((event) => Number(event.position));
 
@@ -93,11 +109,78 @@ function fakeWaker(): LogWaker & { readonly waits: number } {
 async function sourceAtHead(log: ReturnType<typeof fakeLog>, end = 1) {
   log.end = end;
   const waker = fakeWaker();
-  const source = createLogSource(log, waker);
+  const history = createHistory(silent);
+  const source = createLogSource(log, waker, history);
   await source.read(position(end), all, 1000);
   log.asked.length = 0;
-  return { source, waker };
+  return { source, waker, history };
 }
+
+describe('a log that was cut', () => {
+  test('is noticed by the next look, and what was known of it is forgotten', async () => {
+    const log = fakeLog();
+    const { source, history } = await sourceAtHead(log, 70);
+    Object.assign(log, { history: 'b', end: 40 });
+    await expect(source.read(position(70), all, 1000)).rejects.toMatchObject({ code: 'HISTORY_CHANGED' });
+    expect(history.cuts).toBe(1);
+    expect(source.cuts).toBe(1);
+    log.end = 90;
+    expect(numbers((await source.read(position(10), all, 5)).events)).toEqual([11, 12, 13, 14, 15]);
+    expect(history.cuts).toBe(1);
+  });
+
+  test('is noticed by a page of what was known, which is not given', async () => {
+    const log = fakeLog();
+    const { source, history } = await sourceAtHead(log, 70);
+    Object.assign(log, { history: 'b', end: 90 });
+    await expect(source.read(position(10), all, 1000)).rejects.toMatchObject({ code: 'HISTORY_CHANGED' });
+    expect(history.cuts).toBe(1);
+    expect((await source.read(position(10), all, 1000)).upTo).toBe(90n);
+  });
+
+  test('fails every reading that was under way', async () => {
+    const log = fakeLog();
+    const { source } = await sourceAtHead(log, 70);
+    Object.assign(log, { history: 'b', end: 90 });
+    const readings = [70, 70, 10].map((after) => source.read(position(after), all, 1000));
+    expect((await Promise.allSettled(readings)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
+  });
+
+  test('is noticed after a restart, of which something else has told', async () => {
+    const log = fakeLog();
+    const { source, history } = await sourceAtHead(log, 70);
+    Object.assign(log, { history: 'b', end: 90, serverStart: 2n });
+    history.note(2n);
+    await expect(source.read(position(70), all, 1000)).rejects.toMatchObject({ code: 'HISTORY_CHANGED' });
+  });
+
+  test('is not what a restart alone is', async () => {
+    const log = fakeLog();
+    const { source, history } = await sourceAtHead(log, 70);
+    Object.assign(log, { end: 72, serverStart: 2n });
+    expect(numbers((await source.read(position(70), all, 1000)).events)).toEqual([71, 72]);
+    expect([history.cuts, history.era]).toEqual([0, 1]);
+  });
+
+  test('wakes a reading that waits, and ends the processors that were added before', async () => {
+    const log = fakeLog();
+    const { source, history } = await sourceAtHead(log, 70);
+    const consumer = createConsumer({ source });
+    const handled: number[] = [];
+    const processor = eventProcessor({
+      id: 'mine',
+      events: [],
+      checkpoint: position(70),
+      handle: async (events) => void handled.push(...numbers(events)),
+    });
+    consumer.add([processor]);
+    Object.assign(log, { history: 'b', end: 90 });
+    history.cut(position(70));
+    await expect(consumer.done).rejects.toMatchObject({ code: 'HISTORY_CHANGED' });
+    expect(handled).toEqual([]);
+    await consumer.stop();
+  });
+});
 
 describe('the log as a source', () => {
   test('asks once for what is new at the head', async () => {
@@ -138,7 +221,7 @@ describe('the log as a source', () => {
     await readOn(2010);
     await readOn(2020);
     expect(sizes).toEqual([100, 1000, 400, 500, 9, 10]);
-    expect(log.asked).toEqual(['tail', 'page', 'page', 'horizon', 'page', 'horizon', 'page', 'tail']);
+    expect(log.asked).toEqual(['tail', 'page', 'page', 'head', 'page', 'head', 'page', 'tail']);
   });
 
   test('reads by pages where a look can bring none', async () => {
@@ -228,7 +311,7 @@ describe('the log as a source', () => {
         let answers = 0;
         const log = fakeLog({ turns: () => turns[answers++ % turns.length] ?? 1 });
         const waker = fakeWaker();
-        const source = createLogSource(log, waker);
+        const source = createLogSource(log, waker, createHistory(silent));
         const stop = new AbortController();
         const seen = readers.map(() => [] as number[]);
         const total = growth.reduce((sum, more) => sum + more, 0);

@@ -47,7 +47,7 @@ async function answer(services: InMemoryServices, chosen: readonly string[], aft
   `);
   const variableValues = { ...variables, after: after === null ? null : String(after) };
   const demanded = demandedAfter(getOperationAST(document) ?? undefined, variableValues, undefined);
-  const contextValue = services.context(demanded === null ? {} : { after: demanded });
+  const contextValue = services.context(demanded === null ? {} : { after: demanded.position });
   const { data, errors } = await execute({ schema, document, variableValues, contextValue });
   expect(errors).toBeUndefined();
   return JSON.parse(JSON.stringify(data));

@@ -36,7 +36,7 @@ async function shop(...served: ServedVersion[]) {
     expect(validate(schema, document)).toEqual([]);
     const [operation] = document.definitions;
     const after = operation?.kind === 'OperationDefinition' ? demandedAfter(operation, {}, undefined) : null;
-    return { schema, document, contextValue: services.context(after === null ? {} : { after }) };
+    return { schema, document, contextValue: services.context(after === null ? {} : { after: after.position }) };
   };
   return {
     services,

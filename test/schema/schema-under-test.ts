@@ -38,7 +38,7 @@ export function schemaUnderTest(
     const document = parse(source);
     const errors = validate(schema, document);
     const after = demandedAfter(getOperationAST(document) ?? undefined, variables, undefined);
-    const contextValue = services.context(after === null ? {} : { after });
+    const contextValue = services.context(after === null ? {} : { after: after.position });
     return { errors, args: { schema, document, variableValues: variables, contextValue } };
   }
 

@@ -1,5 +1,6 @@
 import { beginning, type GlobalPosition, laterPosition } from '../../events/global-position.ts';
-import { type ChangeCursor, cursorText, type RowGeneration } from '../../projections/change-cursor.ts';
+import { laterToken, type PositionToken } from '../../events/position-token.ts';
+import { type ChangeCursor, cursorText, type RowGeneration, tokenIn } from '../../projections/change-cursor.ts';
 import { filterColumns } from '../../projections/filter-columns.ts';
 import { keyText, type Projection } from '../../projections/projection.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason, RowChange } from '../../schema/change-feed.ts';
@@ -24,7 +25,7 @@ interface Waiting {
   reset: boolean;
   lagged: LagReason | null;
   changes: Changes;
-  position: GlobalPosition;
+  at: PositionToken;
   /** Whether the consumer can go on from here. */
   complete: boolean;
 }
@@ -43,7 +44,7 @@ const progressMilliseconds = 60_000;
  */
 export function createFeedSubscription(options: FeedSubscriptionOptions): Subscription<ChangeFeedUpdate> {
   const { projection, query, mostWaiting } = options;
-  let phase: 'head' | FeedWish = { kind: 'begin', since: query.since };
+  let phase: 'head' | FeedWish = { kind: 'begin', since: query.since, lagged: null };
   let rows: RowGeneration | undefined;
   let waiting: Waiting | undefined;
   /** What the consumer goes on from, having all that it was given. */
@@ -71,9 +72,9 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
       if (phase === 'head' || waiting || stalled || position < floor || Date.now() < notBefore) return null;
       return phase;
     },
-    begin(lagged, kept, position, part) {
+    begin(lagged, kept, at, part) {
       rows = { version, generation: kept.generation };
-      waiting = { reset: true, lagged, changes: part?.changes ?? [], position, complete: !part?.after };
+      waiting = { reset: true, lagged, changes: part?.changes ?? [], at, complete: !part?.after };
       phase = part?.after ? { kind: 'rows', after: part.after, from: part.from } : 'head';
       options.wake();
     },
@@ -82,31 +83,39 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     },
     receiveRows(part) {
       const { from, after } = part;
-      waiting = { reset: false, lagged: null, changes: part.changes, position: from, complete: !after };
+      waiting = { reset: false, lagged: null, changes: part.changes, at: from, complete: !after };
       // Whatever changed while the parts were read comes after the last of them.
-      phase = after ? { kind: 'rows', after, from } : { kind: 'changes', after: from };
+      phase = after ? { kind: 'rows', after, from } : { kind: 'changes', after: from.position };
       options.wake();
     },
-    receiveChanges({ changes, position, more }) {
-      phase = more ? { kind: 'changes', after: position } : 'head';
+    receiveChanges({ changes, at, more }) {
+      phase = more ? { kind: 'changes', after: at.position } : 'head';
       const before = waiting;
       const relevant = held ? those(changes, changes.map(concerns)) : changes;
       const quiet = relevant.length === 0 && told > 0 && Date.now() - told < progressMilliseconds;
       if (!before && quiet && given && !more) {
-        given = cursorAt(laterPosition(given.position, position));
+        given = cursorAt(laterToken(tokenIn(given), at));
         return;
       }
       if (before) {
         merge(before, relevant);
-        before.position = laterPosition(before.position, position);
+        before.at = laterToken(before.at, at);
         if (before.changes.size > mostWaiting) return stall();
       } else {
-        const reached = laterPosition(position, floor);
-        waiting = { reset: false, lagged: null, changes: relevant, position: reached, complete: true };
+        const reached = laterToken(at, { position: floor, anchor: null });
+        waiting = { reset: false, lagged: null, changes: relevant, at: reached, complete: true };
       }
       options.wake();
     },
     fallBehind,
+    historyChanged() {
+      const knew = given !== null || told > 0;
+      waiting = undefined;
+      stalled = false;
+      given = null;
+      floor = beginning;
+      phase = { kind: 'begin', since: null, lagged: knew ? 'HISTORY_CHANGED' : null };
+    },
     failed() {
       // One that the server refuses to read for (it takes too long) must not hold up the others for good.
       failures++;
@@ -139,7 +148,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
 
   function fallBehind(): void {
     waiting = undefined;
-    phase = { kind: 'begin', since: given };
+    phase = { kind: 'begin', since: given, lagged: null };
   }
 
   function stall(): void {
@@ -147,8 +156,8 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     stalled = true;
   }
 
-  function cursorAt(position: GlobalPosition): ChangeCursor {
-    return { position, rows: rows ?? null };
+  function cursorAt(at: PositionToken): ChangeCursor {
+    return { ...at, rows: rows ?? null };
   }
 
   function hold(changes: Changes): void {
@@ -182,9 +191,10 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
         }
         return undefined;
       }
-      const { reset, lagged, changes, position, complete } = waiting;
+      const { reset, lagged, changes, at, complete } = waiting;
+      const { position } = at;
       waiting = undefined;
-      const cursor = complete ? cursorAt(position) : null;
+      const cursor = complete ? cursorAt(at) : null;
       given = cursor;
       floor = laterPosition(floor, position);
       told = Date.now();

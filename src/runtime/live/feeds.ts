@@ -1,4 +1,5 @@
-import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { laterToken, type PositionToken } from '../../events/position-token.ts';
 import type { ChangeCursor } from '../../projections/change-cursor.ts';
 import { filterColumns } from '../../projections/filter-columns.ts';
 import { matchesFilter } from '../../projections/matches-filter.ts';
@@ -6,20 +7,22 @@ import { keyText, type Projection, type RowKey } from '../../projections/project
 import type { Row } from '../../projections/row-codec.ts';
 import type { ChangeFeedQuery, LagReason, RowChange } from '../../schema/change-feed.ts';
 import { type ChangeBatch, type ChangesKept, readChangePage, readChangesKept } from '../../store/change-feed.ts';
+import { readAnchor } from '../../store/horizon.ts';
 import { findByKeys, findPage, keyOf } from '../../store/row-queries.ts';
 import type { Queryable } from '../../store/statement.ts';
 
 /** What a watcher wants next that is not at the head: to begin, a page of all rows, or a page of changes. */
 export type FeedWish =
-  | { readonly kind: 'begin'; readonly since: ChangeCursor | null }
-  | { readonly kind: 'rows'; readonly after: RowKey; readonly from: GlobalPosition }
+  /** `lagged`: why there is nothing to go on from, where that is known already. */
+  | { readonly kind: 'begin'; readonly since: ChangeCursor | null; readonly lagged: LagReason | null }
+  | { readonly kind: 'rows'; readonly after: RowKey; readonly from: PositionToken }
   | { readonly kind: 'changes'; readonly after: GlobalPosition };
 
 /** A part of all rows, as they are. */
 export interface RowsPart {
   readonly changes: readonly RowChange[];
   /** The snapshot is of here: changes after it complete it. */
-  readonly from: GlobalPosition;
+  readonly from: PositionToken;
   /** The last key, where there are more rows. */
   readonly after: RowKey | null;
 }
@@ -27,7 +30,7 @@ export interface RowsPart {
 /** Changes up to a position. */
 export interface ChangesPart {
   readonly changes: readonly RowChange[];
-  readonly position: GlobalPosition;
+  readonly at: PositionToken;
   /** False: from here on the watcher gets the changes of each round. */
   readonly more: boolean;
 }
@@ -42,7 +45,7 @@ export interface FeedWatcher {
   /** What it wants of a round at a position. */
   wish(position: GlobalPosition): FeedWish | null;
   /** What it knows is no basis any more, or was nothing. The first part of all rows, if it wants them. */
-  begin(lagged: LagReason | null, kept: ChangesKept, position: GlobalPosition, part: RowsPart | null): void;
+  begin(lagged: LagReason | null, kept: ChangesKept, at: PositionToken, part: RowsPart | null): void;
   /** What it knows is a basis: changes after it follow. */
   resume(kept: ChangesKept): void;
   receiveRows(part: RowsPart): void;
@@ -51,6 +54,8 @@ export interface FeedWatcher {
   fallBehind(): void;
   /** What it wanted could not be read for now. */
   failed(): void;
+  /** Events are gone that led to what it knows. */
+  historyChanged(): void;
 }
 
 /** The changes of one round. */
@@ -58,7 +63,7 @@ export interface FeedRound {
   /** Undefined where they are not known. */
   readonly batches: readonly ChangeBatch[] | undefined;
   /** All changes up to here have been told after this round. */
-  readonly position: GlobalPosition;
+  readonly at: PositionToken;
 }
 
 /** All watchers of the changes of one version. */
@@ -68,6 +73,8 @@ export interface LiveFeeds {
   readonly size: number;
   /** Whether somebody may want something whether or not there are changes. */
   readonly awaiting: boolean;
+  /** Has all of them begin again: events are gone. */
+  historyChanged(): void;
   /** Those at the head share one statement; the others are given a part of what they want. */
   serve(reads: Queryable, round: FeedRound): Promise<void>;
 }
@@ -88,7 +95,7 @@ export const feedLimits: FeedLimits = { keys: 5000, batches: 500, rows: 1000 };
 export function createLiveFeeds(projection: Projection, readSchema: string, limits: FeedLimits): LiveFeeds {
   const watchers = new Set<FeedWatcher>();
 
-  async function tellHead(reads: Queryable, { batches, position }: FeedRound): Promise<void> {
+  async function tellHead(reads: Queryable, { batches, at }: FeedRound): Promise<void> {
     const heads = [...watchers].filter((watcher) => watcher.atHead);
     if (heads.length === 0) return;
     try {
@@ -100,7 +107,7 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
         heads.map(({ query }) => query),
       );
       for (const watcher of heads) {
-        if (watchers.has(watcher)) watcher.receiveChanges({ changes: told(watcher.query), position, more: false });
+        if (watchers.has(watcher)) watcher.receiveChanges({ changes: told(watcher.query), at, more: false });
       }
     } catch (error) {
       behind(heads); // the round will not come again
@@ -130,15 +137,15 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     };
   }
 
-  async function grant(reads: Reads, watcher: FeedWatcher, wish: FeedWish, position: GlobalPosition): Promise<void> {
+  async function grant(reads: Reads, watcher: FeedWatcher, wish: FeedWish, at: PositionToken): Promise<void> {
     switch (wish.kind) {
       case 'begin': {
         const kept = await keptHere(reads);
         if (!kept) return;
-        const lagged = wish.since && lagOf(projection, wish.since, kept);
-        if (!wish.since || lagged !== null) return grantBeginning(reads, watcher, lagged, kept, position);
+        const lagged = wish.lagged ?? (wish.since && (await lagOf(reads, wish.since, kept)));
+        if (!wish.since || lagged !== null) return grantBeginning(reads, watcher, lagged, kept, at);
         if (watchers.has(watcher)) watcher.resume(kept);
-        return grantChanges(reads, watcher, wish.since.position, position);
+        return grantChanges(reads, watcher, wish.since.position, at);
       }
       case 'rows': {
         const part = await readRows(reads, watcher.query, wish.after, wish.from);
@@ -146,7 +153,7 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
         return;
       }
       case 'changes':
-        return grantChanges(reads, watcher, wish.after, position);
+        return grantChanges(reads, watcher, wish.after, at);
     }
   }
 
@@ -161,25 +168,26 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     watcher: FeedWatcher,
     lagged: LagReason | null,
     kept: ChangesKept,
-    position: GlobalPosition,
+    at: PositionToken,
   ): Promise<void> {
-    const part = watcher.query.snapshot ? await readRows(reads, watcher.query, null, position) : null;
-    if (watchers.has(watcher)) watcher.begin(lagged, kept, position, part);
+    const part = watcher.query.snapshot ? await readRows(reads, watcher.query, null, at) : null;
+    if (watchers.has(watcher)) watcher.begin(lagged, kept, at, part);
   }
 
   async function readRows(
     reads: Reads,
     { where, columns }: FeedWatcher['query'],
     after: RowKey | null,
-    from: GlobalPosition,
+    from: PositionToken,
   ): Promise<RowsPart> {
-    return reads.once(`rows ${from} ${textOf([where, columns, after])}`, async (db) => {
+    const { position } = from;
+    return reads.once(`rows ${position} ${textOf([where, columns, after])}`, async (db) => {
       const page = await findPage(db, readSchema, projection, {
         ...{ where, columns, after, before: null, orderBy: [] },
         ...{ direction: 'forward', limit: limits.rows },
       });
       const changes = page.rows.map(
-        (row: Row): RowChange => ({ operation: 'UPSERT', key: keyOf(projection, row), row, position: from }),
+        (row: Row): RowChange => ({ operation: 'UPSERT', key: keyOf(projection, row), row, position }),
       );
       const last = page.hasNextPage ? changes.at(-1) : undefined;
       return { changes, from, after: last?.key ?? null };
@@ -190,7 +198,7 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     reads: Reads,
     watcher: FeedWatcher,
     after: GlobalPosition,
-    position: GlobalPosition,
+    at: PositionToken,
   ): Promise<void> {
     const { query } = watcher;
     const { batches, more } = await reads.once(`changes ${after}`, (db) =>
@@ -199,14 +207,39 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     const latest = latestOf(projection, batches);
     if (latest.size > limits.keys) {
       const kept = await keptHere(reads);
-      return kept && grantBeginning(reads, watcher, 'TOO_MANY', kept, position);
+      return kept && grantBeginning(reads, watcher, 'TOO_MANY', kept, at);
     }
     const told = await reads.once(`changed ${after} ${textOf(query.columns)} ${textOf(query.where)}`, (db) =>
       changesTeller(db, latest, [query]),
     );
-    const reached = more ? (batches.at(-1)?.position ?? after) : position;
+    const reached = more ? await anchored(reads, batches.at(-1)?.position ?? after, at.position) : at;
     if (watchers.has(watcher))
-      watcher.receiveChanges({ changes: told(query), position: laterPosition(after, reached), more });
+      watcher.receiveChanges({
+        changes: told(query),
+        at: laterToken({ position: after, anchor: null }, reached),
+        more,
+      });
+  }
+
+  /** What is beyond where all is complete is not anchored: another event may still appear below it. */
+  async function anchored(reads: Reads, position: GlobalPosition, complete: GlobalPosition): Promise<PositionToken> {
+    return { position, anchor: position <= complete ? await anchorOf(reads, position) : null };
+  }
+
+  async function anchorOf(reads: Reads, position: GlobalPosition): Promise<string | null> {
+    return reads.once(`anchor ${position}`, async (db) => (await readAnchor(db, position)).anchor);
+  }
+
+  /** Null where the changes since then are all there. */
+  async function lagOf(
+    reads: Reads,
+    { position, anchor, rows }: ChangeCursor,
+    kept: ChangesKept,
+  ): Promise<LagReason | null> {
+    if (anchor && anchor !== (await anchorOf(reads, position))) return 'HISTORY_CHANGED';
+    if (rows && (rows.version !== projection.version || rows.generation !== kept.generation)) return 'REPLACED';
+    if (position > kept.reached) return 'AHEAD';
+    return position < kept.floor ? 'EXPIRED' : null;
   }
 
   return {
@@ -218,14 +251,17 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     get awaiting() {
       return [...watchers].some((watcher) => watcher.wants);
     },
+    historyChanged() {
+      for (const watcher of watchers) watcher.historyChanged();
+    },
     async serve(db, round) {
       await tellHead(db, round);
       const reads = createReads(db);
       for (const watcher of [...watchers]) {
-        const wish = watchers.has(watcher) ? watcher.wish(round.position) : null;
+        const wish = watchers.has(watcher) ? watcher.wish(round.at.position) : null;
         if (!wish) continue;
         try {
-          await grant(reads, watcher, wish, round.position);
+          await grant(reads, watcher, wish, round.at);
         } catch (error) {
           watcher.failed();
           throw error;
@@ -237,13 +273,6 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
 
 function behind(heads: readonly FeedWatcher[]): void {
   for (const watcher of heads) watcher.fallBehind();
-}
-
-/** Null where the changes since then are all there. */
-function lagOf({ version }: Projection, { position, rows }: ChangeCursor, kept: ChangesKept): LagReason | null {
-  if (rows && (rows.version !== version || rows.generation !== kept.generation)) return 'REPLACED';
-  if (position > kept.reached) return 'AHEAD';
-  return position < kept.floor ? 'EXPIRED' : null;
 }
 
 type Latest = ReadonlyMap<string, { readonly key: RowKey; readonly position: GlobalPosition }>;

@@ -1,10 +1,12 @@
 import type { PollingOptions } from '../../config/runtime-options.ts';
 import { beginning, type GlobalPosition, laterPosition } from '../../events/global-position.ts';
+import type { PositionToken } from '../../events/position-token.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/projection.ts';
 import type { Database, Transaction } from '../../store/database.ts';
 import { readHorizon } from '../../store/horizon.ts';
-import { type RecentBatch, type RecentChanges, readChanges } from '../../store/live-queries.ts';
+import { type RecentBatch, type RecentChanges, readChanges, type ToAnchor } from '../../store/live-queries.ts';
 import { roundTrip } from '../../store/round-trip.ts';
+import type { History } from '../history.ts';
 import type { Positions } from '../positions.ts';
 import { createLiveFeeds, type FeedLimits, feedLimits, type LiveFeeds } from './feeds.ts';
 import { createLiveLists, type LiveLists } from './lists.ts';
@@ -20,6 +22,8 @@ export interface FollowerOptions {
   /** Changes of this age are surely still kept, in milliseconds. */
   readonly changesKept: number;
   readonly feedLimits?: FeedLimits | undefined;
+  /** Told of what a round finds of it. @default nobody is */
+  readonly history?: History | undefined;
   onError(error: unknown): void;
 }
 
@@ -46,7 +50,9 @@ interface Seen {
   /** The changes above the floor that were seen. */
   readonly above: ReadonlySet<GlobalPosition>;
   /** No change up to here can still appear. */
-  readonly complete: GlobalPosition;
+  readonly complete: PositionToken;
+  /** Of the history when it was read. */
+  readonly cuts: number;
   /** Changes up to here may have been forgotten by then. */
   readonly forgotten: GlobalPosition;
   readonly readAt: number;
@@ -62,7 +68,7 @@ const longestBackoff = 5000;
  * position, and nothing between what a watcher was given first and the changes after it is lost or doubled.
  */
 export function createFollower(options: FollowerOptions): Follower {
-  const { db, readSchema, projection, polling, onError } = options;
+  const { db, readSchema, projection, polling, history, onError } = options;
   const rows = createLiveRows(projection, readSchema);
   const lists = createLiveLists(projection, readSchema);
   const feeds = createLiveFeeds(projection, readSchema, options.feedLimits ?? feedLimits);
@@ -80,6 +86,9 @@ export function createFollower(options: FollowerOptions): Follower {
     if (checkpoint !== undefined && running !== undefined) told.add(checkpoint);
     else if (checkpoint === undefined || isNews(checkpoint)) wake();
   });
+
+  // What was given may come from events that are gone: the next round finds out.
+  const forget = history?.onChange(() => wake());
 
   /** Not only what is higher: a version may have gone back. */
   function isNews(checkpoint: GlobalPosition): boolean {
@@ -128,7 +137,9 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   async function hasMoved(): Promise<boolean> {
-    const { checkpoints, live, readAt } = await readChanges(db, projection, [], 0);
+    const recent = await readChanges(db, projection, [], 0, toAnchor(beginning));
+    const { checkpoints, live, readAt } = recent;
+    if (isCut(recent)) return true;
     if (!seen || !isSame(checkpoints, seen.checkpoints)) return true;
     if (live && leastOf(seen.floors) < leastOf(checkpoints)) return true;
     seen = { ...seen, readAt };
@@ -137,13 +148,16 @@ export function createFollower(options: FollowerOptions): Follower {
 
   async function round(reads: Transaction, horizon: GlobalPosition): Promise<void> {
     const [recent, ahead] = await roundTrip<[RecentChanges, RowsAhead | null]>(reads.pipeline, [
-      () => readChanges(reads, projection, seen?.floors ?? [], mostBatches + 1),
+      () => readChanges(reads, projection, seen?.floors ?? [], mostBatches + 1, toAnchor(horizon)),
       // Along with the first question, or not at all.
       async () => (reads.pipeline ? rows.readAhead(reads) : null),
     ]);
     const { checkpoints, readAt } = recent;
+    if (recent.serverStart !== undefined) history?.note(recent.serverStart);
+    const cut = isCut(recent);
+    if (cut) forgetAll();
     const position = positionOf(recent, horizon);
-    const known = changesAreKnown(recent);
+    const known = !cut && changesAreKnown(recent);
     if (!known) {
       rows.readAllAgain();
       lists.readAllAgain();
@@ -156,11 +170,36 @@ export function createFollower(options: FollowerOptions): Follower {
     const floors = recent.live ? [horizon] : checkpoints;
     const seenAbove = recent.live ? recent.batches.filter(({ checkpoint }) => checkpoint > horizon) : [];
     const above = new Set(seenAbove.map(({ checkpoint }) => checkpoint));
-    const complete = recent.live ? laterPosition(horizon, seen?.complete ?? beginning) : position;
-    seen = { checkpoint: position, checkpoints, floors, above, complete, forgotten: recent.forgotten, readAt };
+    const complete = {
+      position: recent.live ? laterPosition(horizon, seen?.complete.position ?? beginning) : position,
+      anchor: cut && recent.live ? null : recent.anchor,
+    };
+    const { forgotten } = recent;
+    const cuts = history?.cuts ?? 0;
+    seen = { checkpoint: position, checkpoints, floors, above, complete, cuts, forgotten, readAt };
     const batches = known ? news.map(({ checkpoint, keys }) => ({ position: checkpoint, keys })) : undefined;
-    await feeds.serve(reads, { batches, position: complete });
+    await feeds.serve(reads, { batches, at: complete });
     await lists.serve(reads, changed, position);
+  }
+
+  function toAnchor(horizon: GlobalPosition): ToAnchor {
+    const known = seen?.complete.position ?? null;
+    return { known, complete: laterPosition(horizon, known ?? beginning) };
+  }
+
+  /** Whether the log has other events by now than those that led to what was given. */
+  function isCut({ knownAnchor, serverStart }: RecentChanges): boolean {
+    const anchor = seen?.complete.anchor;
+    return typeof anchor === 'string' && serverStart !== undefined && knownAnchor !== anchor;
+  }
+
+  function forgetAll(): void {
+    // Others may have found it before.
+    if (seen && history?.cuts === seen.cuts) history.cut(seen.complete.position);
+    seen = undefined;
+    rows.historyChanged();
+    lists.historyChanged();
+    feeds.historyChanged();
   }
 
   /** Of a live inline version: whatever is there is shown, so the highest that was seen counts, and what is surely complete. */
@@ -198,6 +237,7 @@ export function createFollower(options: FollowerOptions): Follower {
     async stop() {
       stopped = true;
       unsubscribe();
+      forget?.();
       clearTimeout(timer);
       await running;
     },

@@ -78,6 +78,11 @@ class ListSubscription implements Subscription<LiveListUpdate>, ListWatcher {
     this.#options.wake();
   }
 
+  historyChanged(): void {
+    this.floor = beginning;
+    this.#waiting = undefined;
+  }
+
   take(): LiveListUpdate | undefined {
     const waiting = this.#waiting;
     if (!waiting) return undefined;

@@ -27,6 +27,8 @@ export interface ListWatcher {
   readonly floor: GlobalPosition;
   receiveWindow(window: ListWindow, position: GlobalPosition): void;
   receiveChange(change: WindowChange): void;
+  /** Events are gone that led to what it was given. */
+  historyChanged(): void;
 }
 
 /** All watchers of lists of one version. Equal lists are read once. */
@@ -36,6 +38,8 @@ export interface LiveLists {
   remove(watcher: ListWatcher): void;
   /** Has all of them get the whole window in the next round: what changed is not known. */
   readAllAgain(): void;
+  /** As {@link LiveLists.readAllAgain}: events are gone. */
+  historyChanged(): void;
   readonly size: number;
   /** Whether there is something to read, changes or not. */
   readonly awaiting: boolean;
@@ -104,6 +108,15 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
     }
   }
 
+  function readAllAgain(): void {
+    for (const list of lists.values()) {
+      list.window = undefined;
+      list.state = 'stale';
+      list.written = new Set();
+      for (const watcher of list.watchers) awaiting.add(watcher);
+    }
+  }
+
   return {
     add(watcher) {
       const id = listId(watcher.query);
@@ -120,13 +133,10 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
       awaiting.delete(watcher);
       if (list.watchers.size === 0) lists.delete(list.id);
     },
-    readAllAgain() {
-      for (const list of lists.values()) {
-        list.window = undefined;
-        list.state = 'stale';
-        list.written = new Set();
-        for (const watcher of list.watchers) awaiting.add(watcher);
-      }
+    readAllAgain,
+    historyChanged() {
+      for (const list of lists.values()) for (const watcher of list.watchers) watcher.historyChanged();
+      readAllAgain();
     },
     get size() {
       return size;

@@ -2,10 +2,14 @@ import { sameAccess } from '../../access.ts';
 import type { PollingOptions } from '../../config/runtime-options.ts';
 import { RefoldError } from '../../errors.ts';
 import { beginning } from '../../events/global-position.ts';
+import type { PositionToken } from '../../events/position-token.ts';
+import { tokenIn } from '../../projections/change-cursor.ts';
 import type { Projection } from '../../projections/projection.ts';
 import type { Pins, ServedVersion, VersionMap } from '../../projections/version-map.ts';
 import type { LiveOptions, LiveReadModels } from '../../schema/operation-context.ts';
 import type { Database } from '../../store/database.ts';
+import { readAnchor } from '../../store/horizon.ts';
+import type { History } from '../history.ts';
 import type { Positions } from '../positions.ts';
 import { createFeedSubscription } from './feed-subscription.ts';
 import type { FeedLimits } from './feeds.ts';
@@ -36,6 +40,8 @@ export interface LiveReadModelsOptions {
   readonly changesKept?: number;
   /** How much of a change feed is read at once. */
   readonly feedLimits?: FeedLimits;
+  /** What is found of it is told here, and what it tells is looked for. @default nobody is told */
+  readonly history?: History;
   /** Changed rows that wait for a slow consumer of a change feed at most. @default 1000 */
   readonly mostWaiting?: number;
   /** Told of each failure of the database; subscriptions outlive it. */
@@ -77,6 +83,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
       polling,
       changesKept,
       feedLimits,
+      history: options.history,
       onError,
     });
     followers.set(projection, follower);
@@ -97,6 +104,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
     declared: Projection,
     { after, pinned = false }: LiveOptions,
     create: (wake: () => void) => Subscription<T>,
+    known: PositionToken | null = null,
   ): AsyncIterableIterator<T> {
     let ending: AbortController | undefined;
     let over = false;
@@ -119,7 +127,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
       if (closed) return mailbox.end();
       open.add(entry);
       const served = pinned ? declared : await servedVersion(declared);
-      if (after !== null && !over) {
+      if (after !== null && !over && !(known && (await isGone(known)))) {
         ending = new AbortController();
         await positions.waitFor(served, after, { signal: ending.signal });
       }
@@ -162,6 +170,11 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
     return mailbox;
   }
 
+  /** A position of a history that is gone is not waited for: whoever comes back with it begins anew. */
+  async function isGone({ position, anchor }: PositionToken): Promise<boolean> {
+    return (await readAnchor(db, position)).anchor !== anchor;
+  }
+
   async function servedVersion(declared: Projection): Promise<Projection> {
     const served = versions.current().served.get(declared.name);
     if (served?.active) return served.projection;
@@ -193,10 +206,18 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
       ),
     changes(projection, query, live) {
       // A position of which nothing tells whose it is may be one that the version has yet to reach.
-      const since = query.since && !query.since.rows ? query.since.position : beginning;
-      const after = since > (live.after ?? beginning) ? since : live.after;
-      return subscribe(projection, { ...live, after }, (wake) =>
-        createFeedSubscription({ projection, query, readSchema, after, mostWaiting, wake }),
+      const since = query.since && !query.since.rows ? tokenIn(query.since) : null;
+      const after = since && since.position > (live.after ?? beginning) ? since.position : live.after;
+      const known = since?.anchor ? since : null;
+      return subscribe(
+        projection,
+        { ...live, after },
+        (wake) =>
+          createFeedSubscription({
+            ...{ projection, query, readSchema, mostWaiting, wake },
+            after: known ? live.after : after,
+          }),
+        known,
       );
     },
     get subscriptions() {

@@ -64,6 +64,13 @@ class RowSubscription implements Subscription<LiveRow>, RowWatcher {
     this.#options.wake();
   }
 
+  /** Whatever comes next is news, also where the row is as it was: its position is another. */
+  historyChanged(): void {
+    this.floor = beginning;
+    this.#given = undefined;
+    this.#waiting = undefined;
+  }
+
   take(): LiveRow | undefined {
     const state = this.#waiting;
     if (!state) return undefined;

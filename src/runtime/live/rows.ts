@@ -16,6 +16,8 @@ export interface RowWatcher {
    * be what the watcher knows already.
    */
   receive(state: LiveRow, changed: boolean): void;
+  /** Events are gone that led to what it was given. */
+  historyChanged(): void;
 }
 
 /** All watchers of rows of one version. */
@@ -25,6 +27,8 @@ export interface LiveRows {
   remove(watcher: RowWatcher): void;
   /** Has all of them get the current state in the next round: what changed is not known. */
   readAllAgain(): void;
+  /** As {@link LiveRows.readAllAgain}: events are gone. */
+  historyChanged(): void;
   readonly size: number;
   readonly awaiting: boolean;
   /** Reads what is likely to have changed before it is known; null where nothing is. */
@@ -110,6 +114,12 @@ export function createLiveRows(projection: Projection, readSchema: string): Live
     },
     readAllAgain() {
       for (const watcher of watchers) awaiting.add(watcher);
+    },
+    historyChanged() {
+      for (const watcher of watchers) {
+        watcher.historyChanged();
+        awaiting.add(watcher);
+      }
     },
     get size() {
       return watchers.size;

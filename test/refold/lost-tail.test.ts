@@ -1,0 +1,185 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { type Feed, followFeed } from '../support/feed-client.ts';
+import { type LosingServers, startLosingServers } from '../support/losing-servers.ts';
+import { account, balanceV1, credit, openAccount } from '../support/sample-domain.ts';
+import { until } from '../support/until.ts';
+
+// Processes that outlive a fail-over to a standby that lacked sixty events: what they knew of those must be forgotten.
+let servers: LosingServers;
+const said: { level: number; msg: string }[] = [];
+const apps: Refold[] = [];
+const feeds: Feed[] = [];
+
+beforeAll(async () => {
+  servers = await startLosingServers(['advisory', 'lease']);
+});
+afterAll(async () => {
+  for (const feed of feeds) await feed.stop();
+  for (const app of apps) await app.stop();
+  await servers?.stop();
+});
+
+async function start(ownership: 'advisory' | 'lease', role: 'all' | 'gateway' = 'all'): Promise<Refold> {
+  const config = defineConfig({
+    projections: [balanceV1],
+    commands: [openAccount, credit],
+    database: { url: servers.url(ownership) },
+    // What was let go of without a server is free when its lease ends.
+    runtime: ownership === 'lease' ? { ownership, leaseSeconds: 5 } : { ownership },
+    gateway: { port: 0, positionTimeout: 300_000 },
+  });
+  const logger = pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line)) });
+  const app = await createRefold(config, { logger, role });
+  apps.push(app);
+  return app;
+}
+
+function follow(app: Refold, field: string): Feed {
+  const feed = followFeed(`${app.url}/graphql`, field);
+  feeds.push(feed);
+  return feed;
+}
+
+/** Opens accounts, each with an append of its own, and tries again where no server answers. */
+async function open(app: Refold, prefix: string, count: number): Promise<void> {
+  for (let number = 1; number <= count; number++) {
+    const streamId = `${prefix}-${number}`;
+    const events = [{ type: 'Opened', payload: { owner: 'ada' } } as const];
+    await until(() =>
+      app.log.append({ family: account, streamId, events, idempotencyKey: streamId }).catch(() => false),
+    );
+  }
+}
+
+async function accounts(app: Refold): Promise<string[]> {
+  const { data } = await app.graphql('{ balances(first: 200) { nodes { accountId } } }');
+  const { nodes } = (data as { balances?: { nodes: { accountId: string }[] } } | null)?.balances ?? { nodes: [] };
+  return nodes.map(({ accountId }) => accountId).sort();
+}
+
+const feedFields = 'position cursor reset lagged changes { operation key { accountId } }';
+
+function names(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}-${index + 1}`);
+}
+
+/** A query over HTTP, as a client sends it. */
+async function post(app: Refold, query: string, headers: Record<string, string> = {}) {
+  const response = await fetch(`${app.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query }),
+  });
+  return (await response.json()) as {
+    data?: Record<string, unknown> | null;
+    errors?: { message: string; extensions: Record<string, unknown> }[];
+    extensions?: { position: string; cursors: Record<string, string> };
+  };
+}
+
+describe('a fail-over that lost events', () => {
+  const expected = [...names('kept', 10), ...names('new', 60)].sort();
+  let byLock: Refold;
+  let byLease: Refold;
+  /** Answers clients only. */
+  let gateway: Refold;
+  let connected: Feed;
+  let list: Feed;
+  let row: Feed;
+  let keptToken: string;
+  let lostToken: string;
+  let keptCursor: string;
+  let lostCursor: string;
+
+  beforeAll(async () => {
+    byLock = await start('advisory');
+    byLease = await start('lease');
+    gateway = await start('advisory', 'gateway');
+    for (const app of [byLock, byLease]) {
+      await open(app, 'kept', 10);
+      await until(async () => (await accounts(app)).length === 10);
+    }
+    const kept = await post(gateway, '{ balances { totalCount } }', { 'refold-position': '1' });
+    keptToken = kept.extensions?.position ?? '';
+    keptCursor = kept.extensions?.cursors.balance ?? '';
+    connected = follow(gateway, `balanceChanges { ${feedFields} }`);
+    list = follow(gateway, 'balances(first: 100) { position snapshot { accountId } }');
+    row = follow(gateway, 'balance(accountId: "kept-1") { accountId }');
+    await servers.cutOff();
+    await open(byLock, 'lost', 59);
+    await open(byLease, 'lost', 60);
+    const { data } = await post(
+      gateway,
+      'mutation { openAccount(input: { accountId: "lost-60", owner: "ada" }) { position balance { accountId } } }',
+    );
+    lostToken = (data as { openAccount: { position: string } }).openAccount.position;
+    for (const app of [byLock, byLease]) await until(async () => (await accounts(app)).length === 70);
+    await until(() => connected.rows.size === 70 && row.messages.length > 0);
+    lostCursor = connected.cursor ?? '';
+    await servers.failOver();
+    for (const app of [byLock, byLease]) await open(app, 'new', 60);
+  });
+
+  test.each([
+    ['an advisory lock', () => byLock],
+    ['a lease', () => byLease],
+  ])('no new event is missing from a read table whose owner has %s', async (_, app) => {
+    await until(async () => {
+      const found = await accounts(app());
+      return found.length === 70 && found.includes('new-60');
+    });
+    expect(await accounts(app())).toEqual(expected);
+  });
+
+  test('a feed that was connected is told to forget what it had, and ends equal to the table', async () => {
+    await until(() => connected.rows.size === 70 && connected.rows.has('new-60'));
+    expect([...connected.rows].sort()).toEqual(expected);
+    const resets = connected.messages.filter(({ reset }) => reset);
+    expect(resets.map(({ lagged }) => lagged)).toEqual([null, 'HISTORY_CHANGED']);
+  });
+
+  test('live rows and lists are given anew, with positions of the history that there is', async () => {
+    await until(() => list.messages.filter(({ snapshot }) => snapshot !== null).length >= 2);
+    await until(() => row.messages.length >= 2);
+    expect(row.messages.map(({ accountId }) => accountId)).toEqual(['kept-1', 'kept-1']);
+  });
+
+  test('a feed that was away resumes with a reset that says why, and one that knew only what was kept goes on', async () => {
+    const away = follow(gateway, `balanceChanges(since: "${lostCursor}") { ${feedFields} }`);
+    const first = await until(() => away.messages[0]);
+    expect(first).toMatchObject({ reset: true, lagged: 'HISTORY_CHANGED' });
+    await until(() => away.rows.size === 70);
+    const fromPosition = follow(gateway, `balanceChanges(since: "${lostToken}") { ${feedFields} }`);
+    expect(await until(() => fromPosition.messages[0])).toMatchObject({ reset: true, lagged: 'HISTORY_CHANGED' });
+    const faithful = follow(gateway, `balanceChanges(since: "${keptCursor}") { ${feedFields} }`);
+    expect(await until(() => faithful.messages[0])).toMatchObject({ reset: false, lagged: null });
+    await until(() => faithful.rows.size === 60);
+  });
+
+  test('a position that is gone is refused at once, and one that was kept is there', async () => {
+    const code = 'HISTORY_CHANGED';
+    const query = `query @after(position: "${lostToken}") { balance(accountId: "kept-1") { accountId } }`;
+    for (const app of [gateway, byLock])
+      expect((await post(app, query)).errors?.[0]?.extensions).toMatchObject({ code });
+    const byHeader = await post(gateway, '{ balance(accountId: "kept-1") { accountId } }', {
+      'refold-after': lostToken,
+    });
+    expect(byHeader.errors?.[0]?.extensions).toMatchObject({ code, position: lostToken.split('.')[0] });
+    expect(keptToken).toMatch(/^\d+\.[0-9a-f]{8}$/);
+    const kept = await post(
+      gateway,
+      `query @after(position: "${keptToken}") { balance(accountId: "kept-1") { accountId } }`,
+    );
+    expect(kept).toEqual({ data: { balance: { accountId: 'kept-1' } } });
+  });
+
+  test('the log and the metrics tell', async () => {
+    expect(
+      said.filter(({ level, msg }) => level >= 50 && msg.startsWith('history has changed')).length,
+    ).toBeGreaterThan(0);
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/^refold_history_changes_total [1-9]/m);
+  });
+});
