@@ -151,7 +151,7 @@ describe('over WebSocket', () => {
     const tested = await startGateway();
     const subscribe = transports.WebSocket(tested);
     expect(await next(subscribe('mutation { packParcel(input: { parcelId: "a" }) { position } }'))).toEqual({
-      data: { packParcel: { position: '1' } },
+      data: { packParcel: { position: '1.00000001' } },
     });
     expect(await next(subscribe('query @after(position: "1") { parcel(parcelId: "a") { pieces } }'))).toEqual({
       data: { parcel: { pieces: 1 } },

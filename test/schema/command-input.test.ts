@@ -113,7 +113,7 @@ test('what may be null and is left out is null for the validator, which knows it
   const taken: unknown[] = [];
   const execute = async (_: unknown, given: unknown) => {
     taken.push(input.parse(given));
-    return { position: '1' };
+    return { position: '1', events: [] };
   };
   const source = 'mutation { doThing(input: { place: {}, stops: [{ floor: null, city: "Oslo" }, {}] }) { position } }';
   const { errors } = await graphql({ schema, source, contextValue: { commands: { execute } } });

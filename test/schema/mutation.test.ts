@@ -11,7 +11,7 @@ test('a command answers with its position, its stream and the row that it touche
     }`),
   ).toEqual({
     packParcel: {
-      position: '1',
+      position: '1.00000001',
       streamId: 'a',
       streamVersion: 1,
       parcel: { weight: '2.250', pieces: 1 },
@@ -62,9 +62,9 @@ test('several commands of one operation run one after the other', async () => {
       third: packParcel(input: { parcelId: "b" }) { position query { parcels { totalCount } } }
     }`),
   ).toEqual({
-    first: { position: '1', query: { parcels: { totalCount: 1 } } },
-    second: { position: '2', parcel: { status: 'Shipped' } },
-    third: { position: '3', query: { parcels: { totalCount: 2 } } },
+    first: { position: '1.00000001', query: { parcels: { totalCount: 1 } } },
+    second: { position: '2.00000002', parcel: { status: 'Shipped' } },
+    third: { position: '3.00000003', query: { parcels: { totalCount: 2 } } },
   });
 });
 
@@ -73,7 +73,7 @@ test('a version that is not active keeps no command from being carried out', asy
   const { data, errors } = await run(
     'mutation { packParcel(input: { parcelId: "a" }) { position parcel { weight } } }',
   );
-  expect(data).toEqual({ packParcel: { position: '1', parcel: null } });
+  expect(data).toEqual({ packParcel: { position: '1.00000001', parcel: null } });
   expect(errors?.map(({ path }) => path)).toEqual([['packParcel', 'parcel']]);
 });
 
