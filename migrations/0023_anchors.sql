@@ -4,13 +4,11 @@
 -- the position is as it was. (The first digits would not do: those of an id that begins with the time are the same for a minute.)
 
 -- The anchor of a position at or below the horizon, or of an event's own. Null beyond the end of the log, where nothing is known yet.
--- plpgsql keeps its plan, an SQL function would be planned anew in each statement; the settings as in refold.read_events.
+-- plpgsql keeps its plan, an SQL function would be planned anew in each statement. The plan must not be one that was made for a small table;
+-- one setting does for that, and each costs as much as the look-up.
 create function refold.anchor(of_position bigint) returns text
 language plpgsql stable strict
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off as $$
+set enable_seqscan = off as $$
 begin
   if of_position > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then
     return null;
@@ -67,7 +65,10 @@ begin
   server_start := refold.server_start();
   up_to := after;
   if new_snapshots then
-    anchor := refold.anchor(horizon);
+    anchor := coalesce(
+      (select right(event.id::text, 8) from refold.events as event where event.position <= horizon order by event.position desc limit 1),
+      '00000000'
+    ); -- as refold.anchor, without settings of its own
     known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
   end if;
   if new_snapshots and horizon > after then

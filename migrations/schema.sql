@@ -596,10 +596,7 @@ CREATE OR REPLACE FUNCTION refold.anchor(of_position bigint)
  RETURNS text
  LANGUAGE plpgsql
  STABLE STRICT
- SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
- SET enable_bitmapscan TO 'off'
- SET enable_sort TO 'off'
 AS $function$
 begin
   if of_position > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then
@@ -1138,7 +1135,10 @@ begin
   server_start := refold.server_start();
   up_to := after;
   if new_snapshots then
-    anchor := refold.anchor(horizon);
+    anchor := coalesce(
+      (select right(event.id::text, 8) from refold.events as event where event.position <= horizon order by event.position desc limit 1),
+      '00000000'
+    ); -- as refold.anchor, without settings of its own
     known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
   end if;
   if new_snapshots and horizon > after then
