@@ -614,6 +614,32 @@ begin
   );
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.announce_leave(of_name text, of_version integer, passing boolean)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  key bigint;
+  leaves bigint;
+begin
+  select refold.inline_leave_key(lock_key) into key
+  from refold.inline_versions
+  where name = of_name and version = of_version and status = 'live';
+  if not found then
+    return null;
+  end if;
+  perform pg_advisory_xact_lock_shared(key);
+  if not refold.is_live(of_name, of_version) then
+    return null;
+  end if;
+  leaves := refold.count_leave();
+  -- The position is read after the announcement.
+  insert into refold.inline_departures (name, version, position, passing)
+  values (of_name, of_version, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), announce_leave.passing);
+  perform pg_notify('refold_registry', of_name || '@' || of_version);
+  return leaves;
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.append(families text[], stream_ids text[], stream_sizes integer[], keys text[], part_appends integer[], part_streams integer[], part_expected bigint[], part_sizes integer[], part_offsets integer[], new_events json, inputs text[] DEFAULT NULL::text[], lock_timeout_ms integer DEFAULT NULL::integer, OUT starts bigint[], OUT positions bigint[], OUT recorded timestamp with time zone, OUT verdicts integer[], OUT actuals bigint[], OUT earlier jsonb)
  RETURNS record
  LANGUAGE plpgsql
@@ -827,6 +853,7 @@ declare
   leaves bigint;
   own_leave bigint;
   leaving bigint[] := '{}';
+  quiet boolean;
   entry record;
   number int;
   numbers int[] := '{1}';
@@ -844,10 +871,11 @@ begin
   if leaves is null then
     raise exception 'permission denied for sequence inline_leaves' using errcode = 'insufficient_privilege';
   end if;
-  -- Once for each announcement in a session: as long as one is under way, its lock is held.
-  if leaves::text is distinct from current_setting('refold.leaves_over', true) then
+  quiet := coalesce(leaves::text = current_setting('refold.leaves_over', true), false);
+  if not quiet then
     leaving := refold.inline_leaving();
-    if leaving = '{}' then
+    quiet := leaving = '{}' and not exists (select from refold.inline_departures);
+    if quiet then
       done := set_config('refold.leaves_over', leaves::text, false);
     end if;
   end if;
@@ -855,19 +883,17 @@ begin
     select name, version, lock_key, families && of_families as concerned
     from refold.inline_versions
     where status = 'live'
-      and not exists (
-        select
-        from refold.inline_departures
-        where inline_departures.name = inline_versions.name and inline_departures.version = inline_versions.version
-      )
     order by lock_key
   loop
+    if not quiet and not refold.is_live(entry.name, entry.version) then
+      continue;
+    end if;
     number := array_position(names, entry.name);
     while versions[number] <> entry.version loop
       number := array_position(names, entry.name, number + 1);
     end loop;
     if (number is null and entry.concerned) or (number <= cardinality(whole) and refold.inline_leave_key(entry.lock_key) = any (leaving)) then
-      own_leave := refold.leave_inline(entry.name, entry.version, number is null);
+      own_leave := refold.announce_leave(entry.name, entry.version, number is null);
       -- Where another one came in between, refold.append tells.
       if own_leave = leaves + 1 then
         leaves := own_leave;
@@ -882,10 +908,10 @@ begin
           and exists (
             select from refold.inline_versions where name = entry.name and version = entry.version and status = 'live'
           )
-          and not exists (
-            select from refold.inline_departures where name = entry.name and version = entry.version
-          )
       );
+      if not quiet and not refold.is_live(entry.name, entry.version) then
+        tables[number] := null;
+      end if;
       some_live := some_live or tables[number] is not null;
     end if;
   end loop;
@@ -962,32 +988,6 @@ AS $function$
     and not exists (select from refold.inline_departures where name = of_name and version = of_version)
 $function$;
 
-CREATE OR REPLACE FUNCTION refold.leave_inline(of_name text, of_version integer, passing boolean)
- RETURNS bigint
- LANGUAGE plpgsql
-AS $function$
-declare
-  key bigint;
-  leaves bigint;
-begin
-  select refold.inline_leave_key(lock_key) into key
-  from refold.inline_versions
-  where name = of_name and version = of_version and status = 'live';
-  if not found then
-    return null;
-  end if;
-  perform pg_advisory_xact_lock_shared(key);
-  if not refold.is_live(of_name, of_version) then
-    return null;
-  end if;
-  leaves := refold.count_leave();
-  -- The position is read after the announcement.
-  insert into refold.inline_departures (name, version, position, passing)
-  values (of_name, of_version, coalesce(pg_sequence_last_value('refold.events_position_seq'), 0), leave_inline.passing);
-  perform pg_notify('refold_registry', of_name || '@' || of_version);
-  return leaves;
-end $function$;
-
 CREATE OR REPLACE FUNCTION refold.lost_history(checkpoint bigint, anchor text)
  RETURNS text
  LANGUAGE sql
@@ -1015,7 +1015,7 @@ begin
     end if;
   end if;
   -- Its snapshot may be older than what is live.
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if current_setting('transaction_isolation') <> 'read committed' and refold.was_ever_live() then
     perform refold.refuse_isolation();
   end if;
   for entry in
@@ -1024,7 +1024,7 @@ begin
     where status = 'live' and (of_families is null or families && of_families)
     order by lock_key
   loop
-    done := refold.leave_inline(entry.name, entry.version, true);
+    done := refold.announce_leave(entry.name, entry.version, true);
   end loop;
 end $function$;
 
@@ -1407,6 +1407,15 @@ begin
     limit bound + 1
   ) next;
 end $function$;
+
+CREATE OR REPLACE FUNCTION refold.was_ever_live()
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog'
+AS $function$
+  select pg_sequence_last_value('refold.inline_lives') is not null
+$function$;
 
 sequence refold.dead_letters_id_seq as bigint start 1 increment 1 cache 1;
 
