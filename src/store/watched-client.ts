@@ -23,6 +23,8 @@ export class WatchedClient extends pg.Client {
     super(config);
     const { answerDeadline, hostChoice } = config;
     this.#hostChoice = hostChoice;
+    // From the first moment: the pool adds its own when it is called back, and a server may end the session before that.
+    this.on('error', () => {});
     if (answerDeadline) this.once('connect', () => closeWhenSilent(this, answerDeadline));
   }
 
@@ -42,7 +44,6 @@ export class WatchedClient extends pg.Client {
     try {
       await choice.verify(this);
     } catch (error) {
-      this.on('error', () => {}); // of the end that follows
       this.connection.stream.destroy();
       throw error;
     }
