@@ -47,6 +47,12 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
     const located = error instanceof GraphQLError ? error : undefined;
     const cause = rootCause(error);
     if (cause instanceof RefoldError) {
+      const taken = takenColumn(cause);
+      if (taken !== undefined) {
+        const reason = taken === null ? 'A value is already taken.' : `'${taken}' is already taken.`;
+        const details = taken === null ? {} : { column: taken };
+        return restatedError(located, reason, { code: 'COMMAND_REJECTED', reason, details });
+      }
       const extensions = told[(cause as RefoldError).code]?.(cause); // instanceof gives the widest type
       if (extensions) {
         const message = retold[(cause as RefoldError).code] ?? cause.message; // as above
@@ -90,6 +96,15 @@ function httpOf(cause: RefoldError, located: GraphQLError | undefined): Pick<Gra
 /** Without what the schema has beside what was written. */
 export function withoutHint(message: string): string {
   return message.replace(/ Did you mean .*$/s, '');
+}
+
+/**
+ * The column of a unique value that a command could not take, since the row would commit with it; null where it is not known which. Who has the
+ * value is none of the client's business.
+ */
+function takenColumn({ code, fields }: RefoldError): string | null | undefined {
+  if (code !== 'EVOLVE_FAILED' || fields.taken !== true) return undefined;
+  return typeof fields.column === 'string' ? fields.column : null;
 }
 
 function rootCause(error: unknown): unknown {

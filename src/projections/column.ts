@@ -17,6 +17,8 @@ export interface ColumnFlags {
   readonly unique: boolean;
   /** Found by parts of its text, and in upper and lower case alike. */
   readonly search: boolean;
+  /** Its values are in no message, log or status. */
+  readonly personal: boolean;
   readonly hasDefault: boolean;
   readonly default?: unknown;
   readonly description?: string;
@@ -69,6 +71,11 @@ export interface Column<
   index(options?: IndexOptions): Column<Value, Input, Optional, Key>;
   /** As {@link index}, with a unique index, and a look-up by it in GraphQL: `parcelByTrackingId(trackingId)`. */
   unique(): Column<Value, Input, Optional, Key>;
+  /**
+   * The values are personal data: no message, log or status of Refold holds them, nor does the error that is kept with a dead letter. Of a key
+   * column, neither the key nor the id of the stream is named. Who may read the column is for `access` to say.
+   */
+  personal(): Column<Value, Input, Optional, Key>;
   /** The field's description in GraphQL. */
   describe(text: string): Column<Value, Input, Optional, Key>;
   /** Marks the field deprecated in GraphQL, with the reason. */
@@ -129,6 +136,7 @@ function column<Value, Input>(type: ColumnKind, flags: ColumnFlags = noFlags): C
     default: (value: unknown) => next({ default: value, hasDefault: true }),
     index: ({ search = false }: IndexOptions = {}) => next({ index: true, search }),
     unique: () => next({ index: true, unique: true }),
+    personal: () => next({ personal: true }),
     describe: (description: string) => next({ description }),
     deprecated: (reason: string) => next({ deprecated: reason }),
   };
@@ -141,6 +149,7 @@ const noFlags: ColumnFlags = {
   index: false,
   unique: false,
   search: false,
+  personal: false,
   hasDefault: false,
 };
 

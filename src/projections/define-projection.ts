@@ -10,6 +10,7 @@ import { type Checked, type Evolve, eventFilter, type Handler } from './evolve-h
 import { checkEvolveSql, type EvolveSql } from './evolve-sql.ts';
 import { defaultsOf, describeColumns, fingerprint } from './fingerprint.ts';
 import { graphqlNames } from './graphql-names.ts';
+import { hiddenColumns } from './hidden-values.ts';
 import { historyOf } from './history.ts';
 import { partitionsOption } from './partition.ts';
 import type { ErrorPolicy, EventFilter, Projection, RowKey } from './projection.ts';
@@ -19,6 +20,7 @@ import { createRowCodec, type Row } from './row-codec.ts';
 import { snapshotSchedule } from './snapshot-schedule.ts';
 import type { SqlFold } from './sql-fold.ts';
 import { tableHooks } from './table-hooks.ts';
+import { uniqueIndexes } from './unique-claims.ts';
 
 /**
  * Declares one version of a read model: the table, and how events change its rows.
@@ -59,6 +61,7 @@ export function defineProjection<
     throw invalidDeclaration(subject, `'history' folds the events of one row, which 'evolveSql' can't. Leave it out.`);
   const composite = keyColumns.length > 1;
   const rowKey = (key: unknown) => codec.normaliseKey(composite ? keyColumns.map((name) => (key as Row)[name]) : [key]); // KeyOf of a composite key is an object
+  const access = checkAccess(subject, options.table, keyColumns, options.access as Access | undefined); // rules of these columns
   const keyFunction = (options.key ?? noKey) as (event: RecordedEvent) => unknown; // called with this families' events only
 
   return Object.freeze({
@@ -71,6 +74,7 @@ export function defineProjection<
     filter: form.filter,
     columns: Object.freeze({ ...options.table }),
     keyColumns,
+    uniqueIndexes: uniqueIndexes(options.table, keyColumns),
     tableName: `${options.name}_v${options.version}`,
     sqlNames: sqlNames(options.table),
     mode: options.mode ?? 'async',
@@ -80,7 +84,8 @@ export function defineProjection<
     sunset: sunsetOf(subject, options.sunset),
     partitions: partitionsOption(subject, options.partitions, options),
     history: historyOf(subject, options.table, keyColumns, options.history),
-    access: checkAccess(subject, options.table, keyColumns, options.access as Access | undefined), // rules of these columns
+    access,
+    hidden: hiddenColumns(options.table, access),
     ...tableHooks(subject, options),
     graphql: graphqlNames(
       subject,

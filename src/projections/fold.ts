@@ -1,6 +1,7 @@
-import { RefoldError } from '../errors.ts';
+import type { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { deepFreeze } from './deep-freeze.ts';
+import { evolveFailed, isEvolveFailure } from './fold-failures.ts';
 import { keyText, type Projection, type RowKey } from './projection.ts';
 import type { Row } from './row-codec.ts';
 
@@ -112,38 +113,10 @@ export interface UnfoldedStep {
   readonly error: RefoldError | null;
 }
 
-/** Whether an event's own `key` or `evolve` failed. */
-export function isEvolveFailure(error: unknown): error is RefoldError {
-  return error instanceof RefoldError && error.code === 'EVOLVE_FAILED';
-}
-
 function evolved(projection: Projection, row: Row | null, event: RecordedEvent, key: RowKey): Row | null {
   try {
     return projection.apply(row, event, key);
   } catch (cause) {
-    throw evolveFailed(projection, event, 'evolve', cause);
+    throw evolveFailed(projection, event, 'evolve', cause, row);
   }
-}
-
-function evolveFailed(
-  projection: Projection,
-  event: RecordedEvent,
-  part: 'key' | 'evolve',
-  cause: unknown,
-): RefoldError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  const mutation = cause instanceof TypeError && /read only|not extensible|Cannot delete/.test(reason);
-  const hint = mutation ? ' Rows and events are immutable: return a new row instead of changing the old one.' : '';
-  return new RefoldError(
-    'EVOLVE_FAILED',
-    `${projection.id}: ${part} of '${event.type}' failed at position ${event.position} (stream '${event.streamId}', event ${event.streamPosition}): ${reason}${hint}`,
-    {
-      projection: projection.id,
-      part,
-      type: event.type,
-      position: event.position.toString(),
-      streamId: event.streamId,
-    },
-    { cause },
-  );
 }

@@ -2,7 +2,8 @@ import { RefoldError } from '../errors.ts';
 import { isDecimal } from './decimal.ts';
 
 export function wrongType(path: string, expected: string, value: unknown): RefoldError {
-  return invalidRow(`column '${path}' expects ${expected}, found ${show(value)}.`);
+  const problem = `column '${path}' expects ${expected}`;
+  return invalidRow(`${problem}, found ${show(value)}.`, '', `${problem}.`);
 }
 
 export function show(value: unknown): string {
@@ -12,9 +13,12 @@ export function show(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
-/** `wayOut` is for whoever wrote the projection; of a value that a client sent, `problem` is all there is to say. */
-export function invalidRow(problem: string, wayOut = ''): RefoldError {
-  return new RefoldError('INVALID_ROW', problem + wayOut, { problem });
+/**
+ * `wayOut` is for whoever wrote the projection; of a value that a client sent, `problem` is all there is to say. `withoutValue` is for logs
+ * that may not hold it.
+ */
+export function invalidRow(problem: string, wayOut = '', withoutValue = problem): RefoldError {
+  return new RefoldError('INVALID_ROW', problem + wayOut, { problem, withoutValue: withoutValue + wayOut });
 }
 
 /** What is wrong with a value that a client sent, of the error of a codec. */

@@ -29,12 +29,16 @@ export function checkDecimal(value: unknown, path: string, precision: number, sc
   if (exact === undefined) throw wrongType(path, "a decimal such as '12.50'", value);
   const digitsAfter = Math.max(0, exact.c.length - 1 - exact.e);
   if (digitsAfter > scale) {
+    const holds = `with ${digitsAfter} digits after the point; t.decimal(${precision}, ${scale}) holds ${scale}. Round it in evolve (.round(${scale})) or widen the column.`;
     throw invalidRow(
-      `column '${path}' is ${exact.toFixed()}, with ${digitsAfter} digits after the point; t.decimal(${precision}, ${scale}) holds ${scale}. Round it in evolve (.round(${scale})) or widen the column.`,
+      `column '${path}' is ${exact.toFixed()}, ${holds}`,
+      '',
+      `column '${path}' holds a decimal ${holds}`,
     );
   }
   if (exact.c[0] !== 0 && exact.e + 1 > precision - scale) {
-    throw invalidRow(`column '${path}' is ${exact.toFixed()}, too large for t.decimal(${precision}, ${scale}).`);
+    const holds = `too large for t.decimal(${precision}, ${scale}).`;
+    throw invalidRow(`column '${path}' is ${exact.toFixed()}, ${holds}`, '', `column '${path}' is ${holds}`);
   }
   return exact;
 }

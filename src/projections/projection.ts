@@ -24,6 +24,11 @@ export interface FoldFailure {
   readonly error: RefoldError;
 }
 
+/** How many events failed: one that failed on several rows is one. */
+export function eventsIn(failures: readonly FoldFailure[]): number {
+  return new Set(failures.map(({ event }) => event.position)).size;
+}
+
 /**
  * What becomes of an event that `key` or `evolve` fails on.
  *
@@ -84,6 +89,8 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   readonly columns: C;
   // Any keyof C would keep a declared projection from being a `Projection`.
   readonly keyColumns: readonly string[];
+  /** The columns of each unique index beside the key. */
+  readonly uniqueIndexes: readonly (readonly string[])[];
   /** `cart_summary_v2`; after rebuilds `cart_summary_v2_g2` and so on, see {@link storedIn} */
   readonly tableName: string;
   /** SQL name of each column, `cartId` → `cart_id`. */
@@ -94,6 +101,8 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   /** When snapshots of the read table are taken by themselves; null: never. */
   readonly snapshots: SnapshotSchedule | null;
   readonly access: Access | undefined;
+  /** The columns whose values are in no message, log or status. */
+  readonly hidden: ReadonlySet<string>;
   readonly history: StreamOfRow;
   readonly sunset: Date | null;
   /** Run with the making and the dropping of each of its tables. */

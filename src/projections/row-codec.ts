@@ -85,8 +85,11 @@ export function createRowCodec(columns: Columns, keyColumns: readonly string[]):
         const ofKey = key[inKey];
         result[name] = ofKey;
         if (value !== undefined && value !== ofKey && !sameKeyValue(codec.normalise(value, name), ofKey)) {
+          const wayOut = " Leave key columns out, or return them as 'key' gave them.";
           throw invalidRow(
-            `the result has ${name} = ${show(value)}, but the event's key says ${show(ofKey)}. Leave key columns out, or return them as 'key' gave them.`,
+            `the result has ${name} = ${show(value)}, but the event's key says ${show(ofKey)}.`,
+            wayOut,
+            `the result has another ${name} than the event's key says.`,
           );
         }
       }

@@ -1,7 +1,9 @@
+import type { Logger } from 'pino';
 import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import { createEventLog, type EventLog, type EventLogOptions } from '../store/event-log.ts';
+import { tellOfSkips } from './skips.ts';
 
 export interface ApplicationLog {
   readonly log: EventLog;
@@ -13,6 +15,8 @@ export interface ApplicationLog {
 export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended' | 'onSent'> {
   /** Freezes rows and events, so that an impure `evolve` fails where it is. */
   readonly freeze: boolean;
+  /** For events that inline projections skip. */
+  readonly logger?: Logger;
   /** Of the connections for appends that fold. @default 'refold-append' */
   readonly applicationName?: string;
 }
@@ -21,7 +25,7 @@ export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended
 export function openApplicationLog(
   db: Database,
   config: Config,
-  { freeze, applicationName = 'refold-append', onAppended, onSent }: ApplicationLogOptions,
+  { freeze, logger, applicationName = 'refold-append', onAppended, onSent }: ApplicationLogOptions,
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
   const { appendLockTimeout: lockTimeoutMs } = config.database;
@@ -44,7 +48,13 @@ export function openApplicationLog(
     log: createEventLog(db, config.families, {
       lockTimeoutMs,
       ...told,
-      inline: { db: appends, readSchema, projections, freeze },
+      inline: {
+        db: appends,
+        readSchema,
+        projections,
+        freeze,
+        ...(logger ? { onSkipped: ({ id }, skipped) => tellOfSkips(logger, id, skipped) } : {}),
+      },
     }),
     db: appends,
     close: () => appends.close(),

@@ -1,47 +1,25 @@
 import type { Logger } from 'pino';
-import { RefoldError } from '../errors.ts';
-import type { RecordedEvent } from '../events/event.ts';
-import { discardText } from '../projections/discarded.ts';
-import { fold, foldSteps, isEvolveFailure } from '../projections/fold.ts';
-import { keyText, type Projection, storedIn } from '../projections/projection.ts';
-import type { Row } from '../projections/row-codec.ts';
+import { storedIn } from '../projections/projection.ts';
 import type { Database } from '../store/database.ts';
 import {
   type DeadLetter,
-  deleteDeadLetters,
   invalidateRows,
   letterError,
   type NewDeadLetter,
   readDeadLetters,
-  recordAttempt,
 } from '../store/dead-letters.ts';
-import { type Discard, insertDiscards, listDiscards, readDiscards, recallDiscards } from '../store/discards.ts';
-import type { EventLog } from '../store/event-log.ts';
+import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../store/discards.ts';
 import { lockPartitions } from '../store/partitions.ts';
-import { createReadTable } from '../store/read-table.ts';
-import type { Queryable } from '../store/statement.ts';
 import { recordStep } from '../store/transitions.ts';
 import { expectDeclaredTable, expectVersion, refused } from './expect-version.ts';
 import { withoutAppends } from './leave-inline.ts';
+import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
 import type { StepReason } from './step.ts';
 
-export { letterError };
+export { letterError, type Redelivery };
 
-export interface DeadLetterOptions {
+export interface DeadLetterOptions extends LetterTable {
   readonly db: Database;
-  readonly log: EventLog;
-  readonly readSchema: string;
-  readonly projection: Projection;
-}
-
-/** What became of the letters of the rows that were asked for. */
-export interface Redelivery {
-  /** Events folded into their rows now. */
-  readonly folded: number;
-  /** Events thrown away. */
-  readonly discarded: number;
-  /** Events that are still kept. */
-  readonly left: number;
 }
 
 /** The letters of a version's table, in the order of the log. */
@@ -144,118 +122,6 @@ async function redeliver(
   });
 }
 
-/**
- * The letters that a table was given with a snapshot's rows, or has kept while it was built: folds them, each row's in their order, until
- * one fails again, and leaves out what an operator has thrown away. `where discarded`: only the rows of which something was.
- */
-export async function redeliverInherited(
-  tx: Queryable,
-  table: Omit<DeadLetterOptions, 'db'>,
-  which: 'all' | 'where discarded' = 'all',
-): Promise<void> {
-  const { name, version, tableName } = table.projection;
-  const letters = await readDeadLetters(tx, tableName);
-  if (letters.length === 0) return;
-  const discarded = await readDiscards(tx, name, version);
-  const isDiscarded = ({ position, key }: DeadLetter) => discarded.has(discardText(position, key));
-  const rows = new Set(letters.filter(isDiscarded).map(rowOf));
-  await redeliverRows(tx, table, which === 'all' ? letters : letters.filter((letter) => rows.has(rowOf(letter))), {
-    isDiscarded,
-    onDiscard: async () => {},
-  });
-}
-
-interface Discarding {
-  isDiscarded(letter: DeadLetter): boolean;
-  onDiscard(ids: readonly bigint[]): Promise<void>;
-}
-
-async function redeliverRows(
-  tx: Queryable,
-  table: Omit<DeadLetterOptions, 'db'>,
-  letters: readonly DeadLetter[],
-  discarding: Discarding,
-): Promise<Redelivery> {
-  const positions = [...new Set(letters.map(({ position }) => position))];
-  const events = new Map((await table.log.readAt(positions)).map((event) => [event.position, event]));
-  let result: Redelivery = { folded: 0, discarded: 0, left: 0 };
-  for (const ofRow of Map.groupBy(letters, rowOf).values()) {
-    result = added(result, await redeliverRow(tx, table, ofRow, events, discarding));
-  }
-  return result;
-}
-
-/** A letter without a key is a row of its own. */
-function rowOf({ id, key }: DeadLetter): string {
-  return key ? keyText(key) : `without a key ${id}`;
-}
-
-async function redeliverRow(
-  tx: Queryable,
-  { projection, readSchema }: Omit<DeadLetterOptions, 'db'>,
-  letters: readonly DeadLetter[],
-  events: ReadonlyMap<bigint, RecordedEvent>,
-  discarding: Discarding,
-): Promise<Redelivery> {
-  const table = createReadTable(projection, readSchema);
-  const first = letters[0] as DeadLetter; // groups are not empty
-  const text = first.key && keyText(first.key);
-  const [stored] = first.key ? await table.load(tx, [first.key]) : [];
-  const rows = new Map<string, Row | null>(text === null ? [] : [[text, stored ?? null]]);
-  const done: bigint[] = [];
-  const discarded: bigint[] = [];
-  for (const letter of letters) {
-    if (discarding.isDiscarded(letter)) {
-      discarded.push(letter.id);
-      continue;
-    }
-    const error = foldLetter(projection, events.get(letter.position), text, rows);
-    if (error) {
-      await recordAttempt(tx, letter.id, letterError(error));
-      break;
-    }
-    done.push(letter.id);
-  }
-  // A letter without a key has told its keys now, and touches rows that nothing has held back: only a rebuild could put it in its place.
-  const row = text === null ? undefined : rows.get(text);
-  if (row) await table.upsert(tx, [row]);
-  else if (row === null && first.key) await table.remove(tx, [first.key]);
-  if (discarded.length > 0) await discarding.onDiscard(discarded);
-  await deleteDeadLetters(tx, [...done, ...discarded]);
-  return { folded: done.length, discarded: discarded.length, left: letters.length - done.length - discarded.length };
-}
-
-function foldLetter(
-  projection: Projection,
-  event: RecordedEvent | undefined,
-  text: string | null,
-  rows: Map<string, Row | null>,
-): RefoldError | null {
-  if (!event) return null;
-  const memory = {
-    get: (row: string) => rows.get(row),
-    set: (row: string, _: unknown, value: Row | null) => void rows.set(row, value),
-  };
-  try {
-    const steps = foldSteps(projection, [event]);
-    if (text === null)
-      throw new RefoldError(
-        'EVOLVE_FAILED',
-        `${projection.id}: the key of '${event.type}' at position ${event.position} could not be told, and later events of its rows were folded. Rebuild the version, or discard the event.`,
-      );
-    fold(
-      projection,
-      steps.filter((step) => step.text === text),
-      memory,
-      { freeze: false },
-    );
-    return null;
-  } catch (error) {
-    if (isEvolveFailure(error)) return error;
-    throw error;
-  }
-}
-
 function canonicalKey(key: string): string {
   try {
     const parsed: unknown = JSON.parse(key);
@@ -263,8 +129,4 @@ function canonicalKey(key: string): string {
   } catch {
     return JSON.stringify([key]);
   }
-}
-
-function added(a: Redelivery, b: Redelivery): Redelivery {
-  return { folded: a.folded + b.folded, discarded: a.discarded + b.discarded, left: a.left + b.left };
 }

@@ -20,8 +20,10 @@ import {
 } from '../store/inline-versions.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
+import { isRowRefusal } from '../store/refused-rows.ts';
 import type { Queryable } from '../store/statement.ts';
 import { readVersionStatus } from '../store/version-positions.ts';
+import { expectOrder } from '../store/write-rows.ts';
 import { expectVersion } from './expect-version.ts';
 import { isHeld } from './leave-inline.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from './pruning.ts';
@@ -101,7 +103,8 @@ export function createGoLive(options: GoLiveOptions): Rounds {
         );
       return true;
     } catch (error) {
-      if (isHeld(error)) return false;
+      // What the database refuses of the last events, the processor meets, and does as is declared.
+      if (isHeld(error) || isRowRefusal(error)) return false;
       throw error;
     }
   }
@@ -182,5 +185,6 @@ async function foldLeft(
   // Its processor meets the event, stops there and says so.
   for (const error of batch.refused.values()) throw error;
   for (const failure of batch.skipped) projection.onError.onSkip?.(failure);
+  await expectOrder(tx, table, batch.claims);
   for (const write of writesOf(tx, projection, table, batch, upTo)) await write();
 }

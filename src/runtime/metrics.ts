@@ -72,6 +72,9 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
     Number(version.deadLetters),
   );
   counter('refold_events_folded_total', 'Events folded into the version.', ({ eventsFolded }) => Number(eventsFolded));
+  counter('refold_skipped_events_total', "Events that onError 'skip' left out of the version.", ({ eventsSkipped }) =>
+    Number(eventsSkipped),
+  );
   counter(
     'refold_audit_rows_total',
     'Rows of the version that audits compared with the log.',

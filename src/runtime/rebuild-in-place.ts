@@ -13,10 +13,10 @@ import type { Queryable } from '../store/statement.ts';
 import type { TableSnapshot, WhichSnapshot } from '../store/table-snapshots.ts';
 import { recordStep } from '../store/transitions.ts';
 import { forgetDifferences } from '../store/verifications.ts';
-import { redeliverInherited } from './dead-letters.ts';
 import { withoutAppends } from './leave-inline.ts';
 import { pointView } from './lifecycle.ts';
 import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
+import { redeliverInherited } from './redeliver-letters.ts';
 import type { StepReason } from './step.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 

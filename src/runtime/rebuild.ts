@@ -24,11 +24,11 @@ import type { WhichSnapshot } from '../store/table-snapshots.ts';
 import { recordStep } from '../store/transitions.ts';
 import { forgetDifferences } from '../store/verifications.ts';
 import { rebuildHeldByDeadLetters } from './dead-letter-gate.ts';
-import { redeliverInherited } from './dead-letters.ts';
 import { expectDeclaredTable, expectVersion, refused } from './expect-version.ts';
 import { withoutAppends } from './leave-inline.ts';
 import { pointView, rebuiltFrom } from './lifecycle.ts';
 import type { BuildProgress } from './projection-processor.ts';
+import { redeliverInherited } from './redeliver-letters.ts';
 import type { StepReason } from './step.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
@@ -175,7 +175,8 @@ export async function completeRebuild(options: {
     const ended = await deleteRebuild(tx, name, version, 'beside');
     await forgetDifferences(tx, name, version);
     if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
-    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint });
+    const eventsSkipped = ended?.eventsSkipped ?? 0n;
+    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint, eventsSkipped });
     await deleteDeadLettersOf(tx, before.tableName);
     // What was thrown away while this was under way may be among what this has kept.
     await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');

@@ -1,6 +1,8 @@
 import type { FoldStep, RowMemory } from '../projections/fold.ts';
 import type { RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
+import type { UniqueClaims } from '../projections/unique-claims.ts';
+import type { ChangedRow } from '../store/write-rows.ts';
 import { createKeyFilter } from './key-filter.ts';
 
 interface Entry {
@@ -33,6 +35,10 @@ export interface RowCache extends RowMemory {
   learn(text: string, key: RowKey, row: Row | null): void;
   /** What is to be written. */
   changes(): RowChanges;
+  /** The same row by row, in the order of their first change. */
+  changedRows(): readonly ChangedRow[];
+  /** Forgets what has changed, of these rows where they are named: the table has them as they were. */
+  revert(texts?: ReadonlySet<string>): void;
   /** Everything is in the table now; forgets the rows used longest ago where there are more than `keep`. */
   written(keep: number): void;
 }
@@ -40,8 +46,9 @@ export interface RowCache extends RowMemory {
 /**
  * `complete`: the table is known to be empty, so what memory does not know does not exist. Of the rows that it has forgotten since, it
  * remembers as much as it takes to tell the keys that are new: a log that makes a row of each event is folded without one look-up.
+ * `claims` is told what changes.
  */
-export function createRowCache(complete: boolean): RowCache {
+export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCache {
   const entries = new Map<string, Entry>();
   const forgotten = complete ? createKeyFilter() : undefined;
   const exists = (text: string) => forgotten?.mayHold(text) ?? true;
@@ -64,6 +71,14 @@ export function createRowCache(complete: boolean): RowCache {
     lastText = undefined;
   }
 
+  function forget({ text, stored }: Entry): void {
+    if (stored) {
+      forgotten?.add(text);
+      knowsAll = false;
+    }
+    entries.delete(text);
+  }
+
   return {
     get changed() {
       return dirty.length;
@@ -75,6 +90,7 @@ export function createRowCache(complete: boolean): RowCache {
     set(text, key, row) {
       if (text !== lastText) lookUp(text);
       let entry = lastEntry;
+      claims?.changed(text, entry?.row ?? null, row);
       if (entry) entry.row = row;
       else {
         entry = { text, key, row, dirty: false, stored: lastExists, placed: writes };
@@ -102,6 +118,17 @@ export function createRowCache(complete: boolean): RowCache {
       }
       return changes;
     },
+    changedRows: () => dirty.map(({ key, row }) => ({ key, row })),
+    revert(texts) {
+      const kept: Entry[] = [];
+      for (const entry of dirty) {
+        if (texts && !texts.has(entry.text)) kept.push(entry);
+        else forget(entry);
+      }
+      dirty = kept;
+      lastText = undefined;
+      claims?.clear();
+    },
     written(keep) {
       // What was used last goes to the end, so that the map's own order tells which rows were used longest ago. What came since the last
       // time is there already.
@@ -116,15 +143,12 @@ export function createRowCache(complete: boolean): RowCache {
       }
       writes++;
       dirty = [];
+      claims?.clear();
       lastText = undefined;
       let surplus = entries.size - keep;
-      for (const [text, { stored }] of entries) {
+      for (const entry of entries.values()) {
         if (surplus-- <= 0) break;
-        if (stored) {
-          forgotten?.add(text);
-          knowsAll = false;
-        }
-        entries.delete(text);
+        forget(entry);
       }
     },
   };

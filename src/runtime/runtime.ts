@@ -132,6 +132,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     let watch: DatabaseWatch | undefined;
     const appends = openApplicationLog(db, config, {
       freeze: options.development,
+      logger: options.logger,
       onAppended: (position) => source.appended(position),
       onSent: (error) => watch?.appended(error),
     });

@@ -1,9 +1,12 @@
-import { RefoldError } from '../errors.ts';
+import type { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
+import { sqlFoldFailed } from '../projections/fold-failures.ts';
+import type { FoldFailure } from '../projections/projection.ts';
 import type { SqlFold } from '../projections/sql-fold.ts';
-import { addWork, advanceCheckpoint, insertChanges } from '../store/checkpoints.ts';
+import { addSkipped, addWork, advanceCheckpoint, insertChanges } from '../store/checkpoints.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { refusalOf } from '../store/refused-rows.ts';
 import { savepoint } from '../store/savepoint.ts';
 import { createSetMerge } from '../store/sql-fold.ts';
 import type { Queryable } from '../store/statement.ts';
@@ -12,6 +15,7 @@ import { isolatePoison } from './isolate-poison.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import type { ProjectionProcessorOptions } from './projection-processor.ts';
 import { createPruning } from './pruning.ts';
+import { tellOfSkips } from './skips.ts';
 import { upcastEvents } from './upcast-events.ts';
 
 export interface SetBasedProcessorOptions extends ProjectionProcessorOptions {
@@ -71,11 +75,15 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
         moved(upTo);
       },
       async (position, error) => {
-        const outcome = await setAside(position, error);
-        if (outcome === 'stop') return outcome;
-        await db.transaction((tx) => skip(tx, position));
+        const failed = await failureAt(position, error);
+        if (projection.onError.policy === 'stop') {
+          failure = failed.error;
+          return 'stop';
+        }
+        await db.transaction((tx) => skip(tx, failed));
         moved(position);
-        return outcome;
+        tellOfSkips(options.logger, projection.id, [failed]);
+        return 'skip';
       },
     );
     if (state !== 'building') await prune();
@@ -115,39 +123,26 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
         await savepoint(tx, () => write(tx, after, upTo, upcast));
       },
       async (position, error) => {
-        const outcome = await setAside(position, error);
-        if (failure) throw failure; // the transaction is the caller's, who is told by an error
-        await skip(tx, position);
-        return outcome;
+        const failed = await failureAt(position, error);
+        if (projection.onError.policy === 'stop') {
+          failure = failed.error;
+          throw failure; // the transaction is the caller's, who is told by an error
+        }
+        await skip(tx, failed);
+        return 'skip';
       },
     );
   }
 
-  async function setAside(position: GlobalPosition, error: RefoldError): Promise<'skip' | 'stop'> {
+  async function failureAt(position: GlobalPosition, error: unknown): Promise<FoldFailure> {
     const [event] = await log.readAt([position]);
     if (!event) throw error;
-    const failed = new RefoldError(
-      'EVOLVE_FAILED',
-      `${projection.id}: evolveSql failed at position ${position} ('${event.type}' of stream '${event.streamId}'): ${error.message}`,
-      {
-        projection: projection.id,
-        part: 'evolveSql',
-        type: event.type,
-        position: position.toString(),
-        streamId: event.streamId,
-      },
-      { cause: error },
-    );
-    if (projection.onError.policy === 'skip') {
-      projection.onError.onSkip?.({ event, key: null, error: failed });
-      return 'skip';
-    }
-    failure = failed;
-    return 'stop';
+    return { event, key: null, error: sqlFoldFailed(projection, event, refusalOf(projection, error)) };
   }
 
   /** Moves on past an event that the declaration says to skip. */
-  async function skip(tx: Queryable, position: GlobalPosition): Promise<void> {
+  async function skip(tx: Queryable, failed: FoldFailure): Promise<void> {
+    const { position } = failed.event;
     await advanceCheckpoint(tx, {
       claim,
       from: globalPosition(position - 1n),
@@ -156,6 +151,8 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
       rows: 0,
       busyMs: 0,
     });
+    await addSkipped(tx, claim, 1);
+    projection.onError.onSkip?.(failed);
   }
 
   return {

@@ -41,6 +41,8 @@ export interface VersionStatus {
   readonly lagSeconds: number;
   /** Since its table was built for the first time. */
   readonly eventsFolded: bigint;
+  /** Events that `onError: 'skip'` has left out of its table. */
+  readonly eventsSkipped: bigint;
   /** Events that it folded a second, in the last minute. */
   readonly eventsPerSecond: number;
   /** Why it does not become active by itself: by an operator, by what its declaration waits for, or by what was found. */
@@ -115,6 +117,7 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
     lag: head - entry.checkpoint,
     ...lagOf(lags.filter(({ name, version }) => name === entry.name && version === entry.version)),
     eventsFolded: entry.eventsFolded,
+    eventsSkipped: entry.eventsSkipped,
     eventsPerSecond: rateOf(
       throughputs.filter(({ name, version }) => name === entry.name && version === entry.version),
     ),

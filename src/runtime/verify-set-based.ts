@@ -5,6 +5,7 @@ import type { SqlFold } from '../projections/sql-fold.ts';
 import { compareTables } from '../store/compare-tables.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { createTemporaryTable } from '../store/read-table.ts';
+import { refusalOf } from '../store/refused-rows.ts';
 import { savepoint } from '../store/savepoint.ts';
 import { createSetMerge } from '../store/sql-fold.ts';
 import type { Queryable } from '../store/statement.ts';
@@ -60,9 +61,8 @@ export async function verifySetBased({
         if (projection.onError.policy === 'skip') return 'skip';
         throw new RefoldError(
           'EVOLVE_FAILED',
-          `${projection.id}: evolveSql fails at position ${position}, which the version has passed: ${error.message}`,
+          `${projection.id}: evolveSql fails at position ${position}, which the version has passed: ${refusalOf(projection, error).reason}`,
           { projection: projection.id, position: position.toString() },
-          { cause: error },
         );
       },
     );

@@ -21,11 +21,13 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
     );
   }
   if (cause instanceof pg.DatabaseError) {
-    const { code, constraint, table, detail } = cause;
+    const { code, constraint, table, column } = cause;
     if (code === historyChanged) return new RefoldError('HISTORY_CHANGED', cause.message, {}, { cause });
+    // Of a row that is refused, it quotes the row.
+    const detail = /^2[23]/.test(code ?? '') ? undefined : cause.detail;
     const wayOut = code === '42501' ? '. Grant that to the user that Refold connects as, or connect as another.' : '';
     const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut}`;
-    return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table }, { cause });
+    return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table, column }, { cause });
   }
   return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
 }

@@ -2,9 +2,12 @@ import type { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import { type Discarded, eventsToFold, stepsToFold } from '../projections/discarded.ts';
-import { type FoldStep, fold, foldAround, foldSteps, isEvolveFailure } from '../projections/fold.ts';
-import { type FoldFailure, keyText, type Projection, type RowKey } from '../projections/projection.ts';
+import { type FoldStep, fold, foldAround, foldSteps } from '../projections/fold.ts';
+import { isEvolveFailure } from '../projections/fold-failures.ts';
+import { eventsIn, type FoldFailure, keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
+import { createUniqueClaims, type UniqueClaims } from '../projections/unique-claims.ts';
+import { addSkipped } from './checkpoints.ts';
 import { insertDeadLetters, letterError, type NewDeadLetter } from './dead-letters.ts';
 import type { ReadTable } from './read-table.ts';
 import type { Queryable } from './statement.ts';
@@ -16,6 +19,8 @@ export interface FoldedBatch {
   readonly letters: readonly NewDeadLetter[];
   /** What the policy `skip` left out. */
   readonly skipped: readonly FoldFailure[];
+  /** Who took and gave up unique values. */
+  readonly claims: UniqueClaims | undefined;
   /** With the policy `stop`: the groups that failed, with what failed; nothing of them is in the rest. */
   readonly refused: ReadonlyMap<number, RefoldError>;
 }
@@ -46,6 +51,7 @@ export function foldBatch(
   const refused = new Map<number, RefoldError>();
   const letters: NewDeadLetter[] = [];
   const skipped: FoldFailure[] = [];
+  const claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
   const waiting = new Set(blocked);
   const { policy } = projection.onError;
 
@@ -53,11 +59,14 @@ export function foldBatch(
     const events = eventsToFold(all, discarded);
     const ofGroup: typeof changed = new Map();
     const memory = {
-      get: (text: string) => {
+      get(text: string): Row | null {
         const known = ofGroup.get(text) ?? changed.get(text);
         return known ? known.row : (rows.get(text) ?? null);
       },
-      set: (text: string, key: RowKey, row: Row | null) => void ofGroup.set(text, { key, row }),
+      set(text: string, key: RowKey, row: Row | null) {
+        claims?.changed(text, memory.get(text), row);
+        ofGroup.set(text, { key, row });
+      },
     };
     try {
       if (policy === 'stop')
@@ -76,7 +85,7 @@ export function foldBatch(
       refused.set(index, error);
     }
   }
-  return { changed, letters, skipped, refused };
+  return { changed, letters, skipped, claims, refused };
 
   function setAside(event: RecordedEvent, step: FoldStep | null, error: RefoldError | null): void {
     if (policy === 'skip') {
@@ -106,7 +115,7 @@ export function writesOf(
   tx: Queryable,
   projection: Projection,
   table: ReadTable,
-  { changed, letters }: FoldedBatch,
+  { changed, letters, skipped }: FoldedBatch,
   checkpoint: GlobalPosition,
 ): (() => Promise<unknown>)[] {
   const upserted: Row[] = [];
@@ -128,5 +137,16 @@ export function writesOf(
     );
   else if (deletedKeys.length > 0) writes.push(() => tellChanges(tx, told));
   if (letters.length > 0) writes.push(() => insertDeadLetters(tx, projection, letters));
+  if (skipped.length > 0) writes.push(() => countSkipped(tx, projection, skipped));
   return writes;
+}
+
+/** Counts what was left out along with an append, which no processor does. */
+export async function countSkipped(
+  tx: Queryable,
+  { name, version }: Projection,
+  skipped: readonly FoldFailure[],
+): Promise<void> {
+  const events = eventsIn(skipped);
+  if (events > 0) await addSkipped(tx, { kind: 'processor', name, version, partition: 0 }, events);
 }

@@ -1,18 +1,21 @@
 import { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { keyText, type Projection, storedIn } from '../projections/projection.ts';
+import { type FoldFailure, keyText, type Projection, storedIn } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { CheckedAppend } from './append-request.ts';
 import { type AppendOutcome, appendBatch } from './append-statement.ts';
 import type { Database } from './database.ts';
 import { nothingSent, sqlStateOf } from './database-errors.ts';
 import { readBlockedAmong } from './dead-letters.ts';
-import { enterInline, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
+import { enterInline, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
+import { foldApart } from './fold-apart.ts';
 import { type FoldedBatch, foldBatch, keysTouched, writesOf } from './folded-batch.ts';
 import { createReadTable, type ReadTable } from './read-table.ts';
+import { isRowRefusal } from './refused-rows.ts';
 import { type Pipeline, roundTrip } from './round-trip.ts';
 import { savepoint } from './savepoint.ts';
 import type { Queryable } from './statement.ts';
+import { expectOrder } from './write-rows.ts';
 
 export interface InlineAppendsOptions {
   /** Connections of its own, for appends that fold; best with a pipeline. */
@@ -22,6 +25,8 @@ export interface InlineAppendsOptions {
   readonly projections: readonly Projection[];
   /** Freezes rows and events, so that an impure `evolve` fails where it is. */
   readonly freeze: boolean;
+  /** Told of what the policy `skip` has left out. */
+  onSkipped?(projection: Projection, skipped: readonly FoldFailure[]): void;
 }
 
 /** Appends whose events inline projections want: the rows are written in the append's transaction. */
@@ -37,7 +42,8 @@ export interface InlineAppends {
   appendWithin(tx: Queryable, append: CheckedAppend): Promise<AppendOutcome>;
 }
 
-export function createInlineAppends({ db, readSchema, projections, freeze }: InlineAppendsOptions): InlineAppends {
+export function createInlineAppends(options: InlineAppendsOptions): InlineAppends {
+  const { db, readSchema, projections, freeze } = options;
   // Where each version's rows were at the last append: asked for along with the append, before it says where they are now.
   const lastTables = new Map<string, string>();
   const readTables = new Map<string, ReadTable>();
@@ -48,7 +54,7 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
   async function inOwnTransaction(
     batch: readonly CheckedAppend[],
     lockTimeoutMs: number | undefined,
-    lookAhead: boolean,
+    how: Pick<AppendAndFold, 'lookAhead' | 'apart'>,
   ): Promise<AppendOutcome[]> {
     const session = await db.session();
     let broken: Error | undefined;
@@ -58,7 +64,7 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
     };
     try {
       const own = { lockTimeoutMs, onCommit };
-      return await appendAndFold(session, batch, { lookAhead, pipeline: session.pipeline, own });
+      return await appendAndFold(session, batch, { ...how, pipeline: session.pipeline, own });
     } catch (error) {
       await session.query({ text: 'rollback' }).catch((rollbackError: Error) => {
         broken = rollbackError;
@@ -74,7 +80,7 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
   async function appendAndFold(
     tx: Queryable,
     batch: readonly CheckedAppend[],
-    { lookAhead, pipeline, own }: AppendAndFold,
+    { lookAhead, apart, pipeline, own }: AppendAndFold,
   ): Promise<AppendOutcome[]> {
     const wanted = wantedBy(batch);
     const touched = wanted.map((projection) => touchedRows(projection, batch));
@@ -104,23 +110,46 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
       const tableName = tables[index];
       if (!tableName || last === undefined) continue;
       lastTables.set(projection.id, tableName);
+      if (apart) continue;
       const known = tableName === guesses[index] ? (guessed[index] ?? null) : null;
       const stored = storedIn(projection, tableName);
       folded.push({ projection: stored, batch: await foldGroups(tx, stored, groups, known) });
     }
     refuseFailed(folded);
-    for (const {
-      projection,
-      batch: { skipped },
-    } of folded) {
-      for (const failure of skipped) projection.onError.onSkip?.(failure);
+    for (const { projection, batch: made } of folded) {
+      for (const failure of made.skipped) projection.onError.onSkip?.(failure);
+      // Before anything is sent: the commit is sent along with the writes.
+      await expectOrder(tx, tableOf(projection, projection.tableName), made.claims);
     }
+    const skips = folded.map(({ projection, batch: { skipped } }) => ({ projection, skipped }));
+    if (apart && last !== undefined) skips.push(...(await foldAllApart(tx, touched, tables, groups.flat())));
     const writes = folded.flatMap(({ projection, batch: made }) =>
       last === undefined ? [] : writesOf(tx, projection, tableOf(projection, projection.tableName), made, last),
     );
     own?.onCommit();
     await roundTrip(pipeline, [...writes, async () => (own ? tx.query({ text: 'commit' }) : undefined)]);
+    for (const { projection, skipped } of skips) if (skipped.length > 0) options.onSkipped?.(projection, skipped);
     return outcomes;
+  }
+
+  async function foldAllApart(
+    tx: Queryable,
+    touched: readonly Touched[],
+    tables: readonly (string | null)[],
+    events: readonly RecordedEvent[],
+  ): Promise<{ projection: Projection; skipped: readonly FoldFailure[] }[]> {
+    const skips: { projection: Projection; skipped: readonly FoldFailure[] }[] = [];
+    for (const [index, { projection }] of touched.entries()) {
+      const tableName = tables[index];
+      if (!tableName) continue;
+      const wanted = events.filter((event) => wants(projection, event));
+      const stored = storedIn(projection, tableName);
+      const { skipped, refused } = await foldApart(tx, stored, tableOf(projection, tableName), wanted, freeze);
+      if (refused) throw new Refused(new Map([[0, refusedBy(projection, refused)]]));
+      for (const failure of skipped) projection.onError.onSkip?.(failure);
+      skips.push({ projection, skipped });
+    }
+    return skips;
   }
 
   /** `known`: the rows, where they were read along with the append. */
@@ -155,7 +184,9 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
     while (left.length > 0) {
       try {
         const appends = left.map(({ one }) => one);
-        const written = await untilEntered((lookAhead) => inOwnTransaction(appends, lockTimeoutMs, lookAhead));
+        const written = await untilEntered((lookAhead) =>
+          aroundRefusals(appends, (apart) => inOwnTransaction(appends, lockTimeoutMs, { lookAhead, apart })),
+        );
         for (const [index, outcome] of written.entries()) outcomes[left[index]?.index ?? 0] = outcome;
         break;
       } catch (error) {
@@ -166,6 +197,19 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
       }
     }
     return outcomes;
+  }
+
+  /** Of several appends, whoever joined them finds the one that it is. */
+  async function aroundRefusals<T>(
+    appends: readonly CheckedAppend[],
+    work: (apart: boolean) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work(false);
+    } catch (error) {
+      if (appends.length > 1 || !isRowRefusal(error)) throw error;
+      return work(true);
+    }
   }
 
   /** Nothing was written where a table that was asked for along with the append is gone, or where a version was left meanwhile: again then. */
@@ -192,7 +236,7 @@ export function createInlineAppends({ db, readSchema, projections, freeze }: Inl
     async appendWithin(tx, one) {
       try {
         const [outcome] = await untilEntered((lookAhead) =>
-          savepoint(tx, () => appendAndFold(tx, [one], { lookAhead })),
+          aroundRefusals([one], (apart) => savepoint(tx, () => appendAndFold(tx, [one], { lookAhead, apart }))),
         );
         return outcome as AppendOutcome; // one for each append
       } catch (error) {
@@ -212,6 +256,8 @@ const leftMeanwhile = '40001';
 interface AppendAndFold {
   /** Whether rows are asked for where they were at the last append, along with this one. */
   readonly lookAhead: boolean;
+  /** Whether the events, of one append, are folded and written one by one, since the database refused one of their rows. */
+  readonly apart: boolean;
   readonly pipeline?: Pipeline | undefined;
   /** Absent within a transaction of the caller's. */
   readonly own?: { readonly lockTimeoutMs: number | undefined; onCommit(): void };
@@ -234,14 +280,17 @@ class Refused extends Error {
 function refuseFailed(folded: readonly { projection: Projection; batch: FoldedBatch }[]): void {
   const appends = new Map<number, RefoldError>();
   for (const {
-    projection: { id },
+    projection,
     batch: { refused },
   } of folded) {
     for (const [index, error] of refused) {
-      const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append; mend it, or declare another 'onError'.`;
-      if (!appends.has(index))
-        appends.set(index, new RefoldError(error.code, message, { ...error.fields }, { cause: error.cause }));
+      if (!appends.has(index)) appends.set(index, refusedBy(projection, error));
     }
   }
   if (appends.size > 0) throw new Refused(appends);
+}
+
+function refusedBy({ id }: Projection, error: RefoldError): RefoldError {
+  const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append; mend it, or declare another 'onError'.`;
+  return new RefoldError(error.code, message, { ...error.fields }, { cause: error.cause });
 }

@@ -56,14 +56,18 @@ export async function changePartitions(
       ? null
       : JSON.stringify({ until, layers }, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
   // An insert in the statement of the delete would meet the rows that it removes.
-  const [former] = await db.query<{ epoch: bigint; events: bigint; rows: bigint }>({
+  const [former] = await db.query<{ epoch: bigint; events: bigint; rows: bigint; skipped: bigint }>({
     text: `
       with former as (
         delete from refold.processors
         where name = $1 and version = $2
-        returning epoch, events_folded, rows_written
+        returning epoch, events_folded, rows_written, events_skipped
       )
-      select max(epoch) as epoch, sum(events_folded)::bigint as events, sum(rows_written)::bigint as rows
+      select
+        max(epoch) as epoch,
+        sum(events_folded)::bigint as events,
+        sum(rows_written)::bigint as rows,
+        sum(events_skipped)::bigint as skipped
       from former`,
     values: [name, version],
   });
@@ -75,11 +79,12 @@ export async function changePartitions(
         where name = $1 and version = $2
       )
       insert into refold.processors
-        (name, version, partition, partitions, checkpoint, epoch, floors, events_folded, rows_written)
+        (name, version, partition, partitions, checkpoint, epoch, floors, events_folded, rows_written, events_skipped)
       select
         $1, $2, partition, $3, $4, $5, $6,
         case partition when 0 then $7::bigint else 0 end,
-        case partition when 0 then $8::bigint else 0 end
+        case partition when 0 then $8::bigint else 0 end,
+        case partition when 0 then $9::bigint else 0 end
       from generate_series(0, $3 - 1) as partition`,
     values: [
       name,
@@ -90,6 +95,7 @@ export async function changePartitions(
       floors,
       former?.events ?? 0n,
       former?.rows ?? 0n,
+      former?.skipped ?? 0n,
     ],
   });
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Column, isContainer } from '../projections/column.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
+import type { PassingValues } from '../projections/unique-claims.ts';
 import { type AlongWithAdvance, changesAlong } from './checkpoints.ts';
 import { copiedRows } from './copied-rows.ts';
 import type { Transaction } from './database.ts';
@@ -15,7 +16,7 @@ import { requireTextSearch, trigramOperators } from './text-search.ts';
 export interface ReadTable {
   create(db: Queryable): Promise<void>;
   drop(db: Queryable): Promise<void>;
-  /** The indexes beside the key. Made after the first build, which is faster without them. */
+  /** The indexes beside the key and the unique ones. Made after the first build, which is faster without them. */
   createIndexes(db: Queryable): Promise<void>;
   /** The rows of these keys that exist. */
   load(db: Queryable, keys: readonly RowKey[]): Promise<Row[]>;
@@ -27,6 +28,8 @@ export interface ReadTable {
    * column is unique.
    */
   vacate(db: Queryable, rows: readonly Row[]): Promise<void>;
+  /** Whether a row of the table has any of these unique values. */
+  holdsAny(db: Queryable, values: PassingValues): Promise<boolean>;
   /** One statement, whatever the number of rows, and whatever else is to be `told` with it. */
   upsert(db: Queryable, rows: readonly Row[], told?: Told): Promise<void>;
   /**
@@ -64,7 +67,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     on conflict (${keyList}) do ${assignments.length > 0 ? `update set ${assignments.join(', ')}` : 'nothing'}`;
   const upsertText = upsertTextOf('$1');
   const alongText = `, written as (${upsertTextOf('$11', ' where exists (select from moved)')})${changesAlong('$12')}`;
-  const unique = names.filter((name) => columns[name]?.flags.unique && !keyColumns.includes(name));
+  const unique = [...new Set(projection.uniqueIndexes.flat())].filter((name) => !keyColumns.includes(name));
   const vacateText = `delete from ${table}
     using json_to_recordset($1) as key (${typed([...keyColumns, ...unique])})
     where ${matched} and (${unique.map((name) => `${table}.${sql(name)} is distinct from key.${quoted(name)}`).join(' or ')})`;
@@ -84,6 +87,8 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       await db.query({
         text: `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
       });
+      // A build refuses the same rows as whoever folds at the head.
+      for (const on of projection.uniqueIndexes) await createUniqueIndex(db, on);
     },
     async drop(db) {
       await db.query({ text: `drop table if exists ${table}` });
@@ -98,12 +103,12 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
           if (index) await createIndex(db, `${projection.sqlNames[name]}`, `using gin (${sql(name)} jsonb_path_ops)`);
           continue;
         }
-        if (!index || (primaryKey && keyColumns[0] === name)) continue;
+        if (!index || unique || (primaryKey && keyColumns[0] === name)) continue;
         // The key columns make the order of a sorted list total, so that a keyset page is one walk of the index.
         const others = keyColumns.filter((key) => key !== name).map(sql);
-        const on = unique ? [sql(name)] : [sql(name), ...others];
-        await createIndex(db, `${projection.sqlNames[name]}`, `(${on.join(', ')})`, unique);
+        await createIndex(db, `${projection.sqlNames[name]}`, `(${[sql(name), ...others].join(', ')})`);
       }
+      for (const on of projection.uniqueIndexes) await createUniqueIndex(db, on);
       await db.query({ text: `analyze ${table}` });
     },
     async load(db, keys) {
@@ -119,6 +124,19 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       if (unique.length === 0) return;
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
       await db.query({ text: vacateText, values: [encoded], name: `vacate ${tableName}` });
+    },
+    async holdsAny(db, { columns: on, rows }) {
+      const values = rows.map((row) =>
+        Object.fromEntries(on.map((name) => [name, codec.encodeValue(name, row[name])])),
+      );
+      const found = await db.query({
+        text: `select
+          from json_to_recordset($1) as taken (${typed(on)})
+          join ${table} on ${on.map((name) => `${table}.${sql(name)} = taken.${quoted(name)}`).join(' and ')}
+          limit 1`,
+        values: [JSON.stringify(values)],
+      });
+      return found.length > 0;
     },
     async upsert(db, rows, told) {
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
@@ -139,8 +157,16 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     keyOf: (row) => keyColumns.map((name) => row[name]),
   };
 
-  async function createIndex(db: Queryable, name: string, on: string, unique = false): Promise<void> {
-    const kind = unique ? 'unique index' : 'index';
+  function createUniqueIndex(db: Queryable, on: readonly string[]): Promise<void> {
+    return createIndex(db, String(projection.sqlNames[String(on[0])]), `(${on.map(sql).join(', ')})`, 'unique index');
+  }
+
+  async function createIndex(
+    db: Queryable,
+    name: string,
+    on: string,
+    kind: 'index' | 'unique index' = 'index',
+  ): Promise<void> {
     await db.query({
       text: `create ${kind} if not exists ${quoted(indexName(tableName, name))} on ${table} ${on}`,
     });
@@ -177,12 +203,13 @@ export async function tableExists(db: Queryable, readSchema: string, tableName: 
  */
 export async function createTemporaryTable(db: Queryable, projection: Projection, readSchema: string): Promise<string> {
   const { keyColumns, tableName } = projection;
-  const key = keyColumns.map((name) => quoted(String(projection.sqlNames[name]))).join(', ');
+  const list = (names: readonly string[]) => names.map((name) => quoted(String(projection.sqlNames[name]))).join(', ');
+  const unique = projection.uniqueIndexes.map((names) => `, unique (${list(names)})`).join('');
   await db.query({
     text: `
       create temporary table refold_again (
         like ${quoted(readSchema)}.${quoted(tableName)} including constraints,
-        primary key (${key})
+        primary key (${list(keyColumns)})${unique}
       ) on commit drop`,
   });
   return '"pg_temp"."refold_again"';

@@ -35,6 +35,8 @@ export interface RegisteredVersion {
   readonly error: ProcessorError | null;
   readonly partitions: readonly RegisteredPartition[];
   readonly eventsFolded: bigint;
+  /** Left out of its table by `onError: 'skip'`. */
+  readonly eventsSkipped: bigint;
   readonly startedAt: string | null;
   readonly updatedAt: string;
 }
@@ -110,6 +112,7 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
           end as status,
           (array_agg(error order by partition) filter (where error is not null))[1] as error,
           sum(events_folded)::bigint as "eventsFolded",
+          sum(events_skipped)::bigint as "eventsSkipped",
           min(started_at) as "startedAt",
           max(updated_at) as "updatedAt",
           json_agg(
@@ -182,7 +185,7 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
     text: `
       with reset as (
         update refold.processors
-        set checkpoint = 0, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, updated_at = now()
+        set checkpoint = 0, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, updated_at = now()
         where name = $1 and version = $2
       ), forgotten as (
         delete from refold.changes where name = $1 and version = $2

@@ -56,6 +56,7 @@ async function goOn(claim: ProcessorClaim) {
         return db.transaction(work, options);
       },
     },
+    log,
     readSchema: 'read_models',
     projection: balanceV1,
     claim,

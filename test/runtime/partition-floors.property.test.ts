@@ -49,6 +49,7 @@ async function goOn(projection: Projection, partition: number, count: number): P
   const claim = await claimProcessor(db, { kind: 'processor', name, version, partition }, 'test');
   const processor = createProjectionProcessor({
     db,
+    log,
     readSchema: 'read_models',
     projection,
     claim,
