@@ -50,6 +50,7 @@ export type {
 } from './projections/activation-rule.ts';
 export type { Column, Columns, DecimalInput, IndexOptions, KeyOf, RowInputOf, RowOf } from './projections/column.ts';
 export { t } from './projections/column.ts';
+export { type ColumnLimit, columnLimits } from './projections/column-limits.ts';
 export type { Decimal } from './projections/decimal.ts';
 export { decimal } from './projections/decimal.ts';
 export { defineProjection } from './projections/define-projection.ts';

@@ -1,4 +1,5 @@
 import { invalidDeclaration } from '../errors.ts';
+import { closest } from '../events/closest.ts';
 import { type Column, type Columns, isContainer } from './column.ts';
 
 /**
@@ -11,6 +12,7 @@ export function checkTable(subject: string, table: Columns): readonly string[] {
   for (const name of names) {
     checkName(subject, 'column', name);
     checkColumn(subject, name, table[name] as Column); // name is one of its keys
+    checkWithin(subject, name, table);
   }
   const keyColumns = names.filter((name) => table[name]?.flags.primaryKey);
   if (keyColumns.length === 0)
@@ -69,6 +71,25 @@ function checkColumn(subject: string, name: string, column: Column): void {
       `key column '${name}' is a decimal; use text, uuid, date, an integer or an enum.`,
     );
   checkInside(subject, name, column);
+}
+
+function checkWithin(subject: string, name: string, table: Columns): void {
+  const within = table[name]?.flags.within;
+  if (within === undefined) return;
+  const names = Object.keys(table);
+  const other = Object.hasOwn(table, within) ? table[within] : undefined;
+  if (!other)
+    throw invalidDeclaration(
+      subject,
+      `column '${name}' is unique within '${within}', which the table does not declare.${closest(within, names)}`,
+    );
+  if (within === name)
+    throw invalidDeclaration(subject, `column '${name}' is unique within itself; name another column.`);
+  if (isContainer(other))
+    throw invalidDeclaration(
+      subject,
+      `column '${name}' is unique within '${within}', which is ${other.type.kind}; name a scalar column.`,
+    );
 }
 
 /** Fields of objects and items of lists are parts of one column: they are no key and have no index of their own. */

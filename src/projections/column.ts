@@ -15,6 +15,8 @@ export interface ColumnFlags {
   /** Offered in `where` and `orderBy`, and served by an index that Refold makes. */
   readonly index: boolean;
   readonly unique: boolean;
+  /** The column within whose values this one is unique. */
+  readonly within?: string;
   /** Found by parts of its text, and in upper and lower case alike. */
   readonly search: boolean;
   /** Its values are in no message, log or status. */
@@ -33,6 +35,12 @@ export interface IndexOptions {
    * @default false
    */
   readonly search?: boolean;
+}
+
+/** Among which rows a value is unique. */
+export interface UniqueOptions<Within extends string = string> {
+  /** Another column of the table: rows that differ in it may have the same value, such as those of two tenants. @default all rows */
+  readonly within?: Within;
 }
 
 declare const types: unique symbol;
@@ -69,8 +77,11 @@ export interface Column<
    * what is in it.
    */
   index(options?: IndexOptions): Column<Value, Input, Optional, Key>;
-  /** As {@link index}, with a unique index, and a look-up by it in GraphQL: `parcelByTrackingId(trackingId)`. */
-  unique(): Column<Value, Input, Optional, Key>;
+  /**
+   * As {@link index}, with a unique index, and a look-up by it in GraphQL: `parcelByTrackingId(trackingId)`. With `within` the look-up takes
+   * both: `parcelByTrackingId(trackingId, tenantId)`. Nulls are never the same.
+   */
+  unique(options?: UniqueOptions): Column<Value, Input, Optional, Key>;
   /**
    * The values are personal data: no message, log or status of Refold holds them, nor does the error that is kept with a dead letter. Of a key
    * column, neither the key nor the id of the stream is named. Who may read the column is for `access` to say.
@@ -135,7 +146,8 @@ function column<Value, Input>(type: ColumnKind, flags: ColumnFlags = noFlags): C
     nullable: () => next({ nullable: true }),
     default: (value: unknown) => next({ default: value, hasDefault: true }),
     index: ({ search = false }: IndexOptions = {}) => next({ index: true, search }),
-    unique: () => next({ index: true, unique: true }),
+    unique: ({ within }: UniqueOptions = {}) =>
+      next({ index: true, unique: true, ...(within === undefined ? {} : { within }) }),
     personal: () => next({ personal: true }),
     describe: (description: string) => next({ description }),
     deprecated: (reason: string) => next({ deprecated: reason }),

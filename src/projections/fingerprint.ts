@@ -11,7 +11,14 @@ export function describeColumns(columns: Columns): unknown {
         ? ['list', describeColumns({ item: type.item })]
         : type,
     // What came later only shows where it is used, so that older tables keep their fingerprints.
-    [flags.nullable, flags.primaryKey, flags.index, flags.unique, ...(flags.search ? ['search'] : [])],
+    [
+      flags.nullable,
+      flags.primaryKey,
+      flags.index,
+      flags.unique,
+      ...(flags.search ? ['search'] : []),
+      ...(flags.within === undefined ? [] : [`within ${flags.within}`]),
+    ],
   ]);
 }
 

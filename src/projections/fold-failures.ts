@@ -60,9 +60,10 @@ export function rowRefused(
 /** The database refuses what `evolveSql` makes of the event. */
 export function sqlFoldFailed(projection: Projection, event: RecordedEvent, refusal: RowRefusal): RefoldError {
   const { reason, column } = refusal;
+  const stream = hidesKey(projection) ? '' : ` of stream '${event.streamId}'`;
   return new RefoldError(
     'EVOLVE_FAILED',
-    `${projection.id}: evolveSql of '${event.type}' failed at ${placeOf(projection, event)}: ${reason}`,
+    `${projection.id}: evolveSql failed at position ${event.position} ('${event.type}'${stream}): ${reason}`,
     { ...fieldsOf(projection, event, 'evolveSql'), ...(column === undefined ? {} : { column }) },
   );
 }

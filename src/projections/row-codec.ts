@@ -1,5 +1,6 @@
 import { closest } from '../events/closest.ts';
 import { type Column, type Columns, isContainer } from './column.ts';
+import { textLimits } from './column-limits.ts';
 import { isDecimal } from './decimal.ts';
 import { invalidRow, show } from './invalid-row.ts';
 import { codecOf, type ValueCodec } from './value-codec.ts';
@@ -40,13 +41,18 @@ interface Part {
   readonly made: WeakSet<object> | undefined;
 }
 
-export function createRowCodec(columns: Columns, keyColumns: readonly string[]): RowCodec {
+/** @param limits how many bytes texts hold that are in an index; none for values that are looked for, and not stored */
+export function createRowCodec(
+  columns: Columns,
+  keyColumns: readonly string[],
+  limits: Readonly<Record<string, number>> = textLimits(columns, keyColumns),
+): RowCodec {
   const names = Object.keys(columns);
   const keyIndex = new Map(keyColumns.map((name, index) => [name, index]));
   const parts: readonly Part[] = names.map((name) => {
     const column = columns[name] as Column; // names are the keys of columns
     const made = isContainer(column) ? new WeakSet() : undefined;
-    return { name, codec: codecOf(column), inKey: keyIndex.get(name), made };
+    return { name, codec: codecOf(column, limits[name]), inKey: keyIndex.get(name), made };
   });
   const byName = new Map(parts.map((part) => [part.name, part.codec]));
   // Copied for each row, which is then filled: faster than adding the columns one by one, and all rows have one shape.

@@ -5,7 +5,7 @@ import type { Row, RowCodec } from './row-codec.ts';
 export function uniqueIndexes(columns: Columns, keyColumns: readonly string[]): readonly (readonly string[])[] {
   return Object.entries(columns)
     .filter(([name, { flags }]) => flags.unique && name !== keyColumns[0])
-    .map(([name]) => [name]);
+    .map(([name, { flags }]) => (flags.within === undefined ? [name] : [name, flags.within]));
 }
 
 /** Values that were taken and given up again between two writes, of one unique index. */

@@ -21,8 +21,9 @@ export interface ValueCodec {
   decode(raw: unknown): unknown;
 }
 
-export function codecOf(column: Column): ValueCodec {
-  const inner = kindCodec(column);
+/** @param mostBytes of a text that is in an index */
+export function codecOf(column: Column, mostBytes?: number): ValueCodec {
+  const inner = kindCodec(column, mostBytes);
   const { nullable, hasDefault } = column.flags;
   const fallback = hasDefault ? inner.normalise(column.flags.default, '(default)') : null;
   const isShared = fallback !== null && isContainer(column);
@@ -44,13 +45,14 @@ export function codecOf(column: Column): ValueCodec {
 
 const same = (value: unknown) => value;
 
-function kindCodec({ type, flags }: Column): ValueCodec {
+function kindCodec({ type }: Column, mostBytes: number | undefined): ValueCodec {
   switch (type.kind) {
     case 'text':
       return {
-        normalise: flags.index
-          ? (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path)
-          : (value, path) => storableText(expectType(value, 'string', path), path),
+        normalise:
+          mostBytes === undefined
+            ? (value, path) => storableText(expectType(value, 'string', path), path)
+            : (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path, mostBytes),
         encode: same,
         decode: same,
       };

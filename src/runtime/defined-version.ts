@@ -1,6 +1,7 @@
 import type { Column, Columns } from '../projections/column.ts';
 import type { Projection } from '../projections/projection.ts';
 import { createRowCodec, type Row } from '../projections/row-codec.ts';
+import { uniqueIndexes } from '../projections/unique-claims.ts';
 import type { StoredDefinition } from '../store/definitions.ts';
 
 /**
@@ -35,6 +36,7 @@ export function definedVersion(
     graphql: definition.graphql,
     relations: Object.fromEntries(relations),
     filter: definition.filter,
+    uniqueIndexes: uniqueIndexes(typed, definition.keyColumns),
     codec: createRowCodec(typed as Readonly<Record<string, Column>>, definition.keyColumns),
     setUp: undefined,
     tearDown: undefined,

@@ -14,9 +14,9 @@ export function notedReads(reads: ReadModels, note: (projection: Projection) => 
       look(projection, where);
       return reads.findByKeys(projection, keys, columns, where);
     },
-    findByUnique(projection, column, value, columns, where) {
+    findByUnique(projection, by, values, columns, where) {
       look(projection, where);
-      return reads.findByUnique(projection, column, value, columns, where);
+      return reads.findByUnique(projection, by, values, columns, where);
     },
     findPage(projection, query) {
       look(projection, query.where);

@@ -79,8 +79,8 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
     return {
       answer,
       findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
-      findByUnique: (projection, column, value, columns, where = null) =>
-        first(lookups.find(projection, [[value]], columns, where, [column])),
+      findByUnique: (projection, by, values, columns, where = null) =>
+        first(lookups.find(projection, [values], columns, where, by)),
       findPage: (projection, query) => findPage(db, readSchema, projection, query),
       count: (projection, where, upTo) => countRows(db, readSchema, projection, where, upTo),
       findRelated: related.page,
@@ -133,8 +133,8 @@ function openOperation(
 
   const models: ReadModels = {
     findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
-    findByUnique: (projection, column, value, columns, where = null) =>
-      first(lookups.find(projection, [[value]], columns, where, [column])),
+    findByUnique: (projection, by, values, columns, where = null) =>
+      first(lookups.find(projection, [values], columns, where, by)),
     findPage: (projection, query) => findPage(reads, readSchema, projection, query),
     count: (projection, where, upTo) => countRows(reads, readSchema, projection, where, upTo),
     findRelated: related.page,

@@ -55,13 +55,13 @@ function bigintInput(name: string, value: unknown): bigint {
   throw badInput(`'${name}' expects a whole number as a decimal string, such as '42'.`);
 }
 
-// A codec checks whole rows and keys: one of a single column, taken as the key, checks one value.
+// A codec checks whole rows and keys: one of a single column, taken as the key, checks one value. A text may be longer than any row holds.
 const codecs = new WeakMap<Column, RowCodec>();
 
 function codecOf(column: Column): RowCodec {
   const known = codecs.get(column);
   if (known) return known;
-  const codec = createRowCodec({ value: column }, ['value']);
+  const codec = createRowCodec({ value: column }, ['value'], {});
   codecs.set(column, codec);
   return codec;
 }

@@ -45,11 +45,11 @@ export interface ReadModels {
     columns: readonly string[],
     where?: RowFilter | null,
   ): Promise<readonly (Row | null)[]>;
-  /** The row whose unique column has the value. Concurrent calls share statements as those by key do. */
+  /** The row whose values in the columns of a unique index are these. Concurrent calls share statements as those by key do. */
   findByUnique(
     projection: Projection,
-    column: string,
-    value: unknown,
+    by: readonly string[],
+    values: RowKey,
     columns: readonly string[],
     where?: RowFilter | null,
   ): Promise<Row | null>;

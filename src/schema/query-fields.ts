@@ -56,20 +56,22 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
 
 function addUnique(builder: Builder, names: TypeNames, { served, projection, row, fields }: ProjectionTypes) {
   const columnsOf = columnSelection(projection, [[]]);
-  for (const [column, field] of uniqueLookUps(projection)) {
-    const type = fields.find(({ name }) => name === column)?.type as AnyInput; // a column with an index is a scalar or an enum, which go both ways
+  // Scalars and enums, which go both ways.
+  const typeOf = (column: string) => fields.find(({ name }) => name === column)?.type as AnyInput;
+  for (const [by, field] of uniqueLookUps(projection)) {
     builder.queryField(names.claimField('Query', field, projection.id), (t) =>
       t.field({
         type: row,
         nullable: true,
         ...describe(projection.description),
-        ...meaning({ kind: 'row', served, by: [column] }),
-        args: { [column]: t.arg({ type, required: true }) },
+        ...meaning({ kind: 'row', served, by }),
+        args: Object.fromEntries(by.map((column) => [column, t.arg({ type: typeOf(column), required: true })])),
         async resolve(root, args, context, info) {
           const waiting = beforeRead(served, context, positionOf(root), info);
           if (waiting) await waiting;
-          const value = canonicalInput(projection.columns[column] as Column, column, args[column]); // a column of its own
-          return context.readModels.findByUnique(projection, column, value, columnsOf(info));
+          const given = args as Readonly<Record<string, unknown>>; // those above
+          const values = by.map((name) => canonicalInput(projection.columns[name] as Column, name, given[name])); // columns of its own
+          return context.readModels.findByUnique(projection, by, values, columnsOf(info));
         },
       }),
     );

@@ -13,9 +13,19 @@ export function queryNames({ graphql: { single, list } }: Projection): QueryName
   return { single, list, aggregate: `${list}Aggregate`, grouped: `${list}Grouped` };
 }
 
-/** `parcelByTrackingId` for each unique column. What is the key alone has a look-up by it. */
-export function uniqueLookUps({ columns, graphql }: Projection): readonly (readonly [column: string, field: string])[] {
+/** `parcelByTrackingId` for each unique column, by all columns of its index. What is the key alone has a look-up by it. */
+export function uniqueLookUps({
+  columns,
+  graphql,
+}: Projection): readonly (readonly [columns: readonly string[], field: string])[] {
   return Object.entries(columns)
     .filter(([, { flags }]) => flags.unique && !flags.primaryKey)
-    .map(([name]) => [name, `${graphql.single}By${pascalCase(name)}`]);
+    .map(
+      ([
+        name,
+        {
+          flags: { within },
+        },
+      ]) => [within === undefined ? [name] : [name, within], `${graphql.single}By${pascalCase(name)}`],
+    );
 }

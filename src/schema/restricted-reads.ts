@@ -24,9 +24,9 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
       guard.checkColumns(projection, [...columns, ...filterColumns(where)]);
       return reads.findByKeys(projection, keys, columns, restricted(guard, projection, where));
     },
-    async findByUnique(projection, column, value, columns, where = null) {
-      guard.checkColumns(projection, [column, ...columns, ...filterColumns(where)]);
-      return reads.findByUnique(projection, column, value, columns, restricted(guard, projection, where));
+    async findByUnique(projection, by, values, columns, where = null) {
+      guard.checkColumns(projection, [...by, ...columns, ...filterColumns(where)]);
+      return reads.findByUnique(projection, by, values, columns, restricted(guard, projection, where));
     },
     async findPage(projection, query) {
       return reads.findPage(projection, restrictedQuery(guard, projection, query));

@@ -154,7 +154,7 @@ function scalarCodec(projection: Projection, name: string): RowCodec {
   const column = columnOf(projection, name);
   const known = scalarCodecs.get(column);
   if (known) return known;
-  const codec = createRowCodec({ [name]: column }, [name]);
+  const codec = createRowCodec({ [name]: column }, [name], {});
   scalarCodecs.set(column, codec);
   return codec;
 }

@@ -1,6 +1,7 @@
 import { invalidDeclaration, RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import { textLimits } from '../projections/column-limits.ts';
 import { type EventFilter, keyText, type Projection } from '../projections/projection.ts';
 import type { MergeRule, SqlFold } from '../projections/sql-fold.ts';
 import type { Queryable } from './statement.ts';
@@ -40,6 +41,8 @@ export interface SetMerge {
 export function createSetMerge(projection: Projection, fold: SqlFold, table: string): SetMerge {
   const { id, codec, columns, keyColumns, families, filter } = projection;
   const names = Object.keys(columns);
+  const limits = textLimits(columns, keyColumns);
+  const fitting = (name: string, value: string) => guarded(columns[name], value, name, limits[name]);
   const sql = (name: string) => `"${projection.sqlNames[name]}"`; // letters, digits and _ only
   const list = (columnNames: readonly string[], of = '') => columnNames.map((name) => `${of}${sql(name)}`).join(', ');
   const hasUpcasters = (family: string, type: string) =>
@@ -89,7 +92,7 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
     -- what it makes of the table's rows
     judged as (
       select
-        ${names.map((name) => `${guarded(columns[name], `merged.${sql(name)}`, name)} as ${sql(name)}`).join(', ')},
+        ${names.map((name) => `${fitting(name, `merged.${sql(name)}`)} as ${sql(name)}`).join(', ')},
         ${fold.remove === null ? 'false' : `coalesce((\n${fold.remove}\n), false)`} as "refold removes"
       from rows as new
       left join ${table} as old on ${sameKey('old', 'new')}
@@ -106,8 +109,8 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
   const counts = `${merge}
     select events, (select count(*) from upserted) + (select count(*) from deleted) as rows from counted`;
   // Finds each of the table's rows once, in a join, where the insert above looks for it again and keeps aside what it writes.
-  const newValue = (name: string) => guarded(columns[name], `new.${sql(name)}`, name);
-  const updates = others.map((name) => `${sql(name)} = ${guarded(columns[name], `(${mergedValue(name)})`, name)}`);
+  const newValue = (name: string) => fitting(name, `new.${sql(name)}`);
+  const updates = others.map((name) => `${sql(name)} = ${fitting(name, `(${mergedValue(name)})`)}`);
   const inOneJoin = `
     with ${rows},
     written as (

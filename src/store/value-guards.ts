@@ -1,17 +1,15 @@
 import type { Column } from '../projections/column.ts';
 
-// What an index entry holds beside the key, as in the row codec.
-const longestIndexedText = 1024;
-
 /**
  * An expression of SQL whose value is refused where PostgreSQL would round or cut it to fit the column, or where a row could not
  * be read back in its canonical form; what PostgreSQL refuses by itself (nulls, overflows, values of no enum) is left to it.
  *
  * @param value the expression
+ * @param mostBytes of a text that is in an index
  * @param name the column, for the message
  */
-export function guarded(column: Column | undefined, value: string, name: string): string {
-  const rule = column && ruleOf(column, value);
+export function guarded(column: Column | undefined, value: string, name: string, mostBytes?: number): string {
+  const rule = column && ruleOf(column, value, mostBytes);
   if (!rule) return value;
   const problem = `evolveSql gives '${name}' a value that does not fit: expected ${rule.expected}`.replaceAll(
     "'",
@@ -20,7 +18,11 @@ export function guarded(column: Column | undefined, value: string, name: string)
   return `case when ${value} is null or ${rule.fits} then ${value} else refold.refuse_value(${value}, '${problem}') end`;
 }
 
-function ruleOf({ type, flags }: Column, value: string): { fits: string; expected: string } | null {
+function ruleOf(
+  { type }: Column,
+  value: string,
+  mostBytes: number | undefined,
+): { fits: string; expected: string } | null {
   switch (type.kind) {
     case 'decimal':
       return {
@@ -42,12 +44,12 @@ function ruleOf({ type, flags }: Column, value: string): { fits: string; expecte
         expected: 'a time from year 1 to 9999',
       };
     case 'text':
-      return flags.index
-        ? {
-            fits: `octet_length(${value}::text) <= ${longestIndexedText}`,
-            expected: `at most ${longestIndexedText} bytes in an indexed text`,
-          }
-        : null;
+      return mostBytes === undefined
+        ? null
+        : {
+            fits: `octet_length(${value}::text) <= ${mostBytes}`,
+            expected: `at most ${mostBytes} bytes in an indexed text`,
+          };
     case 'boolean':
     case 'uuid':
     case 'enum':

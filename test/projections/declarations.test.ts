@@ -285,6 +285,16 @@ describe('a projection is refused, with the way out, when', () => {
       "cart_summary@1: 'events' holds something that defineEvents did not make.",
     ],
     [
+      'a column is unique within an unknown one',
+      () =>
+        defineProjection({
+          ...base,
+          table: { ...table, code: t.text().nullable().unique({ within: 'statuss' }) },
+          evolve: { CartOpened: (row) => row },
+        }),
+      "cart_summary@1: column 'code' is unique within 'statuss', which the table does not declare. Did you mean 'status'?",
+    ],
+    [
       'it has an unknown option',
       // @ts-expect-error unknown option
       () => defineProjection({ ...base, evolve, activaton: 'manual' }),

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Column, decimal, t } from '../../src/index.ts';
+import { z } from 'zod';
+import { type Column, columnLimits, decimal, defineEvents, defineProjection, t } from '../../src/index.ts';
 import { createRowCodec } from '../../src/projections/row-codec.ts';
 import { anyRow, everyColumn } from '../support/every-column.ts';
 
@@ -238,6 +239,30 @@ test('defaults and nulls fill in what a row leaves out', () => {
     counted: 7,
     item: { price: null },
   });
+});
+
+test('texts that share an index entry are shorter, and what they hold can be asked', () => {
+  const events = defineEvents('shelf', { Placed: z.object({}) });
+  const shelf = defineProjection({
+    name: 'shelf',
+    version: 1,
+    events,
+    table: {
+      hall: t.text().primaryKey(),
+      row: t.text().primaryKey(),
+      label: t.text().index(),
+      code: t.text().unique({ within: 'tenant' }),
+      tenant: t.text(),
+      note: t.text(),
+      width: t.integer(),
+      price: t.decimal(10, 2),
+    },
+    key: () => [],
+    evolve: { Placed: (row) => row },
+  });
+  const { label, code, tenant, note, width, price, hall } = columnLimits(shelf);
+  expect([label, hall, code, tenant]).toEqual([888, 888, 1024, 1024].map((maxBytes) => ({ maxBytes })));
+  expect([note, width, price]).toEqual([{}, { min: -2_147_483_648, max: 2_147_483_647 }, { precision: 10, scale: 2 }]);
 });
 
 test('an indexed text may be as long as an index entry holds', () => {

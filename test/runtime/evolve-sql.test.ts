@@ -297,6 +297,47 @@ test.each([
   expect(await idle.db.query({ text: 'select from refold.projections' })).toEqual([]);
 });
 
+test('a unique value that is taken leaves out its own event, built and live, and is counted', async () => {
+  const owners = defineProjection({
+    name: 'owners',
+    version: 1,
+    events: account,
+    table: { accountId: t.text().primaryKey(), owner: t.text().unique() },
+    evolveSql: {
+      events: ['Opened'],
+      rows: `select stream_id as account_id, max(payload->>'owner') as owner from batch group by stream_id`,
+      merge: { owner: 'replace' },
+    },
+    onError: 'skip',
+  });
+  const open = ({ log }: Runtime, streamId: string, owner: string) =>
+    log.append({ family: account, streamId, events: [{ type: 'Opened', payload: { owner } }] });
+  const idle = await start([owners], false);
+  for (const [id, owner] of Object.entries({ a: 'Ada', b: 'Bob', c: 'Ada', d: 'Dee' })) await open(idle, id, owner);
+  await stop(idle);
+  const runtime = await start([owners]);
+  await caughtUp(runtime, owners);
+  await open(runtime, 'e', 'Bob');
+  await open(runtime, 'f', 'Flo');
+  await caughtUp(runtime, owners);
+  expect(await storedTable(runtime.db, owners)).toEqual(
+    new Map(
+      Object.entries({ a: 'Ada', b: 'Bob', d: 'Dee', f: 'Flo' }).map(([accountId, owner]) => [
+        `["${accountId}"]`,
+        { accountId, owner },
+      ]),
+    ),
+  );
+  expect((await runtime.status())[0]?.eventsSkipped).toBe(2n);
+  const verified = await verifyVersion({
+    db: runtime.db,
+    log: runtime.log,
+    readSchema: 'read_models',
+    projection: owners,
+  });
+  expect(verified.differences).toBe(0);
+});
+
 test('a changed SQL under the same version is warned of, and built anew in development', async () => {
   const first = await start([defineProjection(largestOf())]);
   await first.log.append({ family: account, streamId: 'a', events: [credited('2'), credited('1')] });

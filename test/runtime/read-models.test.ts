@@ -109,7 +109,7 @@ test('look-ups by key of concurrent operations share a statement', async () => {
 test('look-ups by a unique column of concurrent operations share a statement, too', async () => {
   const operations = Array.from({ length: 20 }, () => source.open({ snapshot: false }));
   const found = await Promise.all(
-    operations.map((operation, index) => operation.findByUnique(shelfPlaces, 'shelf', index + 1, ['label'])),
+    operations.map((operation, index) => operation.findByUnique(shelfPlaces, ['shelf'], [index + 1], ['label'])),
   );
   // There are twenty, from 0 on.
   expect(found.map((row) => row?.shelf ?? null)).toEqual(

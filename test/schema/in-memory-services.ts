@@ -181,10 +181,10 @@ export class InMemoryServices implements GatewayServices {
           return row ? pick(row, [...columns, ...projection.keyColumns]) : null;
         });
       },
-      findByUnique: async (projection, column, value, columns, where = null) => {
+      findByUnique: async (projection, by, values, columns, where = null) => {
         this.reads.push({ kind: 'findByUnique', version: projection.id, columns });
         const rows = rowsOf(projection).filter((row) => matches(where, row));
-        const found = rows.find((row) => keyText([row[column]]) === keyText([value]));
+        const found = rows.find((row) => keyText(by.map((name) => row[name])) === keyText(values));
         return found ? pick(found, [...columns, ...projection.keyColumns]) : null;
       },
       findPage: async (projection, query) => {

@@ -47,6 +47,34 @@ test('a version without the unique column breaks its clients', () => {
   expect(breakingChanges(parcelV1, parcelV2, options)).toContain('Query.parcelByTrackingId was removed.');
 });
 
+test('a value that is unique within another column is looked up by both, which breaks clients that name one', async () => {
+  const box = (version: number, within: { within?: string }) =>
+    defineProjection({
+      name: 'box',
+      version,
+      events: parcel,
+      table: { boxId: t.text().primaryKey(), owner: t.text(), label: t.text().unique(within) },
+      key: (event) => event.streamId,
+      evolve: { ParcelPacked: (_, { payload }) => ({ owner: payload.row.note ?? '', label: 'x' }) },
+    });
+  const [plain, within] = [box(1, {}), box(2, { within: 'owner' })];
+  expect(plain.tableFingerprint).not.toBe(within.tableFingerprint);
+  const options = { projections: [plain, within], commands: [], maxPageSize: 50 };
+  expect(breakingChanges(plain, within, options)).toEqual(['A required arg owner on Query.boxByLabel was added.']);
+  const services = new InMemoryServices([active(within)]);
+  for (const owner of ['ann', 'bob'])
+    await services.append(parcel, owner, { type: 'ParcelPacked', payload: { row: parcelRow({ note: owner }) } });
+  const schema = buildSchema({ versions: versionMap([active(within)]), commands: [], maxPageSize: 50 });
+  const { data } = await execute({
+    schema,
+    document: parse(
+      '{ bob: boxByLabel(label: "x", owner: "bob") { boxId } eve: boxByLabel(label: "x", owner: "eve") { boxId } }',
+    ),
+    contextValue: services.context(),
+  });
+  expect(JSON.parse(JSON.stringify(data))).toEqual({ bob: { boxId: 'bob' }, eve: null });
+});
+
 test('what a viewer may not read is not found by it', async () => {
   const box = defineProjection({
     name: 'box',
