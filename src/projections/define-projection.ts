@@ -20,7 +20,7 @@ import { createRowCodec, type Row } from './row-codec.ts';
 import { snapshotSchedule } from './snapshot-schedule.ts';
 import type { SqlFold } from './sql-fold.ts';
 import { tableHooks } from './table-hooks.ts';
-import { uniqueIndexes } from './unique-claims.ts';
+import { uniqueIndexes } from './unique-indexes.ts';
 
 /**
  * Declares one version of a read model: the table, and how events change its rows.

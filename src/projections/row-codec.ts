@@ -1,8 +1,8 @@
 import { closest } from '../events/closest.ts';
 import { type Column, type Columns, isContainer } from './column.ts';
-import { textLimits } from './column-limits.ts';
 import { isDecimal } from './decimal.ts';
 import { invalidRow, show } from './invalid-row.ts';
+import { textLimits } from './text-limits.ts';
 import { codecOf, type ValueCodec } from './value-codec.ts';
 
 /** A row in memory: column name to value. */

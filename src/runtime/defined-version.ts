@@ -1,7 +1,7 @@
 import type { Column, Columns } from '../projections/column.ts';
 import type { Projection } from '../projections/projection.ts';
 import { createRowCodec, type Row } from '../projections/row-codec.ts';
-import { uniqueIndexes } from '../projections/unique-claims.ts';
+import { uniqueIndexes } from '../projections/unique-indexes.ts';
 import type { StoredDefinition } from '../store/definitions.ts';
 
 /**

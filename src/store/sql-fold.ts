@@ -1,9 +1,9 @@
 import { invalidDeclaration, RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
-import { textLimits } from '../projections/column-limits.ts';
 import { type EventFilter, keyText, type Projection } from '../projections/projection.ts';
 import type { MergeRule, SqlFold } from '../projections/sql-fold.ts';
+import { textLimits } from '../projections/text-limits.ts';
 import type { Queryable } from './statement.ts';
 import { guarded } from './value-guards.ts';
 

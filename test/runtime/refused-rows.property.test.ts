@@ -208,6 +208,6 @@ test.each([
       };
       expect(found).toEqual(oneByOne(all, policy));
     }),
-    { numRuns: effort(60, 15) },
+    { numRuns: effort(25, 8) },
   );
 });
