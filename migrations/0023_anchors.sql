@@ -3,14 +3,15 @@
 -- kept with the last eight hexadecimal digits of the id of the last event at or below it. While that event stands there, everything up to
 -- the position is as it was. (The first digits would not do: those of an id that begins with the time are the same for a minute.)
 
--- The anchor of a position at or below the horizon, or of an event's own. Null beyond the end of the log, where nothing is known yet.
+-- The anchor of a position at or below the horizon, or of an event's own. Null at the beginning, and beyond the end of the log,
+-- where nothing is known yet.
 -- plpgsql keeps its plan, an SQL function would be planned anew in each statement. The plan must not be one that was made for a small table;
 -- one setting does for that, and each costs as much as the look-up.
 create function refold.anchor(of_position bigint) returns text
 language plpgsql stable strict
 set enable_seqscan = off as $$
 begin
-  if of_position > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then
+  if of_position = 0 or of_position > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then
     return null;
   end if;
   return coalesce(
@@ -65,10 +66,10 @@ begin
   server_start := refold.server_start();
   up_to := after;
   if new_snapshots then
-    anchor := coalesce(
+    anchor := case when horizon > 0 then coalesce(
       (select right(event.id::text, 8) from refold.events as event where event.position <= horizon order by event.position desc limit 1),
       '00000000'
-    ); -- as refold.anchor, without settings of its own
+    ) end; -- as refold.anchor, without settings of its own
     known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
   end if;
   if new_snapshots and horizon > after then

@@ -217,6 +217,7 @@ create table refold.processors (
   updated_at timestamp with time zone not null default now(),
   partitions integer not null default 1,
   floors jsonb,
+  anchor text,
   events_skipped bigint not null default 0
 ) with (fillfactor=50);
 
@@ -301,6 +302,7 @@ create table refold.reactors (
   declared_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   updated_at timestamp with time zone not null default now(),
+  anchor text,
   steps_kept_since timestamp with time zone
 ) with (fillfactor=50);
 
@@ -328,6 +330,7 @@ create table refold.rebuilds (
   started_at_position bigint not null default 0,
   snapshot_id bigint,
   state_before text,
+  anchor text,
   events_skipped bigint not null default 0,
   held_reason text,
   dead_letters_accepted boolean not null default false
@@ -591,6 +594,28 @@ create view refold.throughput as
           WHERE (runs.started_at >= (now() - '00:01:00'::interval))) recent
   GROUP BY name, version, partition, kind, seconds;
 
+CREATE OR REPLACE FUNCTION refold.anchor(of_position bigint)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE STRICT
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+  if of_position = 0 or of_position > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then
+    return null;
+  end if;
+  return coalesce(
+    (
+      select right(event.id::text, 8)
+      from refold.events as event
+      where event.position <= of_position
+      order by event.position desc
+      limit 1
+    ),
+    '00000000'
+  );
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.announce_leave(of_name text, of_version integer, passing boolean)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -731,6 +756,14 @@ begin
   set position = greatest(floor.position, excluded.position);
   return null;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION refold.checkpoint_anchor(checkpoint bigint)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select checkpoint || '.' || refold.anchor(checkpoint)
 $function$;
 
 CREATE OR REPLACE FUNCTION refold.claim_append_keys(keys text[])
@@ -957,6 +990,18 @@ AS $function$
     and not exists (select from refold.inline_departures where name = of_name and version = of_version)
 $function$;
 
+CREATE OR REPLACE FUNCTION refold.lost_history(checkpoint bigint, anchor text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case
+    when checkpoint > coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) then 'beyond'
+    when split_part(anchor, '.', 1) = checkpoint::text -- '0.lost': nothing is known, whatever the log holds
+      and split_part(anchor, '.', 2) is distinct from refold.anchor(checkpoint) then 'other'
+  end
+$function$;
+
 CREATE OR REPLACE FUNCTION refold.pass_inline(of_families text[])
  RETURNS void
  LANGUAGE plpgsql
@@ -1040,7 +1085,7 @@ AS $function$
   end
 $function$;
 
-CREATE OR REPLACE FUNCTION refold.read_events(after bigint, up_to bigint, wanted text[], page_size integer)
+CREATE OR REPLACE FUNCTION refold.read_events(after bigint, up_to bigint, wanted text[], page_size integer, anchor text DEFAULT NULL::text)
  RETURNS SETOF refold.events
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -1049,6 +1094,9 @@ CREATE OR REPLACE FUNCTION refold.read_events(after bigint, up_to bigint, wanted
  SET work_mem TO '32MB'
 AS $function$
 begin
+  if anchor is not null and anchor is distinct from refold.anchor(up_to) then
+    raise exception 'The log does not hold what was known up to position %.', up_to using errcode = 'RF001';
+  end if;
   return query
   select *
   from refold.events
@@ -1059,8 +1107,21 @@ begin
   limit page_size;
 end $function$;
 
-CREATE OR REPLACE FUNCTION refold.read_tail(after bigint, wanted text[], page_size integer)
- RETURNS TABLE(horizon bigint, up_to bigint, "position" bigint, stream_position bigint, recorded_at timestamp with time zone, id uuid, payload_version smallint, family text, stream_id text, type text, payload jsonb, metadata jsonb)
+CREATE OR REPLACE FUNCTION refold.read_head(known bigint, OUT horizon bigint, OUT anchor text, OUT known_anchor text, OUT server_start bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+begin
+  horizon := refold.horizon();
+  server_start := refold.server_start();
+  if current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+    anchor := refold.anchor(horizon);
+    known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.read_tail(after bigint, wanted text[], page_size integer, known bigint DEFAULT NULL::bigint)
+ RETURNS TABLE(horizon bigint, up_to bigint, "position" bigint, stream_position bigint, recorded_at timestamp with time zone, id uuid, payload_version smallint, family text, stream_id text, type text, payload jsonb, metadata jsonb, anchor text, known_anchor text, server_start bigint)
  LANGUAGE plpgsql
  SET plan_cache_mode TO 'force_generic_plan'
  SET enable_seqscan TO 'off'
@@ -1068,29 +1129,41 @@ CREATE OR REPLACE FUNCTION refold.read_tail(after bigint, wanted text[], page_si
  SET enable_sort TO 'off'
 AS $function$
 #variable_conflict use_column
+declare
+  new_snapshots boolean := current_setting('transaction_isolation') in ('read committed', 'read uncommitted');
+  found_any boolean := false;
 begin
   horizon := refold.horizon();
+  server_start := refold.server_start();
   up_to := after;
-  if horizon > after and current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+  if new_snapshots then
+    anchor := case when horizon > 0 then coalesce(
+      (select right(event.id::text, 8) from refold.events as event where event.position <= horizon order by event.position desc limit 1),
+      '00000000'
+    ) end; -- as refold.anchor, without settings of its own
+    known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
+  end if;
+  if new_snapshots and horizon > after then
     up_to := horizon;
     return query
     select
       horizon, up_to, event.position, event.stream_position, event.recorded_at, event.id, event.payload_version,
-      event.family, event.stream_id, event.type, event.payload, event.metadata
+      event.family, event.stream_id, event.type, event.payload, event.metadata, anchor, known_anchor, server_start
     from refold.events as event
     where event.position > after
       and event.position <= up_to
       and event.family || '.' || event.type = any (wanted)
     order by event.position
     limit page_size;
+    found_any := found;
   end if;
-  if not found then
+  if not found_any then
     return next;
   end if;
 end $function$;
 
-CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], most integer)
- RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb)
+CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], most integer, known bigint DEFAULT NULL::bigint, complete bigint DEFAULT NULL::bigint)
+ RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb, anchor text, known_anchor text, server_start bigint)
  LANGUAGE plpgsql
  STABLE
  SET plan_cache_mode TO 'force_generic_plan'
@@ -1103,6 +1176,7 @@ begin
   with reached as (
     select
       json_agg(refold.reached(processor.name, processor.version, processor.checkpoint)::text order by processor.partition) as checkpoints,
+      min(processor.checkpoint) as least,
       exists (
         select from refold.inline_versions as inline
         where inline.name = of_name and inline.version = of_version and inline.status = 'live'
@@ -1114,16 +1188,25 @@ begin
       ) as forgotten
     from refold.processors as processor
     where processor.name = of_name and processor.version = of_version
+  ), anchored as (
+    select
+      reached.*,
+      refold.anchor(case when reached.live then complete else reached.least end) as anchor,
+      refold.anchor(known) as known_anchor
+    from reached
   )
   select
-    reached.checkpoints,
+    anchored.checkpoints,
     (extract(epoch from now()) * 1000)::float8,
-    reached.live,
-    reached.forgotten,
+    anchored.live,
+    anchored.forgotten,
     change.checkpoint,
     change.upserted,
-    change.deleted
-  from reached
+    change.deleted,
+    anchored.anchor,
+    anchored.known_anchor,
+    refold.server_start()
+  from anchored
   left join lateral (
     select of_partition.*
     from unnest(seen) with ordinality as seen_of (checkpoint, number)
@@ -1174,6 +1257,14 @@ AS $function$
 begin
   raise exception '%, found %.', problem, value using errcode = 'data_exception';
 end $function$;
+
+CREATE OR REPLACE FUNCTION refold.server_start()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint
+$function$;
 
 CREATE OR REPLACE FUNCTION refold.settle_inline(of_name text, of_version integer)
  RETURNS boolean

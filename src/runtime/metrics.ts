@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import type { Database } from '../store/database.ts';
-import { registerHorizonMetrics } from './horizon-metrics.ts';
 import type { History } from './history.ts';
 import { registerHistoryMetrics } from './history-metrics.ts';
+import { registerHorizonMetrics } from './horizon-metrics.ts';
 import { registerReactorMetrics } from './reactor-metrics.ts';
 import type { ReactorStatus } from './reactor-steps.ts';
 import type { Replica } from './replica.ts';

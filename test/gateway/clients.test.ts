@@ -37,7 +37,9 @@ describe.each(Object.entries(clients))('%s', (_, create) => {
     await tested.pack({ a: { weight: '1.5' } });
     const client = create(tested);
     expect(await client.query(read, { id: 'a' })).toMatchObject({ parcel: { parcelId: 'a', weight: '1.500' } });
-    expect(await client.mutate(pack, { id: 'b' })).toMatchObject({ packParcel: { position: '2.00000002', streamVersion: 1 } });
+    expect(await client.mutate(pack, { id: 'b' })).toMatchObject({
+      packParcel: { position: '2.00000002', streamVersion: 1 },
+    });
     expect(await client.code(wrong)).toBe('BAD_USER_INPUT');
   });
 

@@ -9,7 +9,10 @@ import { startGateway } from './gateway-under-test.ts';
 test('queries and mutations are answered over HTTP, and leave nothing open', async () => {
   const { post, services } = await startGateway();
   const packed = await post('mutation { packParcel(input: { parcelId: "a" }) { position parcel { weight } } }');
-  expect(packed).toMatchObject({ status: 200, data: { packParcel: { position: '1.00000001', parcel: { weight: '1.500' } } } });
+  expect(packed).toMatchObject({
+    status: 200,
+    data: { packParcel: { position: '1.00000001', parcel: { weight: '1.500' } } },
+  });
   const read = await post('query ($id: ID!) { parcel(parcelId: $id) { pieces } }', { id: 'a' });
   expect(read).toMatchObject({ status: 200, data: { parcel: { pieces: 1 } } });
   expect(services.open).toBe(0);

@@ -58,7 +58,9 @@ describe('what another site could send for a visitor', () => {
   test('is taken with a header that makes the browser ask first', async () => {
     const { endpoint } = await startGateway();
     const response = await fetch(endpoint, { method: 'POST', headers: { ...form, 'refold-csrf': '1' }, body });
-    expect(await response.json()).toEqual({ data: { loseEverything: { position: expect.stringMatching(/^1(\.0{7}1)?$/) } } });
+    expect(await response.json()).toEqual({
+      data: { loseEverything: { position: expect.stringMatching(/^1(\.0{7}1)?$/) } },
+    });
   });
 
   test('is refused as a GET that the browser says comes from elsewhere', async () => {

@@ -225,7 +225,11 @@ describe('whoever reads up to the horizon', () => {
     await beginAppend(fast, append);
     expect(await log.head()).toBe(before + 2n);
     expect(await log.horizon()).toBe(before);
-    expect(await log.readTail({ after: before, limit: 10 })).toMatchObject({ events: [], upTo: before, horizon: before });
+    expect(await log.readTail({ after: before, limit: 10 })).toMatchObject({
+      events: [],
+      upTo: before,
+      horizon: before,
+    });
     await slow.query('rollback');
     expect(await log.horizon()).toBe(before + 2n);
     expect(await replay(before)).toHaveLength(1);

@@ -109,7 +109,11 @@ test('an application behind a pooler in transaction mode appends, answers its ow
   const opened = await first.graphql(
     'mutation { openAccount(input: { accountId: "a", owner: "Ada" }) { position balance { owner amount } } }',
   );
-  expect(opened).toEqual({ data: { openAccount: { position: expect.stringMatching(/^1\.[0-9a-f]{8}$/), balance: { owner: 'Ada', amount: '0.00' } } } });
+  expect(opened).toEqual({
+    data: {
+      openAccount: { position: expect.stringMatching(/^1\.[0-9a-f]{8}$/), balance: { owner: 'Ada', amount: '0.00' } },
+    },
+  });
   await traffic(first.log, 2_000, random);
   await expectFolds(first, balanceV1, openingsV1);
   running.delete(first);

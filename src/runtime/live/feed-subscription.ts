@@ -156,8 +156,8 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     stalled = true;
   }
 
-  function cursorAt(at: PositionToken): ChangeCursor {
-    return { ...at, rows: rows ?? null };
+  function cursorAt({ position, anchor }: PositionToken): ChangeCursor {
+    return { position, ...(anchor === null ? {} : { anchor }), rows: rows ?? null };
   }
 
   function hold(changes: Changes): void {
