@@ -242,7 +242,7 @@ test('who asks where an answer is gets the same answer', async () => {
   });
   const { data, extensions } = (await response.json()) as { data: unknown; extensions: { position: string } };
   expect(data).toEqual(answer.data);
-  expect(BigInt(extensions.position)).toBeGreaterThan(0n);
+  expect(BigInt(extensions.position.split('.')[0] ?? 0)).toBeGreaterThan(0n);
 });
 
 test('a list that a null leads to has no rows, and tells of pages as any other', async () => {
