@@ -8,7 +8,7 @@ import type { EventLog } from '../store/event-log.ts';
 import { readInlineVersions } from '../store/inline-versions.ts';
 import type { ProcessorUnit } from '../store/processor-unit.ts';
 import { holdRebuild } from '../store/rebuilds.ts';
-import type { Work } from '../store/work.ts';
+import type { RequestedRebuild, Work } from '../store/work.ts';
 import { rebuildHeldByDeadLetters } from './dead-letter-gate.ts';
 import { failVersion, resumeVersion } from './fail-version.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -44,9 +44,10 @@ export function createProjectionUnits(options: ProjectionUnitsOptions): (work: W
     const maintained = projections.filter(({ name, version }) =>
       ['building', 'ready', 'active', 'failed'].includes(versions.stateOf(name, version) ?? ''),
     );
-    const rebuilds = work.rebuilds.flatMap(({ name, version, tableName, deadLettersAccepted }) => {
+    const rebuilds = work.rebuilds.flatMap((rebuild) => {
+      const { name, version, tableName } = rebuild;
       const declared = maintained.find((projection) => projection.name === name && projection.version === version);
-      return declared ? [rebuildUnit(options, storedIn(declared, tableName), deadLettersAccepted)] : [];
+      return declared ? [rebuildUnit(options, storedIn(declared, tableName), rebuild)] : [];
     });
     const live = new Set(work.live.map(({ name, version }) => `${name}@${version}`));
     const behind = maintained.filter(({ id }) => !live.has(id));
@@ -146,13 +147,13 @@ async function leaveLiveAlone(db: Database, { id, name, version }: Projection, c
 function rebuildUnit(
   options: ProjectionUnitsOptions,
   projection: Projection,
-  deadLettersAccepted: boolean,
+  { requestedAt, deadLettersAccepted }: RequestedRebuild,
 ): MaintainedUnit {
   const { id, name, version, tableName } = projection;
   const { logger, owner } = options;
   return {
     unit: { kind: 'rebuild', name, version, partition: 0 },
-    key: `rebuild ${tableName}${deadLettersAccepted ? ', dead letters accepted' : ''}`,
+    key: `rebuild ${tableName} of ${requestedAt}${deadLettersAccepted ? ', dead letters accepted' : ''}`,
     id,
     codeFingerprint: projection.codeFingerprint,
     async start(db, claim) {

@@ -5,6 +5,8 @@ export interface RequestedRebuild {
   readonly name: string;
   readonly version: number;
   readonly tableName: string;
+  /** Tells it from one before, which was cancelled and had a table of the same name. */
+  readonly requestedAt: string;
   /** Its table takes over whatever dead letters it has. */
   readonly deadLettersAccepted: boolean;
 }
@@ -33,6 +35,7 @@ export async function readWork(db: Queryable): Promise<Work> {
                 'name', name,
                 'version', version,
                 'tableName', table_name,
+                'requestedAt', requested_at,
                 'deadLettersAccepted', dead_letters_accepted
               ) order by name, version
             ),

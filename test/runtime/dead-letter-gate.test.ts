@@ -165,6 +165,12 @@ test('a rebuild with dead letters that the table which answers does not have wai
 
   await requestRebuild(db, worse, readSchema, byAnn);
   await until(heldReason);
+  // Asked for again before its owner has heard that it was cancelled: a table of the same name, in another rebuild.
+  for (let again = 0; again < 5; again++) {
+    await cancelRebuild(db, 'credits', 1, readSchema, byAnn);
+    await requestRebuild(db, worse, readSchema, byAnn);
+    await until(heldReason);
+  }
   await acceptRebuild(db, 'credits', 1, byAnn);
   await until(async () => (await status(runtime, 1))?.rebuild === null);
   expect(await status(runtime, 1)).toMatchObject({ state: 'active', deadLetters: 6 });
