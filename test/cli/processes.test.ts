@@ -158,10 +158,14 @@ describe('status', () => {
       'ETA',
       'owner',
     ]);
-    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(0, 8))).toEqual(
+    expect(lines.slice(1, 4).map((line) => line.split(/ {2,}/).slice(0, 8))).toEqual(
       ['balance@1', 'balance@2', 'openings@1'].map((id) => [id, 'active', 'running', '0', '0', '-', '0', '-']),
     );
     expect(lines[1]).toMatch(new RegExp(`:${worker.child.pid}$`));
+    expect(lines.slice(-2).map((line) => line.split(/ {2,}/))).toEqual([
+      ['process', 'role', 'declares'],
+      [expect.stringMatching(new RegExp(`:${worker.child.pid}$`)), 'worker', 'balance@1, balance@2, openings@1'],
+    ]);
 
     await worker.end('SIGTERM');
     const after = await run('status', '--json');
