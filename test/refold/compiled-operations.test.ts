@@ -298,7 +298,7 @@ describe('the executor answers', () => {
     expect([await compiled(), logged.splice(0)]).toEqual([before, []]);
   });
 
-  test('what a statement fails at, and says so in the log', async () => {
+  test('what a statement fails at, such as a table that was altered by hand, and says so in the log', async () => {
     const ask = plain('{ thing(thingId: "thing-1") { label } }');
     const right = await answerTo('/graphql', ask);
     const before = await compiled();
@@ -308,7 +308,7 @@ describe('the executor answers', () => {
     const [one] = await bothAnswers(ask);
     await db.query({ text: `alter table ${table} rename column lable to label` });
     await db.close();
-    expect(one.answer.errors).toMatchObject([{ extensions: { code: 'INTERNAL_SERVER_ERROR' } }]);
+    expect(one.answer.errors).toMatchObject([{ extensions: { code: 'PROJECTION_NOT_READY' } }]);
     expect(logged.splice(0).join()).toContain('an operation is executed, since its statement failed');
     expect(await answerTo('/graphql', ask)).toEqual(right);
     expect(await compiled()).toBe(before + 1);
