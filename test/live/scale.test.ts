@@ -160,7 +160,7 @@ test('a thousand clients on both transports end with the right state, through a 
   }
   // One connection listens for all of them.
   const listeners = await db.query<{ listening: number }>({
-    text: "select count(*)::int as listening from pg_stat_activity where datname = current_database() and query ilike 'listen %'",
+    text: "select count(*)::int as listening from pg_stat_activity where datname = current_database() and application_name = 'refold-listen'",
   });
   expect(listeners).toEqual([{ listening: 1 }]);
 
