@@ -89,7 +89,7 @@ test.each([
   [['rebuild', 'balance@1', '--from-position', 'x'], "--from-position is a position of the log, found 'x'."],
   [
     ['rebuild', 'balance@1', '--cancel', '--in-place'],
-    '--cancel ends the rebuild that is under way; it goes with no other option.',
+    '--cancel is about the rebuild that is under way; it goes with no other option.',
   ],
   [
     ['rebuild', 'balance@1', '--from-snapshot', 'y'],

@@ -21,7 +21,7 @@ test('from the moment that it is told to close it is not ready, and answers what
   expect([got.status, got.headers.get('connection')]).toEqual([200, 'close']);
   services.release(parcelV1);
   const answered = await underWay;
-  expect(answered.data).toEqual({ parcels: { totalCount: 2 } });
+  expect(answered.data).toEqual({ parcels: { totalCount: 3 } });
   expect(answered.headers.get('connection')).toBe('close');
 
   // Told once more, it waits for nobody else.

@@ -8,6 +8,7 @@ test('a declaration that says nothing activates by itself, waits for nothing mor
   expect(rule()).toEqual({
     by: 'auto',
     maxLag: 100,
+    mostNewDeadLetters: 0,
     maxLagSeconds: null,
     minReadySeconds: 0,
     verifyOneOf: null,

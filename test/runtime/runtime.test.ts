@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { defineConfig } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { createDatabase } from '../../src/store/database.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -106,6 +107,11 @@ test('an idempotency key that was used with another input is refused, and with t
 
 test('what a process appends is folded by it without a notification or a look', async () => {
   const seldom = { min: 3_600_000, max: 3_600_000 };
+  // Where a connection may be shared it can't be set for the session.
+  const name = new URL(database.url).pathname.slice(1);
+  const db = createDatabase({ url: database.url });
+  await db.query({ text: `alter database ${name} set default_transaction_isolation = 'read committed'` });
+  await db.close();
   const runtime = await start([balanceV1, balanceV2, openingsV1], {
     database: { notifications: false },
     runtime: { ownership: 'lease', polling: seldom },
