@@ -98,10 +98,13 @@ test('an application works under whatever its role or database has as defaults',
   await untilLive(runtime, inlineBalance, inlineOpenings);
   const { position } = await open(runtime, 'account-2');
   // A stream that another transaction holds, for longer than the shortest of the limits, and is idle.
+  const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
   const held = db.transaction(async (tx) => {
     await tx.query({ text: "select from refold.streams where stream_id = 'account-2' for update" });
+    hasLocked();
     await slow;
   });
+  await locked;
   const waiting = runtime.log.append(creditOf('account-2'));
   await until(async () => {
     const [row] = await db.query<{ waits: boolean }>({
