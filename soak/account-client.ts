@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { account, balance, foldOneByOne, order, standing, totals } from '../chaos/domain.ts';
 import type { Ledger, LedgerEntry } from '../chaos/ledger.ts';
+import { parseToken } from '../src/events/position-token.ts';
 import type { Projection, RecordedEvent } from '../src/index.ts';
 import type { Row } from '../src/projections/row-codec.ts';
 import { told } from '../test/refold/naive-values.ts';
@@ -96,7 +97,7 @@ export function createAccountClient({ session, writer, ledger, record, random }:
       if (outcome.kind === 'answered') {
         entry.outcome = 'acknowledged';
         const { position } = outcome.data[name] as { position: string };
-        entry.positions = [BigInt(position)];
+        entry.positions = [parseToken(position).position];
         return [entry, outcome];
       }
       entry.outcome = outcome.kind === 'failed' && outcome.unknown ? 'unknown' : 'refused';

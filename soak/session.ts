@@ -1,4 +1,5 @@
 import type { ExecutionResult } from 'graphql';
+import { parseToken } from '../src/events/position-token.ts';
 import { type Balancer, type Response, Unanswered } from './balancer.ts';
 import type { ClientRecord } from './client-record.ts';
 
@@ -72,7 +73,7 @@ export function createSession(name: string, balancer: Balancer, record: ClientRe
       record.failed(kind, `status ${response.status}`, told());
       return { kind: 'failed', unknown: response.status >= 500 };
     }
-    const position = BigInt(body.extensions?.position ?? 0);
+    const position = parseToken(body.extensions?.position ?? '0').position;
     if (position !== 0n && position < seen)
       record.isWrong(`${name} had seen position ${seen}, and was answered at ${position}: ${told()}`);
     if (position > seen) seen = position;

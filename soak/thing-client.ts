@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
+import { parseToken } from '../src/events/position-token.ts';
 import type { Projection } from '../src/index.ts';
 import type { Row } from '../src/projections/row-codec.ts';
 import { rowOf } from '../test/refold/naive-values.ts';
@@ -110,7 +111,7 @@ export function createThingClient(
         kind: 'own thing',
         query: `query ($id: ID!) { thing(thingId: $id) { ${plainColumns.join(' ')} owner { ownerId } } }`,
         variables: { id },
-        after: BigInt(position),
+        after: parseToken(position).position,
       });
       if (read.kind !== 'answered') return;
       const owner = owners.indexOf(String(columns.ownerId)) < 3 ? { ownerId: columns.ownerId } : null;
