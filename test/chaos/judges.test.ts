@@ -197,7 +197,7 @@ describe('judges find', () => {
     const failOver = { cause: 'kill', processor: 'balance@1', milliseconds: 60_000, alone: true } as const;
     expect(Object.values(await found({ failOvers: [{ ...failOver, alone: false }] })).flat()).toEqual([]);
     expect(Object.values(await found({ failOvers: [failOver] })).flat()).toEqual([
-      'balance@1 had no owner for 60000 ms after a kill; at most 12500 ms are promised',
+      'balance@1 had no owner for 60000 ms after a kill; at most 5500 ms are promised',
     ]);
   });
 });
