@@ -4,12 +4,9 @@ import type { FailOver } from './fail-overs.ts';
 import type { Evidence } from './judges/judge.ts';
 import type { World } from './world.ts';
 
-/**
- * How often a worker looks for what is free, and what a busy machine may take on top until a claim is written: six processes, their clients and two
- * servers share it, on two cores 8 s were seen. Work that is not handed over at all stays without an owner for the whole round.
- */
+/** How often a worker looks for what is free, and what a busy machine may take on top until a claim is written. */
 const lookMs = 500;
-const graceMs = 10_000;
+const graceMs = 3_000;
 /** A server that works for a client notices within so long that the client is gone (`client_connection_check_interval`). */
 const noticeMs = 5_000;
 
