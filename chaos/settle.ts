@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { RefoldError } from '../src/errors.ts';
+import { acceptRebuild } from '../src/runtime/rebuild.ts';
 import { readStatus, type VersionStatus } from '../src/runtime/status.ts';
 import { readReactors } from '../src/store/reactors.ts';
+import { readRebuilds } from '../src/store/rebuilds.ts';
 import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
 
@@ -8,8 +11,8 @@ import type { World } from './world.ts';
 const patienceMs = 180_000;
 
 /**
- * Everything that was stopped goes on, everybody who is down is started, and nothing is appended: waits until all read tables are complete.
- * Says what is not, if that does not come.
+ * Everything that was stopped goes on, everybody who is down is started, and nothing is appended: waits until all read tables are complete. A
+ * rebuild that waits for an operator because of its dead letters may take over. Says what is not at rest, if that does not come.
  */
 export async function settle(world: World): Promise<readonly string[]> {
   for (const place of [...world.workers, ...world.gateways]) {
@@ -24,7 +27,19 @@ export async function settle(world: World): Promise<readonly string[]> {
     // What a client gave up may still be under way in a gateway: the log is at rest when it stays as it is.
     if ((left.length === 0 && head === before) || Date.now() > deadline) return left;
     before = head;
+    await acceptHeldRebuilds(world);
     await pause(100);
+  }
+}
+
+/** One of them may have got by without its letters, or another owner may have begun it again, while this looks. */
+async function acceptHeldRebuilds({ db }: World): Promise<void> {
+  try {
+    for (const { name, version, heldReason } of await readRebuilds(db)) {
+      if (heldReason !== null) await acceptRebuild(db, name, version, { actor: 'chaos', reason: heldReason });
+    }
+  } catch (error) {
+    if (!isAway(error) && !(error instanceof RefoldError && error.code === 'INVALID_TRANSITION')) throw error;
   }
 }
 
@@ -64,7 +79,7 @@ async function unsettled({ db, log, workers, gateways }: World): Promise<Unsettl
 
 function describe({ name, version, state, position, head, owner, processor, error, rebuild }: VersionStatus): string {
   const building = rebuild
-    ? `; being rebuilt, at ${rebuild.checkpoint}, ${rebuild.status}, by ${rebuild.owner ?? 'nobody'}${rebuild.error ? ` (${rebuild.error.message})` : ''}`
+    ? `; being rebuilt, at ${rebuild.checkpoint}, ${rebuild.status}, by ${rebuild.owner ?? 'nobody'}${rebuild.error ? ` (${rebuild.error.message})` : ''}${rebuild.heldReason ? `, held: ${rebuild.heldReason}` : ''}`
     : '';
   return `${name}@${version} is ${state} at ${position} of ${head}, ${processor}, owned by ${owner ?? 'nobody'}${error ? `, its error: ${error.message}` : ''}${building}`;
 }
