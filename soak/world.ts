@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import pg from 'pg';
 import { installAudit } from '../chaos/audit.ts';
 import { families } from '../chaos/domain.ts';
@@ -32,7 +33,7 @@ export async function createWorld(): Promise<World> {
       throw new Error(
         `Expected ${program}. Install it with: apt-get install --no-install-recommends postgresql-15 pgbouncer`,
       );
-  const cluster = await startPostgresCluster({ binaries, settings });
+  const cluster = await startPostgresCluster({ binaries, settings, parentDirectory: tmpdir() });
   const admin = new pg.Client({ connectionString: cluster.url });
   await admin.connect();
   await admin.query('create database refold');

@@ -2,10 +2,10 @@ import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_pro
 import { randomInt } from 'node:crypto';
 import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { quickFolder } from './quick-folder.ts';
 
 /** The two programs of a PostgreSQL server that a test needs. */
 export interface PostgresBinaries {
@@ -17,7 +17,7 @@ export interface PostgresClusterOptions {
   readonly binaries: PostgresBinaries;
   /** Server settings, as in `postgresql.conf`; they win over the ones every test server has. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Where the folders of the server and its standbys are made. @default the system's folder for temporary files */
+  /** Where the folders of the server and its standbys are made. @default a folder in memory, where the machine has plenty */
   readonly parentDirectory?: string;
 }
 
@@ -62,7 +62,7 @@ const testSettings: Readonly<Record<string, string>> = {
 
 /** Starts a new, empty PostgreSQL server on a free port of 127.0.0.1. It never outlives this process. */
 export async function startPostgresCluster(options: PostgresClusterOptions): Promise<PostgresCluster> {
-  const { settings = {}, parentDirectory = tmpdir() } = options;
+  const { settings = {}, parentDirectory = quickFolder() } = options;
   const owner = serverAccount();
   const directory = mkdtempSync(join(parentDirectory, 'refold-postgres-'));
   const dataDirectory = join(directory, 'data');
