@@ -18,6 +18,8 @@ if (through !== 'direct' && through !== 'pooler' && through !== 'both')
   fail(`--through is 'direct', 'pooler' or 'both', found '${through}'.`);
 const say = (line: string) => console.log(line);
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 if (values.bounds) reportBounds(say);
 else {
   const problems = await run({

