@@ -12,6 +12,8 @@ export interface Fleet {
   readonly processes: readonly Deployed[];
   /** A gateway and a worker that are not replaced, and declare the first versions only. */
   readonly steady: readonly Deployed[];
+  /** Whether a process declares the version of this projection. */
+  declares(name: string, version: number): boolean;
   /** Starts all, for the first time or behind something else. */
   start(url: string, pooled: boolean): Promise<void>;
   /** Replaces one process after the other: a new one runs, then the old one is told to stop. Says what was deployed. */
@@ -114,6 +116,8 @@ export function createFleet({ db, balancer, onLog, onIncident }: FleetOptions): 
     get steady() {
       return steadyPlaces.flatMap(({ process }) => process ?? []);
     },
+    declares: (name, version) =>
+      name !== 'balance' || version === 1 || (versions.lowest <= version && version <= versions.highest),
     async start(url, pooled) {
       through = { url, pooled };
       await Promise.all([

@@ -32,6 +32,8 @@ export interface RestOptions {
   readonly log: EventLog;
   readonly ledger: Ledger;
   readonly projections: readonly Projection[];
+  /** Whether a process declares the version: one that none declares stays where it is until it is retired. */
+  declares(name: string, version: number): boolean;
   readonly sdl: string;
   readonly session: Session;
   readonly operations: ReturnType<typeof createRandomOperations>;
@@ -49,6 +51,7 @@ export function createRest({
   log,
   ledger,
   projections,
+  declares,
   sdl,
   session,
   operations,
@@ -72,7 +75,7 @@ export function createRest({
     const found: string[] = [];
     const rows = new Map<string, readonly Row[]>();
     for (const { name, version, state, tableName } of await readRegistry(db)) {
-      if (state === 'retired') continue;
+      if (state === 'retired' || !declares(name, version)) continue;
       const declared = name === 'balance' ? balance(version) : projections.find((one) => one.name === name);
       if (!declared) continue;
       const projection = storedIn(declared, tableName);
@@ -136,7 +139,7 @@ export function createRest({
   return {
     /** Sentences for all that is not as it must be. */
     async look(): Promise<readonly string[]> {
-      const restless = await untilAtRest(db, log);
+      const restless = await untilAtRest(db, log, declares);
       if (restless.length > 0) return restless;
       await readLog();
       const { found, rows } = await compareTables();
@@ -172,14 +175,15 @@ function differences(
   });
 }
 
-async function untilAtRest(db: Database, log: EventLog): Promise<readonly string[]> {
+async function untilAtRest(db: Database, log: EventLog, declares: RestOptions['declares']): Promise<readonly string[]> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
     const head = await log.head();
     const behind = [
       ...(await readStatus(db, log))
         .filter(
-          ({ state, position, rebuild }) => state !== 'retired' && (position < head || state === 'building' || rebuild),
+          ({ name, version, state, position, rebuild }) =>
+            state !== 'retired' && declares(name, version) && (position < head || state === 'building' || rebuild),
         )
         .map(
           ({ name, version, state, position, processor, owner }) =>

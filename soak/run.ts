@@ -54,7 +54,9 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
   const balancer = createBalancer(record);
   const onLog = (process: string, level: number, message: string) => {
     const line = `${level >= 50 ? 'error' : 'warn'} of ${process.replace(/[ .][\d.]+$/, 's')}: ${message}`;
-    logged.set(line, (logged.get(line) ?? 0) + 1);
+    const times = (logged.get(line) ?? 0) + 1;
+    logged.set(line, times);
+    if (times === 1) clock(`${process} logs: ${line.slice(0, 300)}`);
   };
   const fleet = createFleet({ db: world.db, balancer, onLog, onIncident: incident });
   const ledger = createLedger();
@@ -65,6 +67,7 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
     ...world,
     ledger,
     projections: projectionsOf({ lowest: 1, highest: 1, pooled: false }),
+    declares: fleet.declares,
     sdl: declaredSchema(app),
     session,
     operations: createRandomOperations(session, seed * 100_000 + 90_000),

@@ -20,6 +20,7 @@ import { openApplicationLog } from './application-log.ts';
 import { createAuditor } from './auditor.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './canary-recorder.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './command-handler.ts';
+import { crowdedServer } from './crowded-server.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './database-watch.ts';
 import type { EventSource } from './event-source.ts';
 import { createEvolution, type Evolution } from './evolution.ts';
@@ -126,7 +127,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       actor: owner,
       development: options.development,
     });
-    for (const warning of warnings) logger.warn(warning);
+    for (const warning of [...warnings, ...(await crowdedServer(db, config.database))]) logger.warn(warning);
     await registerReactors(db, config.reactors, owner);
 
     let watch: DatabaseWatch | undefined;

@@ -3,6 +3,7 @@ import { parseHostList } from '../config/host-list.ts';
 import { RefoldError } from '../errors.ts';
 import { closeIdleOnSilence, createServerProbe } from './answer-deadline.ts';
 import { columnParsers } from './column-parsers.ts';
+import { connectWhenFree } from './connect-when-free.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
 import { createHostChoice } from './host-choice.ts';
@@ -21,7 +22,7 @@ export interface DatabaseOptions {
   readonly maxConnections?: number;
   /** The server ends a statement that runs longer, in milliseconds. @default no limit */
   readonly statementTimeoutMs?: number;
-  /** How long to wait for a connection, in milliseconds. @default 10000 */
+  /** How long to wait for a connection, in milliseconds; also for one that another process gives back, where the server has none left. @default 10000 */
   readonly connectTimeoutMs?: number;
   /**
    * For how long the server may send nothing while a statement is under way, in milliseconds. Then another connection asks it. Where the server
@@ -98,9 +99,12 @@ export interface Database extends Queryable {
   close(): Promise<void>;
 }
 
+const defaultConnectTimeoutMs = 10_000;
+
 /** Opens no connection yet: the first statement does. */
 export function createDatabase(options: DatabaseOptions): Database {
   const { url, prepare = true, sessions = true, pipeline = false, statementTimeoutMs } = options;
+  const { connectTimeoutMs = defaultConnectTimeoutMs } = options;
   const pool = new pg.Pool({
     ...connectionConfig(options),
     ...(pipeline ? { pipeline } : {}),
@@ -116,7 +120,9 @@ export function createDatabase(options: DatabaseOptions): Database {
   const orTranslated = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => Promise.reject(translateDatabaseError(error, url)));
   const connect = () =>
-    pool.connect().catch((error: unknown) => Promise.reject(nothingSent(translateDatabaseError(error, url))));
+    connectWhenFree(pool, connectTimeoutMs).catch((error: unknown) =>
+      Promise.reject(nothingSent(translateDatabaseError(error, url))),
+    );
   const queryOnce: Database['query'] = async <Row extends object>(statement: Statement) => {
     const client = await connect();
     try {
@@ -159,7 +165,7 @@ export function createDatabase(options: DatabaseOptions): Database {
 /** What every connection of Refold is opened with, in a pool or alone; for a {@link SessionClient}. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'>): WatchedClientConfig {
   const { sessions = true, shortStatements = false, answerTimeoutMs = 5000 } = options;
-  const { connectTimeoutMs = 10_000, applicationName = 'refold' } = options;
+  const { connectTimeoutMs = defaultConnectTimeoutMs, applicationName = 'refold' } = options;
   const list = parseHostList(options.url);
   const config = {
     connectionString: list?.url ?? options.url,

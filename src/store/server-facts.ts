@@ -62,3 +62,11 @@ async function readServerFacts(target: Queryable): Promise<ServerFacts> {
   });
   return facts as ServerFacts; // a select without from gives one row
 }
+
+/** How many sessions the server has for all roles but superusers, whoever holds them. */
+export async function readAdmittedConnections(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ admitted: number }>({
+    text: `select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as admitted`,
+  });
+  return row?.admitted ?? 0;
+}

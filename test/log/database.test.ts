@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { type AddressInfo, createServer } from 'node:net';
 import fc from 'fast-check';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
+import { connectWhenFree } from '../../src/store/connect-when-free.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { databaseAddress } from '../../src/store/database-errors.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -176,6 +178,51 @@ test('what a transaction that only reads asks first leaves with its begin', asyn
   expect(ofBoth).toBeGreaterThan(ofBegin);
   expect(atLast).toBe(0);
   await own.close();
+});
+
+describe('on a server that has no connection left for the role', () => {
+  const role = `crowded_${randomBytes(4).toString('hex')}`;
+  let url: string;
+  let others: pg.Client[];
+
+  beforeAll(async () => {
+    await db.query({ text: `create role ${role} login connection limit 2` });
+    url = Object.assign(new URL(testDatabase.url), { username: role }).href;
+  });
+  afterAll(() => db.query({ text: `drop role ${role}` }));
+
+  beforeEach(async () => {
+    others = await Promise.all(
+      [1, 2].map(async () => {
+        const client = new pg.Client({ connectionString: url });
+        await client.connect();
+        return client;
+      }),
+    );
+  });
+  afterEach(() => Promise.all(others.map((client) => client.end())));
+
+  test('a statement waits for one that another process gives back', async () => {
+    const crowded = createDatabase({ url });
+    const answer = crowded.query({ text: 'select 1 as one' });
+    const impatient = new pg.Pool({ connectionString: url });
+    // Refused again and again by now: this one gives up.
+    await expect(connectWhenFree(impatient, 0)).rejects.toMatchObject({ code: '53300' });
+    await others.pop()?.end();
+    expect(await answer).toEqual([{ one: 1 }]);
+    await Promise.all([impatient.end(), crowded.close()]);
+  });
+
+  test('more statements at once than it admits share those that the pool could open', async () => {
+    await others.pop()?.end();
+    const crowded = createDatabase({ url, maxConnections: 10 });
+    const numbers = Array.from({ length: 30 }, (_, n) => n);
+    const rows = await Promise.all(
+      numbers.map((n) => crowded.query({ text: 'select $1::int as n from pg_sleep(0.01)', values: [n] })),
+    );
+    expect(rows).toEqual(numbers.map((n) => [{ n }]));
+    await crowded.close();
+  });
 });
 
 describe('errors', () => {

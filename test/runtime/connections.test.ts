@@ -1,6 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { crowdedServer } from '../../src/runtime/crowded-server.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
+import { readLiveProcesses } from '../../src/store/live-processes.ts';
+import { announceProcess } from '../../src/store/processes.ts';
+import { readAdmittedConnections } from '../../src/store/server-facts.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { inlineBalance } from '../support/inline-domain.ts';
 import { account, balanceV1, openAccount } from '../support/sample-domain.ts';
@@ -83,4 +88,24 @@ test('fewer than a process needs are refused, with what they are for', () => {
   ).toThrow(
     'database.maxConnections is 4; this application needs 5 in a process: 2 for batches, 2 for reads, 1 for ownership.',
   );
+});
+
+test('says so where all live processes together may want more connections than the server has', async () => {
+  const admitted = await readAdmittedConnections(db);
+  await announceProcess(db, {
+    id: randomUUID(),
+    name: 'another',
+    role: 'gateway',
+    versions: [],
+    declares: [],
+    owns: [],
+    keeps: [],
+  });
+  const others = (await readLiveProcesses(db)).length;
+  const share = Math.floor(admitted / (others + 1));
+  expect(await crowdedServer(db, { maxConnections: share, notifications: true })).toEqual([]);
+  expect(await crowdedServer(db, { maxConnections: share + 2, notifications: false })).toEqual([]);
+  expect(await crowdedServer(db, { maxConnections: share + 2, notifications: true })).toEqual([
+    `The server admits ${admitted} connections, and this process and ${others} that live already may open ${(others + 1) * (share + 2)} (database.maxConnections is ${share + 2}). Where none is left, statements wait. Lower maxConnections to ${share} at most, raise the server's max_connections, or use a pooler.`,
+  ]);
 });
