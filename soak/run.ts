@@ -53,10 +53,12 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
   const record = createClientRecord(now, clock);
   const balancer = createBalancer(record);
   const onLog = (process: string, level: number, message: string) => {
-    const line = `${level >= 50 ? 'error' : 'warn'} of ${process.replace(/[ .][\d.]+$/, 's')}: ${message}`;
+    // Without what differs from one to the next.
+    const text = message.replaceAll(/\d+/g, '…').replaceAll(/'[^']*…[^']*'/g, '…');
+    const line = `${level >= 50 ? 'error' : 'warn'} of ${process.replace(/[ .][\d.]+$/, 's')}: ${text}`;
     const times = (logged.get(line) ?? 0) + 1;
     logged.set(line, times);
-    if (times === 1) clock(`${process} logs: ${line.slice(0, 300)}`);
+    if (times === 1) clock(`${process} logs: ${message.slice(0, 300)}`);
   };
   const fleet = createFleet({ db: world.db, balancer, onLog, onIncident: incident });
   const ledger = createLedger();
