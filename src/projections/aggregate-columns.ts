@@ -1,5 +1,6 @@
 import type { Column } from './column.ts';
-import type { TimeBucket } from './row-query.ts';
+
+export type TimeBucket = 'hour' | 'day' | 'month';
 
 /** Columns that have a sum and an average. */
 export function isNumeric({ type: { kind } }: Column): boolean {

@@ -1,3 +1,4 @@
+import type { TimeBucket } from './aggregate-columns.ts';
 import type { Projection } from './projection.ts';
 import type { Row } from './row-codec.ts';
 
@@ -97,8 +98,6 @@ export interface Grouping {
   readonly column: string;
   readonly bucket: TimeBucket | null;
 }
-
-export type TimeBucket = 'hour' | 'day' | 'month';
 
 /** A condition over a group's measure. A null is not equal to anything, and neither less nor greater. */
 export interface GroupCondition {

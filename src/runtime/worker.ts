@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
+import type { ProcessorError } from '../store/checkpoints.ts';
 import {
   claimProcessor,
   forgetCheckpoint,
@@ -11,7 +12,6 @@ import type { Database } from '../store/database.ts';
 import { isOutage, isRefusedForGood } from '../store/database-errors.ts';
 import type { Ownership, OwnershipLock } from '../store/ownership.ts';
 import { unitText } from '../store/processor-unit.ts';
-import type { ProcessorError } from '../store/registry.ts';
 import { createConsumer, type Subscription } from './consumer.ts';
 import type { EventSource } from './event-source.ts';
 import type { History } from './history.ts';

@@ -3,9 +3,18 @@ import type { GlobalPosition } from '../events/global-position.ts';
 import type { FloorLayer } from '../projections/partition.ts';
 import { readFloors, type StoredFloors } from './partitions.ts';
 import type { ProcessorKind, ProcessorUnit } from './processor-unit.ts';
-import type { ProcessorError } from './registry.ts';
 import { insertRun } from './runs.ts';
 import type { Queryable } from './statement.ts';
+
+/** Why a processor can't go on. */
+export interface ProcessorError {
+  readonly message: string;
+  readonly code?: string;
+  readonly position?: string;
+  readonly at: string;
+  /** Of the code that stopped. */
+  readonly codeFingerprint?: string;
+}
 
 /**
  * Channel that tells `name@version:checkpoint` after each batch, and where there are several partitions

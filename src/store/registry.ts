@@ -1,6 +1,7 @@
 import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import type { Partition } from '../projections/partition.ts';
 import type { CanaryRule, VersionState } from '../projections/version-map.ts';
+import type { ProcessorError } from './checkpoints.ts';
 import { definitionJson, type StoredDefinition } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 import { readFloors, type StoredFloors } from './partitions.ts';
@@ -42,16 +43,6 @@ export interface RegisteredVersion {
 }
 
 export type ProcessorStatus = 'idle' | 'running' | 'stopped';
-
-/** Why a processor can't go on. */
-export interface ProcessorError {
-  readonly message: string;
-  readonly code?: string;
-  readonly position?: string;
-  readonly at: string;
-  /** Of the code that stopped. */
-  readonly codeFingerprint?: string;
-}
 
 /** A partition's processor, as the registry holds it. */
 export interface RegisteredPartition extends Partition {
