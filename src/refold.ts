@@ -154,6 +154,7 @@ async function openGateway(
       lookAtTables: runtime.lookAtTables,
       shadows: { record: runtime.recordShadow },
       problems: runtime.problems,
+      ...(runtime.readModelsServed ? { lost: runtime.readModelsServed.lost } : {}),
       ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
       ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),
     },

@@ -38,7 +38,9 @@ export const retire = defineCommand({
           `is the version that answers; ${then}, and a retired version can't come back. Say --force if that is meant.`,
         );
       }
-      const losing = args.force || args.yes ? [] : await losingProcesses(db, name, version);
+      // Of the only version that answers everybody loses, and --force has said so.
+      const isOnly = active.length === 1 && active[0]?.version === version;
+      const losing = args.yes || isOnly ? [] : await losingProcesses(db, name, version);
       if (losing.length > 0) await askToRetire(name, version, losing);
       await lifecycle.retire(name, version, { actor, reason: args.reason ?? 'retired by hand' }, hours * 3600);
     });

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../config/define-config.ts';
+import { type AnsweringVersion, answeringVersions } from '../runtime/answering-versions.ts';
 import { canaryFiguresText, canaryText } from '../runtime/canary-steps.ts';
 import type { ReactorStatus } from '../runtime/reactor-steps.ts';
 import { readStatus, type VersionStatus } from '../runtime/status.ts';
@@ -13,6 +14,7 @@ import { duration, integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
 import { reactorsToText } from './reactor-status.ts';
+import { answersToText, processesToText } from './status-processes.ts';
 import { textTable } from './text-table.ts';
 
 // A process tells that it lives every second or so; on a busy machine, not always.
@@ -25,7 +27,7 @@ export const status = defineCommand({
   meta: {
     name: 'status',
     description:
-      'Show every projection version: state, position, lag in events and in time, rate and when it will have caught up; and every reactor.',
+      'Show every projection version: state, position, lag in events and in time, rate and when it will have caught up; every reactor; which version answers, and every live process.',
   },
   args: {
     json: { type: 'boolean', description: 'As JSON' },
@@ -43,13 +45,15 @@ export const status = defineCommand({
         const versions = after.map((version) => withRate(version, before, (Date.now() - since) / 1000));
         // A horizon that stands still while the log grows names who holds it.
         const stalls = (await readStalls(db)).filter((stall) => stall.seconds > 1);
+        const processes = await readLiveProcesses(db);
         const report = {
           versions,
           notRegistered: notRegistered(config, after),
           reactors: await reactors.status(),
           stalls,
           lostOwners: await readLostOwners(db, silentSeconds),
-          processes: await readLiveProcesses(db),
+          answers: answeringVersions(after, processes),
+          processes,
         };
         if (args.watch && !args.json) console.clear();
         console.log(args.json ? toJson(report) : toText(report));
@@ -104,6 +108,7 @@ interface Report {
   readonly reactors: readonly ReactorStatus[];
   readonly stalls: readonly Stall[];
   readonly lostOwners: readonly LostOwner[];
+  readonly answers: readonly AnsweringVersion[];
   readonly processes: readonly LiveProcess[];
 }
 
@@ -111,7 +116,8 @@ function toJson(report: Report): string {
   return JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2);
 }
 
-function toText({ versions: report, notRegistered: missing, reactors, stalls, lostOwners, processes }: Report): string {
+function toText(all: Report): string {
+  const { versions: report, notRegistered: missing, reactors, stalls, lostOwners } = all;
   const none = report.length === 0 && missing.length === 0;
   const versions = none ? ['No projection version is registered yet.'] : [versionsToText(report, missing)];
   const reactions = reactors.length === 0 ? [] : ['', reactorsToText(reactors)];
@@ -123,15 +129,8 @@ function toText({ versions: report, notRegistered: missing, reactors, stalls, lo
     ({ owner, units, seconds }) =>
       `${owner} owns ${integer(units)} of these and was last heard of ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another process that runs takes over; where none does, nothing goes on until one is started.`,
   );
-  const living = processes.length === 0 ? [] : ['', processesTable(processes)];
+  const living = [...answersToText(all.answers), ...processesToText(all.processes)];
   return [...versions, ...reactions, ...held, ...lost, ...living].join('\n');
-}
-
-function processesTable(processes: readonly LiveProcess[]): string {
-  return textTable(
-    ['process', 'role', 'declares'],
-    processes.map(({ name, role, versions }) => [name, role ?? '-', versions.join(', ') || '-']),
-  );
 }
 
 function partitionLines({ name, version, partitions }: RatedStatus): string[][] {

@@ -142,7 +142,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
         source,
         () => closing !== undefined,
         () => services.versions.stopped?.() ?? new Set(),
-        () => services.problems?.() ?? {},
+        services,
       ),
       metrics.plugin,
       useCsrfPrevention(),

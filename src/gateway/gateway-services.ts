@@ -63,6 +63,12 @@ export interface GatewayServices {
   lookAtTables?(): void;
   /** Why appends or reads do not get through to the database now; empty where they do. @default they do */
   problems?(): { readonly appends?: string; readonly reads?: string };
+  /** Declared read models of which no version answers here any more, and the processes that answer for them. @default none */
+  lost?(): readonly {
+    readonly name: string;
+    readonly version: number;
+    readonly answeredBy: readonly string[];
+  }[];
   /** Where it is counted how canaries do. @default nowhere */
   readonly canaries?: {
     count(operation: { name: string; version: number; byCanary: boolean; failed: boolean }): void;

@@ -1,17 +1,19 @@
 import type { Plugin } from 'graphql-yoga';
+import type { GatewayServices } from './gateway-services.ts';
 import type { SchemaSource } from './served-schema.ts';
 
 /**
  * `/health/ready`: 200 once every projection has an active version here, 503 before, and again while the process stops,
  * so that a load balancer sends nothing to a process that would answer `PROJECTION_NOT_READY`. A version whose processor has stopped at an
- * event is said to be so, and ready: what it answers is stale, in every process alike. Also 503 while appends or reads do not get through to
- * the database; `problems` says why.
+ * event is said to be so, and ready: what it answers is stale, in every process alike. A read model whose declared versions are all retired
+ * makes it 503 while another process answers for it; where none does, clients are better off with the rest. Also 503 while appends or reads
+ * do not get through to the database; `problems` says why.
  */
 export function useReadiness(
   source: SchemaSource,
   isStopping: () => boolean,
   stopped: () => ReadonlySet<string>,
-  problems: () => object,
+  services: Pick<GatewayServices, 'problems' | 'lost'>,
 ): Plugin {
   return {
     onRequest({ request, url, fetchAPI, endResponse }) {
@@ -24,15 +26,23 @@ export function useReadiness(
         ready: active || state === 'active',
         ...(stopped().has(projection.id) ? { processor: 'stopped' } : {}),
       }));
+      const lost = (services.lost?.() ?? []).map(({ name, version, answeredBy }) => ({
+        projection: name,
+        version,
+        state: 'retired',
+        ready: false,
+        answeredBy,
+      }));
       const stopping = isStopping();
-      const found = problems();
+      const found = services.problems?.() ?? {};
       const reachable = Object.keys(found).length === 0;
-      const ready = !stopping && reachable && projections.every((projection) => projection.ready);
+      const isWhole = projections.every((one) => one.ready) && lost.every(({ answeredBy }) => answeredBy.length === 0);
+      const ready = !stopping && reachable && isWhole;
       const body = JSON.stringify({
         ready,
         ...(stopping ? { stopping } : {}),
         ...(reachable ? {} : { problems: found }),
-        projections,
+        projections: [...projections, ...lost],
       });
       endResponse(
         new fetchAPI.Response(body, {

@@ -1,6 +1,7 @@
 import { type LiveProcess, readLiveProcesses } from '../store/live-processes.ts';
 import { readRegistry } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
+import { answersClients } from './answering-versions.ts';
 
 /** The processes that live and declare no other active version of the projection: without this one they answer nothing for it. */
 export async function losingProcesses(db: Queryable, name: string, version: number): Promise<LiveProcess[]> {
@@ -8,8 +9,10 @@ export async function losingProcesses(db: Queryable, name: string, version: numb
   if (!active.some((entry) => entry.version === version)) return [];
   const others = active.filter((entry) => entry.version !== version).map((entry) => `${name}@${entry.version}`);
   return (await readLiveProcesses(db)).filter(
-    ({ role, versions }) =>
-      role !== 'worker' && versions.includes(`${name}@${version}`) && !others.some((other) => versions.includes(other)),
+    (one) =>
+      answersClients(one) &&
+      one.versions.includes(`${name}@${version}`) &&
+      !others.some((other) => one.versions.includes(other)),
   );
 }
 

@@ -8,6 +8,8 @@ import type { ReactorStatus } from './reactor-steps.ts';
 import type { Replica } from './replica.ts';
 import { registerReplicaMetrics } from './replica-metrics.ts';
 import { scrapedMetrics } from './scraped-metrics.ts';
+import { registerServedMetrics } from './served-metrics.ts';
+import type { ServedReadModels } from './served-read-models.ts';
 import type { VersionStatus } from './status.ts';
 
 /** How the projection versions and the reactors fare, as metrics of Prometheus. */
@@ -16,6 +18,7 @@ export function createMetrics(runtime: {
   readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
   readonly history: Pick<History, 'cuts'>;
   readonly replica: Replica | undefined;
+  readonly readModelsServed: ServedReadModels | undefined;
   readonly db: Database;
 }): Registry {
   const metrics = new Registry();
@@ -23,6 +26,7 @@ export function createMetrics(runtime: {
   registerReactorMetrics(metrics, runtime.reactors.status);
   registerHorizonMetrics(metrics, runtime.db);
   registerHistoryMetrics(metrics, runtime.history);
+  if (runtime.readModelsServed) registerServedMetrics(metrics, runtime.readModelsServed);
   if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
   return metrics;
 }

@@ -41,6 +41,7 @@ import { registerVersions } from './register-versions.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { createRetention } from './retention.ts';
 import { createRowHistory } from './row-history.ts';
+import { createServedReadModels, type ServedReadModels } from './served-read-models.ts';
 import { createSnapshotWriter } from './snapshot-writer.ts';
 import { readStatus, type VersionStatus } from './status.ts';
 import { createStreamTurns } from './stream-turns.ts';
@@ -90,6 +91,8 @@ export interface Runtime {
   recordShadow(result: ShadowResult): Promise<void>;
   /** Undefined where the process answers nobody. */
   readonly canaries: CanaryRecorder | undefined;
+  /** Undefined where the process answers nobody. */
+  readonly readModelsServed: ServedReadModels | undefined;
   /** Undefined where the process answers nobody. */
   readonly usage: UsageRecorder | undefined;
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
@@ -216,6 +219,10 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const canaries = options.serves ? createCanaryRecorder(db, logger) : undefined;
     if (canaries) stops.push(() => canaries.stop());
 
+    const { projections } = config;
+    const readModelsServed = options.serves ? createServedReadModels({ db, projections, versions, logger }) : undefined;
+    if (readModelsServed) stops.push(() => readModelsServed.stop());
+
     const described: ProcessDescription = {
       name: owner,
       role: options.maintain ? (options.serves ? 'all' : 'worker') : 'gateway',
@@ -253,6 +260,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       },
       recordShadow: (result) => addShadowResult(db, result, shadowExamples),
       canaries,
+      readModelsServed,
       usage,
       execute: (command, input, executeOptions) =>
         executeCommand(log, command, input, executeOptions, { snapshots, forClients: true, turns }),

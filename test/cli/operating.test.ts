@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { losingProcesses } from '../../src/runtime/losing-processes.ts';
 import { startRuntime } from '../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { readLiveProcesses } from '../../src/store/live-processes.ts';
@@ -110,11 +111,21 @@ test('retire refuses to take the API from processes that live and declare nothin
   await until(async () => (await readLiveProcesses(db)).length === 2);
   const { stdout } = await run(both, 'status');
   expect(stdout).toMatch(/^next:1 +gateway +balance@1, balance@2\nold:1 +gateway +balance@1\n/m);
+  expect(stdout).toMatch(/^read model +answered by +in\nbalance +balance@2 +next:1\nbalance +balance@1 +old:1\n/m);
   expect(await run(both, 'retire', 'balance@1')).toMatchObject({
     code: 1,
     stderr:
       "refold: balance@1 is what clients of old:1 (gateway) are answered by: this process declares no other active version of 'balance'. Deploy the next version there first, or say --yes.\n",
   });
+  // It was killed longer ago than a live process is silent.
+  await announced('dead:1', 'balance@1', '-16 seconds');
+  await announced('newest:1', 'balance@2', '1 hour');
+  expect(await run(both, 'retire', 'balance@2', '--force')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is what clients of newest:1 (gateway) are answered by: this process declares no'),
+  });
+  expect((await losingProcesses(db, 'balance', 1)).map(({ name }) => name)).toEqual(['old:1']);
+  await db.query({ text: `delete from refold.processes where name in ('dead:1', 'newest:1')` });
   expect(await run(both, 'retire', 'balance@1', '--yes')).toMatchObject({ code: 0 });
   await old.stop();
   expect(await readLiveProcesses(db)).toEqual([
@@ -122,6 +133,16 @@ test('retire refuses to take the API from processes that live and declare nothin
   ]);
   await next.stop();
 });
+
+/** As a gateway announces itself that was heard of then. */
+async function announced(name: string, version: string, heard: string): Promise<void> {
+  await db.query({
+    text: `
+      insert into refold.processes (id, name, declares, owns, keeps, role, versions, heartbeat_at)
+      values (gen_random_uuid(), $1, '{}', '{}', '{}', 'gateway', array[$2], now() + $3::interval)`,
+    values: [name, version, heard],
+  });
+}
 
 test('status lists declared versions that no process has started yet', async () => {
   await deploy(await application('balanceV1'));
