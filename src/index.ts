@@ -107,6 +107,7 @@ export type { Builder } from './schema/builder.ts';
 export { extendSchema, type RowFieldMaker, type SchemaExtension, type SchemaTools } from './schema/extend-schema.ts';
 export type { OperationContext, ReadModels } from './schema/operation-context.ts';
 export type { Criticality, SchemaChange } from './schema/schema-diff.ts';
+export type { VersionChange } from './schema/version-changes.ts';
 export type { AppendRequest, AppendResult, AppendToStreamsRequest, EventLog } from './store/event-log.ts';
 export type { FieldUsage, UsageQuery } from './store/field-usage.ts';
 export type { ReactorLetter } from './store/reactor-letters.ts';

@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { ageText, clientsText, type UsedChanges } from '../runtime/change-usage.ts';
+import { ageText, clientsText, type UsedChange, type UsedChanges } from '../runtime/change-usage.ts';
+import { type FoldedChange, foldChanges, foldedText } from '../schema/fold-changes.ts';
 import { telling } from './exit-with-error.ts';
 import { json } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
@@ -22,6 +23,7 @@ export const changes = defineCommand({
       required: false,
     },
     newer: { type: 'positional', description: 'Such as cart_summary@2. Default: all that wait', required: false },
+    all: { type: 'boolean', description: 'Also what follows from each change, such as filters, orders and aggregates' },
     ...jsonArgument,
     ...configArgument,
   },
@@ -40,7 +42,11 @@ export const changes = defineCommand({
       const than = second && first.version;
       return [{ version: `${name}@${version}`, ...(await evolution.changes(name, version, than)) }];
     });
-    console.log(args.json ? json(found) : found.map(toText).join('\n\n') || 'No version waits to take over.');
+    console.log(
+      args.json
+        ? json(found)
+        : found.map((one) => toText(one, args.all ?? false)).join('\n\n') || 'No version waits to take over.',
+    );
     if (found.some(({ breaking }) => breaking.length > 0)) process.exitCode = 1;
   }),
 });
@@ -48,20 +54,30 @@ export const changes = defineCommand({
 // Whoever is beyond these is in `refold usage`.
 const shownClients = 10;
 
-function toText({ version, than, changes: all, days, recordedDays }: Pending): string {
-  const lines = all.flatMap(({ criticality, message, askedBy }) => [
-    `  ${criticality.padEnd(9)}  ${message}`,
-    ...(askedBy.length > 0 ? [`             asked for by ${clientsText(askedBy, shownClients)}`] : []),
-  ]);
-  const breaks = all.some(({ criticality }) => criticality === 'breaking');
-  const count = (criticality: string) => all.filter((change) => change.criticality === criticality).length;
+function toText({ version, than, changes: all, days, recordedDays }: Pending, shownAll: boolean): string {
+  const folded = foldChanges(all);
+  const lines = folded.flatMap((change) => linesOf(change, shownAll));
+  const heads = folded.map(({ head }) => head);
+  const breaks = heads.some(({ criticality }) => criticality === 'breaking');
+  const count = (criticality: string) => heads.filter((head) => head.criticality === criticality).length;
+  const hint = all.length > heads.length && !shownAll ? '; --all shows derived ones' : '';
   const sum =
     all.length === 0
       ? `  clients can't tell the difference`
-      : `  ${count('breaking')} breaking, ${count('dangerous')} dangerous, ${count('safe')} safe`;
+      : `  ${count('breaking')} breaking, ${count('dangerous')} dangerous, ${count('safe')} safe${hint}`;
   const looked =
     recordedDays === null
       ? '  not all gateways record what clients ask for'
       : `  what clients ask for has been recorded for ${ageText(Math.min(days, recordedDays))}`;
   return [`${version} in place of ${than}`, ...lines, sum, ...(breaks ? [looked] : [])].join('\n');
+}
+
+function linesOf(change: FoldedChange<UsedChange>, shownAll: boolean): readonly string[] {
+  const { head, derived } = change;
+  const askedBy = [head, ...derived].flatMap((one) => one.askedBy);
+  return [
+    `  ${head.criticality.padEnd(9)}  ${shownAll ? head.message : foldedText(change)}`,
+    ...(shownAll ? derived.map(({ criticality, message }) => `    ${criticality.padEnd(9)}  ${message}`) : []),
+    ...(askedBy.length > 0 ? [`             asked for by ${clientsText(askedBy, shownClients)}`] : []),
+  ];
 }

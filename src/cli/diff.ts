@@ -1,6 +1,8 @@
 import { defineCommand } from 'citty';
 import { diffVersions, type VersionDiff } from '../runtime/diff.ts';
 import { changesBetween } from '../runtime/schema-changes.ts';
+import { foldChanges, foldedText } from '../schema/fold-changes.ts';
+import type { VersionChange } from '../schema/version-changes.ts';
 import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
@@ -28,17 +30,22 @@ export const diff = defineCommand({
       result: await diffVersions(db, config.database.readSchema, older, newer),
       changes: await changesBetween(db, config, newer.name, older.version, newer.version),
     }));
-    const breaking = changes?.breaking ?? [];
+    const breaking = (changes?.changes ?? []).filter(({ criticality }) => criticality === 'breaking');
     console.log(
       args.json
-        ? JSON.stringify({ ...result, position: result.position.toString(), breaking }, null, 2)
+        ? JSON.stringify(
+            { ...result, position: result.position.toString(), breaking: breaking.map(({ message }) => message) },
+            null,
+            2,
+          )
         : toText(args.older, args.newer, result, breaking),
     );
     if (result.samples.length > 0) process.exitCode = 1;
   }),
 });
 
-function toText(older: string, newer: string, result: VersionDiff, breaking: readonly string[]): string {
+function toText(older: string, newer: string, result: VersionDiff, breaking: readonly VersionChange[]): string {
+  const lost = foldChanges(breaking).map((change) => `  ${foldedText(change)}`);
   const counts = [
     ['rows compared', integer(result.rows)],
     [`only in ${older}`, integer(result.onlyOlder)],
@@ -52,8 +59,8 @@ function toText(older: string, newer: string, result: VersionDiff, breaking: rea
   return [
     heading,
     textTable(['', 'rows'], counts),
-    breaking.length > 0
-      ? `clients of ${older} would lose with ${newer}:\n${breaking.map((sentence) => `  ${sentence}`).join('\n')}`
+    lost.length > 0
+      ? `clients of ${older} would lose with ${newer}:\n${lost.join('\n')}`
       : `clients of ${older} would lose nothing with ${newer}`,
     ...(samples.length > 0 ? [`first rows that differ (${older} | ${newer}):`, ...samples] : []),
   ].join('\n');

@@ -1,12 +1,14 @@
 import type { ActivationRule } from '../projections/activation-rule.ts';
 import type { Projection } from '../projections/projection.ts';
+import { breakingText, foldChanges } from '../schema/fold-changes.ts';
 import type { SchemaChange } from '../schema/schema-diff.ts';
+import type { VersionChange } from '../schema/version-changes.ts';
 import { type FieldUsage, readUsage, recordedDays } from '../store/field-usage.ts';
 import type { Queryable } from '../store/statement.ts';
 import type { SchemaChanges } from './schema-changes.ts';
 
 /** A change, with those who lately asked for what it concerns. */
-export interface UsedChange extends SchemaChange {
+export interface UsedChange extends VersionChange {
   /** Of a breaking change: by client, those who asked most first. Without those who pin a version: nothing changes for them. */
   readonly askedBy: readonly FieldUsage[];
 }
@@ -56,13 +58,18 @@ export type WithBreakingRule = Pick<Projection, 'name' | 'version'> & {
 /** Why changes hold a version at ready, by its rule: null where they don't. */
 export async function holdingReason(
   db: Queryable,
-  { name, activation: { breaking } }: WithBreakingRule,
+  { name, version, activation: { breaking } }: WithBreakingRule,
   found: SchemaChanges,
 ): Promise<string | null> {
   if (breaking === 'allow' || found.breaking.length === 0) return null;
   const used = await withUsage(db, name, found, breaking === 'hold' ? usualDays : breaking.unusedDays);
   if (breaking !== 'hold' && isUnused(used)) return null;
-  return `${found.breaking.join(' ')}${usageSentence(used)}`;
+  return `${whatBreaks(name, version, found)}${usageSentence(used)}`;
+}
+
+/** `8 breaking changes, see 'refold changes balance@2'.` */
+export function whatBreaks(name: string, version: number, { changes }: SchemaChanges): string {
+  return `${breakingText(changes)}, see 'refold changes ${name}@${version}'.`;
 }
 
 /** Whether it is known that nobody has asked for what breaks in all of the days. */
@@ -78,7 +85,9 @@ const shownChanges = 3;
 const shownClients = 3;
 
 function usageSentence({ changes, days, recordedDays: recorded }: UsedChanges): string {
-  const used = changes.filter(({ askedBy }) => askedBy.length > 0);
+  const used = foldChanges(changes)
+    .map(({ head, derived }) => ({ path: head.path, askedBy: [head, ...derived].flatMap(({ askedBy }) => askedBy) }))
+    .filter(({ askedBy }) => askedBy.length > 0);
   if (used.length > 0) {
     const shown = used.slice(0, shownChanges).map(({ path, askedBy }) => `${path} by ${clientsText(askedBy)}`);
     const more = used.length > shown.length ? `; and ${used.length - shown.length} more` : '';

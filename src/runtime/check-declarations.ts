@@ -4,7 +4,7 @@ import type { Database } from '../store/database.ts';
 import { type RegisteredVersion, readRegistry } from '../store/registry.ts';
 import { readShadowStandings } from '../store/shadows.ts';
 import { readTableProblems } from '../store/table-problems.ts';
-import { holdingReason } from './change-usage.ts';
+import { holdingReason, whatBreaks } from './change-usage.ts';
 import { codeChangedMessage, removedVersions, tableChangedMessage } from './register-versions.ts';
 import { changesForClients, type SchemaDeclarations } from './schema-changes.ts';
 import { shadowVerdict } from './shadow-gate.ts';
@@ -60,7 +60,7 @@ export async function checkDeclarations(db: Database, declarations: SchemaDeclar
           : 'may: nobody has asked for that in the days that it declares';
     findings.push({
       kind: 'note',
-      message: `${id} would break clients of ${changes.than}, so it ${soItIs}: ${reason ?? changes.breaking.join(' ')}`,
+      message: `${id} would break clients of ${changes.than}, so it ${soItIs}: ${reason ?? whatBreaks(name, version, changes)}`,
     });
   }
   return findings;

@@ -1,6 +1,6 @@
 import type { Config } from '../config/define-config.ts';
 import type { Projection } from '../projections/projection.ts';
-import type { SchemaChange } from '../schema/schema-diff.ts';
+import type { VersionChange } from '../schema/version-changes.ts';
 import { type DefinedVersion, highestActive, readDefinition } from '../store/definitions.ts';
 import type { Queryable } from '../store/statement.ts';
 import { definedVersion } from './defined-version.ts';
@@ -15,8 +15,8 @@ export interface SchemaChanges {
   /** The version that answers until then. */
   readonly than: string;
   /** All differences, the breaking ones first. */
-  readonly changes: readonly SchemaChange[];
-  /** Of the breaking ones a sentence each, such as `CartSummary.totalAmount was removed.` */
+  readonly changes: readonly VersionChange[];
+  /** Of each breaking one, derived ones too, a sentence such as `CartSummary.totalAmount was removed.` */
   readonly breaking: readonly string[];
 }
 

@@ -1,8 +1,18 @@
 import type { Command } from '../commands/define-command.ts';
 import type { Projection } from '../projections/projection.ts';
 import { buildSchema } from './build-schema.ts';
+import { changeOrigins } from './change-origins.ts';
 import { newestVersions } from './newest-versions.ts';
 import { type SchemaChange, schemaDiff } from './schema-diff.ts';
+
+/** A difference between the schemas of two versions. */
+export interface VersionChange extends SchemaChange {
+  /**
+   * The path of what it follows from: of a changed filter, order, group or aggregate the row's field, such as `CartSummary.totalAmount`. Its
+   * own path if it follows from nothing else.
+   */
+  readonly origin: string;
+}
 
 export interface VersionChangesOptions {
   /** All that are declared: the two are compared within the schema that the others make, so that relations lead somewhere. */
@@ -19,7 +29,7 @@ export function versionChanges(
   older: Projection,
   newer: Projection,
   { projections, commands, maxPageSize }: VersionChangesOptions,
-): readonly SchemaChange[] {
+): readonly VersionChange[] {
   const others = projections.filter(({ name }) => name !== newer.name);
   // Only this projection differs between the two schemas, so only what differs through it is found.
   const [before, after] = [older, newer].map((version) =>
@@ -30,5 +40,11 @@ export function versionChanges(
   const own = `${older.graphql.type}.`;
   const rank = ({ criticality, path }: SchemaChange) =>
     ['breaking', 'dangerous', 'safe'].indexOf(criticality) * 2 + (path.startsWith(own) ? 0 : 1);
-  return schemaDiff(before, after).toSorted((a, b) => rank(a) - rank(b));
+  const changes = schemaDiff(before, after).toSorted((a, b) => rank(a) - rank(b));
+  const originOf = changeOrigins(
+    { schema: before, rowType: older.graphql.type },
+    { schema: after, rowType: newer.graphql.type },
+    changes,
+  );
+  return changes.map((change) => ({ ...change, origin: originOf(change) }));
 }

@@ -37,12 +37,14 @@ test('changes and usage tell what a version changes for clients, and who would n
     runCli([...cliArguments, '--config', file], { env: { DATABASE_URL: database.url } });
   const changes = await run('changes');
   expect(changes.stdout).toMatch(
-    /^balance@2 in place of balance@1\n {2}breaking {3}Balance\.owner changed type from String! to String\.\n {13}asked for by web \(1 operation, last \S+\)\n/,
+    /^balance@2 in place of balance@1\n {2}breaking {3}Balance\.owner changed type from String! to String\. \(\+ \d+ derived\)\n {13}asked for by web \(1 operation, last \S+\)\n/,
   );
   expect(changes.stdout).toMatch(
-    /\n {2}[1-9]\d* breaking, 0 dangerous, \d+ safe\n {2}what clients ask for has been recorded for \d+ min\n$/,
+    /\n {2}1 breaking, 0 dangerous, 0 safe; --all shows derived ones\n {2}what clients ask for has been recorded for \d+ min\n$/,
   );
   expect(changes.code).toBe(1);
+  const all = await run('changes', '--all');
+  expect(all.stdout).toMatch(/from String! to String\.\n(?: {4}.*\n)* {4}breaking {3}BalanceFilter\.owner changed type/);
   expect((await run('usage', 'Balance')).stdout).toMatch(
     /^path +client +version +pins +operations +last\nBalance\.owner +web +- +- +1 {2}\d{4}-\S+ \d\d:\d\d\nRecorded for \d+ min\.\n$/,
   );

@@ -183,7 +183,9 @@ test('diff tells what clients would lose, and activate asks to be sure of it', a
   expect(compared.stdout).toContain('clients of balance@1 would lose with balance@2:\n  Balance.owner changed type');
   const refused = await run(both, 'activate', 'balance@2');
   expect(refused.code).toBe(1);
-  expect(refused.stderr).toMatch(/^refold: balance@2 would break clients of balance@1: Balance\.owner changed type/);
+  expect(refused.stderr).toMatch(
+    /^refold: balance@2 would break clients of balance@1: 1 breaking change, see 'refold changes balance@2'\./,
+  );
   expect(await run(both, 'activate', 'balance@2', '--breaking')).toMatchObject({
     code: 0,
     stdout: 'balance@2 is active.\n',

@@ -245,7 +245,7 @@ test('only a ready version that breaks no client can be a canary, and who began 
   const begin = (version: number, percent = 5) => refold.lifecycle.startCanary('balance', version, { percent }, step);
   await expect(begin(1)).rejects.toThrow('balance@1 is active; only a ready version can be a canary.');
   await expect(begin(2, 101)).rejects.toThrow(/found 101 %/);
-  await expect(begin(3)).rejects.toThrow(/balance@3 would break clients of balance@1: Balance\.amount was removed\./);
+  await expect(begin(3)).rejects.toThrow(/balance@3 would break clients of balance@1: \d breaking change/);
   await expect(refold.lifecycle.endCanary('balance', step)).rejects.toThrow("No version of 'balance' is a canary.");
   await begin(2);
   expect(await canaryOf()).toEqual({ percent: 5, header: null });

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import cartApp from '../../examples/shopping-cart/app.ts';
 import { type Columns, defineProjection, many, type Projection, t } from '../../src/index.ts';
+import { breakingText, foldChanges } from '../../src/schema/fold-changes.ts';
+import { versionChanges } from '../../src/schema/version-changes.ts';
 import { account } from '../support/sample-domain.ts';
 import { breakingChanges } from './breaking-changes.ts';
 
@@ -61,6 +63,64 @@ test('a relation that goes is breaking, and what another projection changes is n
   ] as const;
   expect(between(balance(1, columns, related), balance(2, columns), others)).toContain('Balance.owners was removed.');
   expect(between(balance(1, columns, related), balance(2, columns, related), others)).toEqual([]);
+});
+
+describe('what follows from a change', () => {
+  const folded = (older: Projection, newer: Projection) => {
+    const changes = versionChanges(older, newer, { projections: [older, newer], commands: [], maxPageSize: 100 });
+    const heads = foldChanges(changes).map(({ head }) => head);
+    return { heads: heads.map(({ origin, message }) => [origin, message]), breaking: breakingText(changes) };
+  };
+  const wide = {
+    ...columns,
+    openedAt: t.timestamptz().index(),
+    trackingId: t.text().unique(),
+    size: t.object({ width: t.integer(), owner: t.text() }),
+    kind: t.enum(['current', 'savings']).index(),
+    fee: t.decimal(10, 2).index(),
+  };
+
+  test('is folded under the column, types and look-ups too', () => {
+    const { amount: _, openedAt: __, trackingId: ___, fee: ____, ...rest } = wide;
+    const { heads, breaking } = folded(balance(1, wide), balance(2, rest));
+    expect(heads).toEqual([
+      ['Balance.amount', 'Balance.amount was removed.'],
+      ['Balance.openedAt', 'Balance.openedAt was removed.'],
+      ['Balance.trackingId', 'Balance.trackingId was removed.'],
+      ['Balance.fee', 'Balance.fee was removed.'],
+    ]);
+    expect(breaking).toBe('4 breaking changes');
+  });
+
+  test('is one change where only the index of a column goes, or its type is another', () => {
+    const unindexed = { ...wide, kind: t.enum(['current', 'savings']), accountId: t.uuid().primaryKey() };
+    const { heads, breaking } = folded(balance(1, wide), balance(2, unindexed));
+    expect(heads.map(([origin]) => origin).toSorted()).toEqual(['Balance.accountId', 'Balance.kind']);
+    expect(breaking).toBe('2 breaking changes');
+  });
+
+  test('is told from a change within an object or an enum of the row, which counts for itself', () => {
+    const other = {
+      ...wide,
+      size: t.object({ width: t.integer() }),
+      kind: t.enum(['current']).index(),
+    };
+    const { heads, breaking } = folded(balance(1, wide), balance(2, other));
+    expect(heads.toSorted()).toEqual([
+      ['BalanceKind.savings', 'savings was removed from enum type BalanceKind.'],
+      ['BalanceSize.owner', 'BalanceSize.owner was removed.'],
+    ]);
+    expect(breaking).toBe('2 breaking changes');
+  });
+
+  test('is folded under the type of the row where that has another name', () => {
+    const { heads } = folded(balance(1, columns), balance(2, columns, { graphql: { type: 'Account' } }));
+    const origins = heads.map(([origin]) => origin);
+    expect(origins).toEqual(expect.arrayContaining(['Balance', 'Account']));
+    expect(origins.filter((origin) => !/^(Balance|Account|Query\.\w+|Subscription\.\w+)$/.test(origin ?? ''))).toEqual(
+      [],
+    );
+  });
 });
 
 test('the second version of the sample breaks no client of the first', () => {
