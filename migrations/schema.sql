@@ -129,6 +129,13 @@ alter table refold.field_usage add constraint field_usage_pkey PRIMARY KEY (path
 
 CREATE INDEX field_usage_day_idx ON refold.field_usage USING btree (day);
 
+create table refold.import_ranges (
+  digest bytea not null,
+  recorded_at timestamp with time zone not null default clock_timestamp()
+);
+
+alter table refold.import_ranges add constraint import_ranges_pkey PRIMARY KEY (digest);
+
 create table refold.inline_departures (
   name text collate "C" not null,
   version integer not null,

@@ -4,7 +4,7 @@ import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import { type ImportProgress, importEvents } from '../runtime/import-events.ts';
 import { telling } from './exit-with-error.ts';
-import { integer } from './format.ts';
+import { duration, integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
 
@@ -34,13 +34,14 @@ export const importCommand = defineCommand({
     try {
       const progress = await withOperation(
         config,
-        ({ log }) =>
+        ({ db, log }) =>
           importEvents({
+            db,
             log,
             definition,
             file: args.file,
             signal: interrupted.signal,
-            onProgress: (now) => bar?.show(now, started),
+            onProgress: (now) => bar?.show(now),
           }),
         () => interrupted.abort(),
       );
@@ -51,13 +52,11 @@ export const importCommand = defineCommand({
         written: progress.written,
         skipped: progress.skipped,
         seconds,
+        eventsPerSecond: progress.eventsPerSecond,
         interrupted: interrupted.signal.aborted,
       };
       if (args.json) console.log(JSON.stringify(result));
-      else
-        console.log(
-          `${interrupted.signal.aborted ? 'Interrupted' : 'Done'}: ${integer(result.lines)} lines, ${integer(result.written)} events written, ${integer(result.skipped)} there already, in ${seconds.toFixed(1)} s (${integer(result.written / seconds)}/s).`,
-        );
+      else console.log(resultText(result));
       if (interrupted.signal.aborted) endBySignal();
     } finally {
       bar?.stop();
@@ -71,30 +70,48 @@ function endBySignal(): void {
   process.kill(process.pid, 'SIGINT');
 }
 
+/** Such as `Done: 3 lines, 2 events written, 1 there already, in 0.1 s.` */
+function resultText(result: {
+  readonly lines: number;
+  readonly written: number;
+  readonly skipped: number;
+  readonly seconds: number;
+  readonly interrupted: boolean;
+}): string {
+  const { lines, written, skipped, seconds, interrupted } = result;
+  return `${interrupted ? 'Interrupted' : 'Done'}: ${integer(lines)} lines, ${integer(written)} events written, ${integer(skipped)} there already, in ${seconds.toFixed(1)} s.`;
+}
+
+const figures = '{lines} lines | {written} written | {skipped} there already | {rate} | ETA {left}';
+
 function progressBar() {
-  const bar = new SingleBar(
-    {
-      format:
-        '{bar} {percentage}% | {lines} lines | {written} written | {skipped} there already | {rate}/s | ETA {eta_formatted}',
-      hideCursor: true,
-      fps: 5,
-    },
-    Presets.shades_classic,
-  );
-  let begun = false;
+  let bar: SingleBar | undefined;
+
+  function start({ bytesTotal }: ImportProgress, shown: object): SingleBar {
+    // How much a pipe has to give is not known.
+    const format = bytesTotal === 0 ? figures : `{bar} {percentage}% | ${figures}`;
+    const started = new SingleBar({ format, hideCursor: true, fps: 5 }, Presets.shades_classic);
+    started.start(bytesTotal, 0, shown);
+    return started;
+  }
+
   return {
-    show(progress: ImportProgress, started: number) {
-      const seconds = (performance.now() - started) / 1000;
-      const shown = {
-        lines: integer(progress.lines),
-        written: integer(progress.written),
-        skipped: integer(progress.skipped),
-        rate: integer((progress.written + progress.skipped) / seconds),
-      };
-      if (!begun) bar.start(progress.bytesTotal, 0, shown);
-      begun = true;
+    show(progress: ImportProgress) {
+      const shown = shownFigures(progress);
+      bar ??= start(progress, shown);
       bar.update(progress.bytesRead, shown);
     },
-    stop: () => bar.stop(),
+    stop: () => bar?.stop(),
+  };
+}
+
+/** Without an ETA as long as everything is there already: it says nothing of how long the rest takes. */
+function shownFigures({ lines, written, skipped, eventsPerSecond, secondsLeft }: ImportProgress) {
+  return {
+    lines: integer(lines),
+    written: integer(written),
+    skipped: integer(skipped),
+    rate: eventsPerSecond === null ? '-' : `${integer(eventsPerSecond)}/s`,
+    left: secondsLeft === null ? '-' : duration(secondsLeft),
   };
 }

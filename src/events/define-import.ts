@@ -14,7 +14,7 @@ export interface ImportedAppend {
   readonly family: EventFamily;
   readonly streamId: string;
   readonly events: readonly NewEvent[];
-  /** The same for the same lines in every run: what was imported already is not imported again. */
+  /** The same for the same lines in every run, and unique over the log: what was imported already is not imported again. Up to 1 KiB. */
   readonly idempotencyKey: string;
   readonly expectedVersion?: ExpectedVersion;
 }
@@ -29,7 +29,7 @@ export interface Import {
 
 /**
  * Declares how a text file, read line by line, becomes events: `refold import NAME FILE` streams it in.
- * An interrupted import is run again from the start; idempotency keys skip what is there.
+ * An interrupted import is run again from the start; idempotency keys skip what is there, a range of the file at a time.
  *
  * @throws RefoldError `INVALID_DECLARATION`
  * @example

@@ -4,96 +4,131 @@ import { createInterface } from 'node:readline';
 import { Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { RefoldError } from '../errors.ts';
-import type { Import, ImportedAppend, ImportLine } from '../events/define-import.ts';
-import type { EventLog } from '../store/event-log.ts';
+import type { Import, ImportLine } from '../events/define-import.ts';
+import type { AppendVerdict, EventLog } from '../store/event-log.ts';
+import { isImported, recordImported } from '../store/import-ranges.ts';
+import type { Queryable } from '../store/statement.ts';
+import { createImportPace } from './import-pace.ts';
+import { type ImportRange, type PlacedAppend, rangesOf } from './import-ranges.ts';
 
 export interface ImportProgress {
+  /** Of the file, compressed as it is: what is done. */
   readonly bytesRead: number;
+  /** 0 of a pipe. */
   readonly bytesTotal: number;
   readonly lines: number;
   /** Events written by this run. */
   readonly written: number;
   /** Events that an earlier run had written. */
   readonly skipped: number;
+  /** Events that were written a second, lately; null before any. What was skipped is not in it. */
+  readonly eventsPerSecond: number | null;
+  /** For the rest of the file, if all of it has to be written; null before anything was, and of a pipe. */
+  readonly secondsLeft: number | null;
 }
 
-// Enough for a statement to be worth its way and its commit, few enough for memory to stay flat.
-const mostEventsAtOnce = 2_500;
-const mostAppendsAtOnce = 500;
-
-/**
- * Streams a file (plain or gzip) into the log, in the order of the file: what a later line builds on, of whatever stream,
- * comes before it. While one statement is under way, the lines of the next are read.
- *
- * @throws RefoldError `IMPORT_FAILED` naming the line; what was written stays, and a second run goes on.
- */
-export async function importEvents(options: {
-  readonly log: EventLog;
+export interface ImportOptions {
+  /** Where it is known which ranges of the file are in the log already. */
+  readonly db: Queryable;
+  readonly log: Pick<EventLog, 'appendInOrder'>;
   readonly definition: Import;
   readonly file: string;
   readonly signal?: AbortSignal;
   onProgress?(progress: ImportProgress): void;
-}): Promise<ImportProgress> {
-  const { log, definition, file, signal } = options;
-  const bytesTotal = await sizeOf(file);
-  let progress: ImportProgress = { bytesRead: 0, bytesTotal, lines: 0, written: 0, skipped: 0 };
-  const report = (change: Partial<ImportProgress>) => {
-    progress = { ...progress, ...change };
-    options.onProgress?.(progress);
-  };
-  const failed = (line: number, cause: unknown, place = `at or before line ${line}`) =>
-    importFailed({ definition, file, line, place, cause });
-
-  async function send(batch: readonly Sent[]): Promise<void> {
-    const verdicts = await log
-      .appendInOrder(batch.map(({ part }) => part))
-      .catch((cause: unknown) => Promise.reject(failed(batch.at(-1)?.line ?? 0, cause)));
-    for (const [index, verdict] of verdicts.entries()) {
-      const { part, line } = batch[index] as Sent; // one verdict for each
-      const count = part.events.length;
-      if (verdict.kind === 'refused') throw failed(line, verdict.error);
-      report(
-        verdict.kind === 'duplicate' ? { skipped: progress.skipped + count } : { written: progress.written + count },
-      );
-    }
-  }
-
-  const lines = linesOf(file, signal, (bytesRead) => report({ bytesRead }));
-  const counted = (async function* () {
-    for await (const line of lines) {
-      progress = { ...progress, lines: line.number };
-      yield line;
-    }
-  })();
-  let underWay: Promise<void> = Promise.resolve();
-  let batch: Sent[] = [];
-  let events = 0;
-  try {
-    for await (const part of definition.toAppends(counted)) {
-      if (signal?.aborted) break;
-      batch.push({ part, line: progress.lines });
-      events += part.events.length;
-      if (events < mostEventsAtOnce && batch.length < mostAppendsAtOnce) continue;
-      await underWay;
-      underWay = send(batch);
-      underWay.catch(() => {}); // awaited with the next batch
-      batch = [];
-      events = 0;
-    }
-    await underWay;
-    if (batch.length > 0 && !signal?.aborted) await send(batch);
-  } catch (cause) {
-    await underWay.catch(() => {});
-    if (cause instanceof RefoldError && cause.code === 'IMPORT_FAILED') throw cause;
-    throw failed(progress.lines, cause, progress.lines === 0 ? 'before its first line' : `at line ${progress.lines}`);
-  }
-  return progress;
 }
 
-/** An append and the line that it ends with. */
-interface Sent {
-  readonly part: ImportedAppend;
-  readonly line: number;
+/**
+ * Streams a file (plain or gzip) into the log, in the order of the file: what a later line builds on, of whatever stream,
+ * comes before it. While one statement is under way, the lines of the next are read. Ranges that an earlier run has written are skipped.
+ *
+ * @throws RefoldError `IMPORT_FAILED` naming the line; what was written stays, and a second run goes on.
+ */
+export async function importEvents(options: ImportOptions): Promise<ImportProgress> {
+  const { definition, file, signal } = options;
+  const bytesTotal = await sizeOf(file);
+  const pace = createImportPace();
+  let [bytesRead, lines, written, skipped] = [0, 0, 0, 0];
+  let progress: ImportProgress = {
+    bytesRead,
+    bytesTotal,
+    lines,
+    written,
+    skipped,
+    eventsPerSecond: null,
+    secondsLeft: null,
+  };
+  const failed = (line: number, cause: unknown, place: string) =>
+    cause instanceof RefoldError && cause.code === 'IMPORT_FAILED'
+      ? cause
+      : importFailed({ definition, file, line, place, cause });
+
+  async function* placed(): AsyncIterable<PlacedAppend> {
+    const counted = (async function* () {
+      for await (const line of linesOf(file, signal, (bytes) => (bytesRead = bytes))) {
+        lines = line.number;
+        yield line;
+      }
+    })();
+    for await (const append of definition.toAppends(counted)) {
+      if (signal?.aborted) return;
+      yield { append, line: lines, bytesRead };
+    }
+  }
+
+  async function settle(range: ImportRange): Promise<void> {
+    const { line } = range.last;
+    const settled = await settleRange(options, range).catch((cause: unknown) =>
+      Promise.reject(failed(line, cause, `at or before line ${line}`)),
+    );
+    for (const { kind, placed: one, error } of settled) {
+      if (kind === 'refused') throw failed(one.line, error, `at or before line ${one.line}`);
+      if (kind === 'written') written += one.append.events.length;
+      else skipped += one.append.events.length;
+    }
+    pace.done({ written: written - progress.written, bytesRead: range.last.bytesRead });
+    progress = {
+      bytesRead: range.last.bytesRead,
+      bytesTotal,
+      lines: line,
+      written,
+      skipped,
+      eventsPerSecond: pace.eventsPerSecond(),
+      secondsLeft: bytesTotal === 0 ? null : pace.secondsLeft(bytesTotal),
+    };
+    options.onProgress?.(progress);
+  }
+
+  let underWay: Promise<void> = Promise.resolve();
+  try {
+    for await (const range of rangesOf(placed())) {
+      await underWay;
+      if (signal?.aborted) break;
+      underWay = settle(range);
+      underWay.catch(() => {}); // awaited with the next range
+    }
+    await underWay;
+  } catch (cause) {
+    await underWay.catch(() => {});
+    throw failed(lines, cause, lines === 0 ? 'before its first line' : `at line ${lines}`);
+  }
+  return { ...progress, lines };
+}
+
+interface Settled {
+  readonly kind: AppendVerdict['kind'];
+  readonly placed: PlacedAppend;
+  readonly error?: Error;
+}
+
+/** Sends a range, unless all of it is in the log already, and remembers that it is. */
+async function settleRange({ db, log }: ImportOptions, range: ImportRange): Promise<readonly Settled[]> {
+  const { appends, digest, last } = range;
+  if (await isImported(db, digest, last.append.idempotencyKey))
+    return appends.map((placed) => ({ kind: 'duplicate', placed }));
+  const verdicts = await log.appendInOrder(appends.map(({ append }) => append));
+  // Behind the commit of the appends: where this is known to be in the log, they are.
+  if (verdicts.every(({ kind }) => kind !== 'refused')) await recordImported(db, digest);
+  return verdicts.map((verdict, index) => ({ ...verdict, placed: appends[index] as PlacedAppend })); // one verdict for each
 }
 
 async function sizeOf(file: string): Promise<number> {

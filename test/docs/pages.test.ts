@@ -1,16 +1,22 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { Kind, type OperationDefinitionNode, parse } from 'graphql';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import app from '../../examples/shopping-cart/app.ts';
 import { customer, shoppingCart } from '../../examples/shopping-cart/events.ts';
-import { type Config, createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { beginning, type Config, createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { type ImportProgress, importEvents } from '../../src/runtime/import-events.ts';
+import { createDatabase } from '../../src/store/database.ts';
+import { createEventLog } from '../../src/store/event-log.ts';
 import { untilActive, untilCaughtUp } from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { extendedShop } from './extended-shop.ts';
 import { invoice, invoices, tokenOf } from './invoices.ts';
+import { account, paymentsImport } from './payments-import.ts';
 
 /**
  * An operation of a page, and what the page shows below it: headers of the answer, and the answer. Comments at the operation's beginning
@@ -167,6 +173,8 @@ test('the README leads to every page, and no page to nowhere', () => {
 test.each([
   ['security.md', 'access: {', 'invoices.ts'],
   ['extending.md', 'extendSchema(', 'extended-shop.ts'],
+  ['import.md', 'defineImport(', 'payments-import.ts'],
+  ['import.md', 'function parseExactly', 'payments-import.ts'],
 ])('the code of %s with `%s` is what runs', (page, part, file) => {
   const lines = (text: string) => text.split('\n').map((line) => line.trim());
   const blocks = [...readFileSync(join(folder, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
@@ -195,6 +203,36 @@ describe.each(pages)('%s shows what is answered:', (page, examples) => {
     expect(compared).toEqual(withAnything(shown));
   });
 });
+
+test('the file of import.md becomes the events that it shows, and is skipped the second time', async () => {
+  const page = readFileSync(join(folder, 'import.md'), 'utf8');
+  const block = (language: string) =>
+    new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? expect.fail(`no ${language}`);
+  const own = await createTestDatabase();
+  const db = createDatabase({ url: own.url });
+  const file = join(await mkdtemp(join(tmpdir(), 'refold-docs-')), 'payments.jsonl');
+  onTestFinished(async () => {
+    await db.close();
+    await own.drop();
+    await rm(dirname(file), { recursive: true });
+  });
+  await writeFile(file, block('jsonl'));
+  const log = createEventLog(db, [account]);
+  const imported = () => importEvents({ db, log, definition: paymentsImport, file });
+  expect(page).toContain(doneText(await imported()));
+  expect(page).toContain(doneText(await imported()));
+  const { events } = await log.readAll({
+    after: beginning,
+    upTo: await log.head(),
+    filter: [{ family: 'account', types: ['Paid'] }],
+    limit: 10,
+  });
+  expect(events).toMatchObject(JSON.parse(block('json')));
+});
+
+function doneText({ lines, written, skipped }: ImportProgress): string {
+  return `Done: ${lines} lines, ${written} events written, ${skipped} there already, in `;
+}
 
 /** Lines such as `refold-pin: cart_summary@1`, those of a GraphQL document in comments. */
 function headersIn(text: string): (readonly [name: string, value: string])[] {

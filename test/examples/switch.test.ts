@@ -34,7 +34,7 @@ beforeAll(async () => {
   log = createEventLog(db, [invoice]);
   const file = join(folder, 'lines.jsonl');
   await writeFile(file, (await firstLines()).join('\n'));
-  await importEvents({ log, definition: retailImport, file });
+  await importEvents({ db, log, definition: retailImport, file });
 });
 afterAll(async () => {
   await db.close();
