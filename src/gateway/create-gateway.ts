@@ -42,6 +42,7 @@ import { createSingleConnections } from './single-connection.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createWebSocketEndpoint, refuseUpgrade } from './web-socket.ts';
 import { useWordedRefusals } from './worded-refusals.ts';
+import { useWrittenPosition } from './written-position.ts';
 
 export interface GatewayOptions {
   readonly services: GatewayServices;
@@ -155,6 +156,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       ...limitPlugins(options),
       ...(isOpen ? [] : [useNoIntrospection()]),
       scope.plugin,
+      useWrittenPosition(),
       shadows.plugin,
       subscriptions.plugin,
     ],

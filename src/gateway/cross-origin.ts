@@ -2,9 +2,10 @@ import type { RequestListener } from 'node:http';
 import { type CORSOptions, getCORSHeadersByRequestAndOptions } from '@whatwg-node/server';
 import type { CorsOptions } from '../config/gateway-policies.ts';
 import { plainRequest } from './plain-request.ts';
+import { positionHeader } from './written-position.ts';
 
-// What answers tell in headers: when to come again, and which version they are of. Browsers show pages of other sites no header unasked.
-const exposedHeaders = ['retry-after', 'deprecation', 'sunset', 'refold-deprecated', 'refold-canary'];
+// What answers tell in headers: when to come again, which version they are of, and what was written. Browsers show pages of other sites no header unasked.
+const exposedHeaders = ['retry-after', 'deprecation', 'sunset', 'refold-deprecated', 'refold-canary', positionHeader];
 // The last two: streams of many operations.
 const methods = ['GET', 'POST', 'PUT', 'DELETE'];
 

@@ -21,6 +21,7 @@ import type { GatewayServices, OperationReadModels } from './gateway-services.ts
 import { eventMetadata } from './request-metadata.ts';
 import type { ServedSchemaContext } from './served-schema.ts';
 import { headerOf, type TransportContext } from './transport-context.ts';
+import { noteWritten } from './written-position.ts';
 
 export interface OperationScopeOptions {
   readonly services: GatewayServices;
@@ -102,7 +103,9 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
             await guard?.checkCommand(command, input);
             metadata ??= eventMetadata(header, viewer === 'system' ? null : viewer.id);
             const result = await services.execute(command, input, { ...commandOptions, metadata });
-            position?.note(writtenToken(result));
+            const written = writtenToken(result);
+            noteWritten(context, written);
+            position?.note(written);
             return result;
           },
         },

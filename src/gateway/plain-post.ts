@@ -6,6 +6,7 @@ import { operationIn, plainMediaType, plainRequest, type ResultMediaType, readBo
 import type { OperationRequest, Yoga } from './run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from './served-schema.ts';
 import type { TransportContext } from './transport-context.ts';
+import { positionHeader, writtenPosition } from './written-position.ts';
 
 export interface PlainPostOptions {
   readonly maskError: (error: unknown) => GraphQLError;
@@ -61,6 +62,8 @@ export function answerPlainPosts(
     if (res.destroyed) return; // the client is gone
     const served = known?.served ?? context.served;
     for (const [name, value] of served ? versionHeaders(served) : []) headers[name] = value;
+    const position = writtenPosition(context.request);
+    if (position !== undefined) headers[positionHeader] = position;
     headers['content-length'] = String(Buffer.byteLength(body));
     res.writeHead(status, headers).end(body);
   }

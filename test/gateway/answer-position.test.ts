@@ -36,6 +36,35 @@ test('a payload tells what was read with it, or else what was written', async ()
   expect(await ask(endpoint, '{ __typename }', asked)).toEqual({ data: { __typename: 'Query' } });
 });
 
+test('the answer of a mutation names what its last command wrote in a header, on the direct path and on that of yoga', async () => {
+  const { endpoint } = await startGateway();
+  const send = async (query: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ query }),
+    });
+    const { data } = (await response.json()) as { data: Record<string, { position: string } | null> };
+    return { data, header: response.headers.get('refold-position') };
+  };
+  // Yoga answers what asks for a charset; everything else is answered directly.
+  for (const headers of [{}, { accept: 'application/json; charset=utf-8' }]) {
+    const id = 'accept' in headers ? 'yoga' : 'direct';
+    const mutation = `mutation {
+      a: packParcel(input: { parcelId: "${id}-a" }) { position }
+      b: packParcel(input: { parcelId: "${id}-b" }) { position }
+      again: packParcel(input: { parcelId: "${id}-b" }, expectedVersion: 7) { position }
+    }`;
+    const { data, header } = await send(mutation, headers);
+    expect(data.again).toBeNull();
+    expect(header).toBe(data.b?.position);
+    expect(header).toMatch(/^\d+\.[0-9a-f]{8}$/);
+    const refused = `mutation { packParcel(input: { parcelId: "${id}-b" }, expectedVersion: 7) { position } }`;
+    expect((await send(refused, headers)).header).toBeNull();
+    expect((await send('{ parcels { totalCount } }', headers)).header).toBeNull();
+  }
+});
+
 /** The events of a stream, as text, until one holds what is awaited. */
 async function streamed(endpoint: string, query: string, awaited: string, headers: Record<string, string> = {}) {
   const leaving = new AbortController();

@@ -159,7 +159,10 @@ describe('pages of other sites', () => {
       body: '{"query":"{ __typename }"}',
     });
     const exposed = headers.get('access-control-expose-headers')?.split(/, ?/);
-    expect(exposed).toEqual(['retry-after', 'deprecation', 'sunset', 'refold-deprecated', 'refold-canary']);
+    expect(exposed).toEqual([
+      ...['retry-after', 'deprecation', 'sunset'],
+      ...['refold-deprecated', 'refold-canary', 'refold-position'],
+    ]);
   });
 
   test('open WebSockets by the same list', async () => {
