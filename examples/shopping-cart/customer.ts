@@ -20,6 +20,7 @@ export const registerCustomer = defineCommand({
   description: 'Registers a new customer.',
   input: z.object({ customerId, profile }),
   state: customerState,
+  emits: ['CustomerRegistered'],
   stream: (input) => input.customerId,
   decide({ customerId, profile }, { profile: registered }, { now }) {
     if (registered) throw new CommandRejected(`Customer '${customerId}' is registered already.`);
@@ -32,6 +33,7 @@ export const updateCustomerProfile = defineCommand({
   description: 'Replaces the profile of a registered customer; nothing happens where it says the same.',
   input: z.object({ customerId, profile }),
   state: customerState,
+  emits: ['CustomerProfileUpdated'],
   stream: (input) => input.customerId,
   decide({ customerId, profile }, { profile: registered }, { now }) {
     if (!registered) throw new CommandRejected(`There is no customer '${customerId}'. Register it first.`);

@@ -30,6 +30,7 @@ export const openShoppingCart = defineCommand({
   description: 'Opens a new cart for a customer.',
   input: z.object({ cartId, customerId: z.string().min(1).max(100) }),
   state: shoppingCartState,
+  emits: ['ShoppingCartOpened'],
   stream: (input) => input.cartId,
   decide({ cartId, customerId }, cart, { now }) {
     if (cart.status !== 'Empty')
@@ -43,6 +44,7 @@ export const addProductItem = defineCommand({
   description: 'Puts a number of pieces of a product into an open cart.',
   input: z.object({ cartId, productItem }),
   state: shoppingCartState,
+  emits: ['ProductItemAdded'],
   stream: (input) => input.cartId,
   decide({ cartId, productItem }, cart) {
     const items = itemsOf(cartId, cart);
@@ -72,6 +74,7 @@ export const removeProductItem = defineCommand({
   description: 'Takes a number of pieces of a product out of an open cart.',
   input: z.object({ cartId, productId: productItem.shape.productId, quantity: productItem.shape.quantity }),
   state: shoppingCartState,
+  emits: ['ProductItemRemoved'],
   stream: (input) => input.cartId,
   decide({ cartId, productId, quantity }, cart) {
     const present = itemsOf(cartId, cart).find((item) => item.productId === productId);
@@ -91,6 +94,7 @@ export const confirmShoppingCart = defineCommand({
   description: 'Orders what is in an open cart.',
   input: z.object({ cartId }),
   state: shoppingCartState,
+  emits: ['ShoppingCartConfirmed'],
   stream: (input) => input.cartId,
   decide({ cartId }, cart, { now }) {
     if (itemsOf(cartId, cart).length === 0) {
@@ -105,6 +109,7 @@ export const cancelShoppingCart = defineCommand({
   description: 'Gives an open cart up.',
   input: z.object({ cartId }),
   state: shoppingCartState,
+  emits: ['ShoppingCartCancelled'],
   stream: (input) => input.cartId,
   decide({ cartId }, cart, { now }) {
     itemsOf(cartId, cart);

@@ -1,9 +1,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { CommandAccess } from '../access.ts';
-import { InvalidInput, invalidDeclaration } from '../errors.ts';
+import { InvalidInput, invalidDeclaration, RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { EventMetadata, NewEvent } from '../events/event.ts';
-import { type EventFamily, inputIssues, type NewEventOf } from '../events/event-family.ts';
+import { type EventFamily, type EventTypeOf, inputIssues, type NewEventOf } from '../events/event-family.ts';
 import { defineState, type StreamState } from './define-state.ts';
 
 /** What `decide` is told beside input and state. */
@@ -26,6 +26,8 @@ export interface Command<
   readonly description?: string;
   readonly input: I;
   readonly family: F;
+  /** The types of the events that it may lead to. */
+  readonly emits: readonly string[];
   readonly state: StreamState<F>;
   readonly access: CommandAccess | undefined;
   /** The id of the stream that the command is about. */
@@ -36,7 +38,16 @@ export interface Command<
   parse(input: unknown): Promise<unknown>;
 }
 
-export interface CommandOptions<Name extends string, I extends StandardSchemaV1, F extends EventFamily, S> {
+// A condition, and no index: `E` is inferred from `emits` alone, and not from what `decide` returns.
+type EmittedBy<F extends EventFamily, E> = Extract<NewEventOf<F>, { readonly type: E }>;
+
+export interface CommandOptions<
+  Name extends string,
+  I extends StandardSchemaV1,
+  F extends EventFamily,
+  S,
+  E extends EventTypeOf<F> = EventTypeOf<F>,
+> {
   /** camelCase: the name of the mutation. */
   readonly name: Name;
   /** Any Standard Schema validator; its JSON Schema gives the GraphQL input type. */
@@ -45,13 +56,19 @@ export interface CommandOptions<Name extends string, I extends StandardSchemaV1,
   readonly state?: StreamState<F, S>;
   /** The family of the events that `decide` gives, instead of `state`. */
   readonly events?: F;
+  /**
+   * The event types that `decide` may return; any other is a compile error and, at run time, `UNKNOWN_EVENT_TYPE`. The mutation's payload
+   * offers the rows of the projections that handle one of them. Declare it if other projections handle other events of the family.
+   * @default all types of the family
+   */
+  readonly emits?: readonly E[];
   readonly stream: (input: StandardSchemaV1.InferOutput<I>) => string;
   /** Pure: may run again when another command was faster. */
   readonly decide: (
     input: StandardSchemaV1.InferOutput<I>,
     state: S,
     context: DecideContext,
-  ) => NewEventOf<F> | readonly NewEventOf<F>[];
+  ) => EmittedBy<F, E> | readonly EmittedBy<F, E>[];
   /**
    * Who may run it over GraphQL; `execute` in the program itself asks nobody. A function gets the viewer and the parsed input.
    * @default 'authenticated' where the configuration has `auth`, else 'public'
@@ -60,7 +77,7 @@ export interface CommandOptions<Name extends string, I extends StandardSchemaV1,
   readonly description?: string;
 }
 
-const known = ['name', 'input', 'state', 'events', 'stream', 'decide', 'access', 'description'];
+const known = ['name', 'input', 'state', 'events', 'emits', 'stream', 'decide', 'access', 'description'];
 
 /**
  * Declares a command: it becomes a mutation that folds the stream's state, decides, and appends what was decided
@@ -79,9 +96,13 @@ const known = ['name', 'input', 'state', 'events', 'stream', 'decide', 'access',
  *   },
  * });
  */
-export function defineCommand<const Name extends string, const I extends StandardSchemaV1, F extends EventFamily, S>(
-  options: CommandOptions<Name, I, F, S>,
-): Command<Name, I, F> {
+export function defineCommand<
+  const Name extends string,
+  const I extends StandardSchemaV1,
+  F extends EventFamily,
+  S,
+  const E extends EventTypeOf<F> = EventTypeOf<F>,
+>(options: CommandOptions<Name, I, F, S, E>): Command<Name, I, F> {
   const subject = `defineCommand('${options.name}')`;
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw invalidDeclaration(subject, `unknown option '${name}'.${closest(name, known)}`);
@@ -104,6 +125,7 @@ export function defineCommand<const Name extends string, const I extends Standar
   for (const name of ['stream', 'decide'] as const) {
     if (typeof options[name] !== 'function') throw invalidDeclaration(subject, `'${name}' is a function.`);
   }
+  const emits = emittedTypes(subject, state.family, options.emits);
   const { access } = options;
   if (access !== undefined && access !== 'public' && access !== 'authenticated' && typeof access !== 'function')
     throw invalidDeclaration(
@@ -116,12 +138,15 @@ export function defineCommand<const Name extends string, const I extends Standar
     ...(options.description === undefined ? {} : { description: options.description }),
     input: options.input,
     family: state.family,
+    emits,
     access: access as CommandAccess | undefined, // called with this command's parsed input only
     state: state as unknown as StreamState<F>, // S stays between this state and this decide
     streamOf: options.stream as (input: unknown) => string, // called with parsed input only
     decide(input: unknown, state: unknown, context: DecideContext) {
       const decided = options.decide(input as StandardSchemaV1.InferOutput<I>, state as S, context); // parsed input, state of this command
-      return (Array.isArray(decided) ? decided : [decided]) as readonly NewEvent[]; // NewEventOf<F> is a NewEvent
+      const events = (Array.isArray(decided) ? decided : [decided]) as readonly NewEvent[]; // NewEventOf<F> is a NewEvent
+      if (options.emits) checkEmitted(options.name, emits, events);
+      return events;
     },
     async parse(input: unknown) {
       const result = await options.input['~standard'].validate(input);
@@ -130,4 +155,29 @@ export function defineCommand<const Name extends string, const I extends Standar
       return result.value;
     },
   } satisfies Command<Name, I, F>);
+}
+
+/** The declared types, or all of the family. @throws RefoldError `INVALID_DECLARATION` */
+function emittedTypes(subject: string, { name, types }: EventFamily, given?: readonly string[]): readonly string[] {
+  if (given === undefined) return types;
+  if (!Array.isArray(given) || given.length === 0)
+    throw invalidDeclaration(subject, `'emits' is a list of event types of ${name}, with at least one.`);
+  const unknown = given.find((type) => !types.includes(type));
+  if (unknown !== undefined)
+    throw invalidDeclaration(
+      subject,
+      `'emits' names '${unknown}', which ${name} does not define.${closest(unknown, types)}`,
+    );
+  return Object.freeze([...given]);
+}
+
+/** A type that is not declared would reach rows that the mutation's payload does not offer. */
+function checkEmitted(name: string, emits: readonly string[], events: readonly NewEvent[]): void {
+  const other = events.find(({ type }) => !emits.includes(type));
+  if (!other) return;
+  throw new RefoldError(
+    'UNKNOWN_EVENT_TYPE',
+    `defineCommand('${name}') decided '${other.type}', which its 'emits' does not name. Add it there.`,
+    { command: name, type: other.type },
+  );
 }

@@ -8,7 +8,7 @@ import { applyExtension, type SchemaExtension } from './extend-schema.ts';
 import { addFederation } from './federation.ts';
 import { addHistoryField } from './history-fields.ts';
 import { addMeta } from './meta.ts';
-import { addMutationField } from './mutation-fields.ts';
+import { addMutationField, commandPayload } from './mutation-fields.ts';
 import { addNodeFields } from './node-fields.ts';
 import { createProjectionTypes } from './projection-types.ts';
 import { addQueryFields } from './query-fields.ts';
@@ -47,8 +47,11 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
     addHistoryField(builder, names, types);
     addRelationFields(builder, types, projections, maxPageSize);
   }
-  if (commands.length > 0) builder.mutationType({});
-  for (const command of commands) addMutationField(builder, names, command, projections, query);
+  if (commands.length > 0) {
+    builder.mutationType({});
+    const payload = commandPayload(builder, query);
+    for (const command of commands) addMutationField(builder, names, command, projections, payload);
+  }
   if (projections.length > 0) builder.subscriptionType({});
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
   if (extension) applyExtension(extension, builder, names, projections);

@@ -1,4 +1,4 @@
-import type { ObjectRef } from '@pothos/core';
+import type { InterfaceRef, ObjectRef } from '@pothos/core';
 import type { Command } from '../commands/define-command.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { tokenText } from '../events/position-token.ts';
@@ -15,17 +15,17 @@ import { checkStorable, isStorable } from './storable-input.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 import { writtenToken } from './written-token.ts';
 
-/** The mutation of one command, and its payload. */
+/** The mutation of one command, and its payload, which offers the rows that its events may touch. `base`: the interface of all payloads. */
 export function addMutationField(
   builder: Builder,
   names: TypeNames,
   command: Command,
   projections: readonly ProjectionTypes[],
-  query: ObjectRef<Types, Root>,
+  base: InterfaceRef<Types, CommandResult>,
 ): void {
   const owner = `defineCommand('${command.name}')`;
   const prefix = pascalCase(command.name);
-  const payload = payloadOf(builder, names, names.claim(`${prefix}Payload`, owner), owner, command, projections, query);
+  const payload = payloadOf(builder, names, names.claim(`${prefix}Payload`, owner), owner, command, projections, base);
   const input = commandInput(inputJsonSchema(command.input, owner), { builder, names, owner, prefix });
   builder.mutationField(names.claimField('Mutation', command.name, owner), (t) =>
     t.field({
@@ -58,24 +58,20 @@ export function addMutationField(
   );
 }
 
-function payloadOf(
-  builder: Builder,
-  names: TypeNames,
-  name: string,
-  owner: string,
-  command: Command,
-  projections: readonly ProjectionTypes[],
-  query: ObjectRef<Types, Root>,
-) {
-  for (const field of ['position', 'streamId', 'streamVersion', 'query']) names.claimField(name, field, 'Refold');
-  const payload = builder.objectRef<CommandResult>(name).implement({
+/** `CommandPayload`: what all payloads have. */
+export function commandPayload(builder: Builder, query: ObjectRef<Types, Root>): InterfaceRef<Types, CommandResult> {
+  return builder.interfaceRef<CommandResult>('CommandPayload').implement({
+    description: 'What every command answers with.',
     fields: (t) => ({
       position: t.field({
         type: 'Position',
         description: 'Of the last event that was written; demand it with `@after` to read what was written.',
         resolve: (result) => tokenText(writtenToken(result)),
       }),
-      streamId: t.id({ resolve: (result) => result.streamId }),
+      streamId: t.id({
+        description: 'The stream that the command is about.',
+        resolve: (result) => result.streamId,
+      }),
       streamVersion: t.int({
         description: "The stream's version after the command, for the next command's `expectedVersion`.",
         resolve: (result) => result.streamVersion,
@@ -87,8 +83,24 @@ function payloadOf(
       }),
     }),
   });
+}
+
+function payloadOf(
+  builder: Builder,
+  names: TypeNames,
+  name: string,
+  owner: string,
+  command: Command,
+  projections: readonly ProjectionTypes[],
+  base: InterfaceRef<Types, CommandResult>,
+) {
+  for (const field of ['position', 'streamId', 'streamVersion', 'query']) names.claimField(name, field, 'Refold');
+  const payload = builder.objectRef<CommandResult>(name).implement({
+    description: `What \`${command.name}\` answers with.`,
+    interfaces: [base],
+  });
   for (const types of projections) {
-    if (!types.projection.filter.some(({ family }) => family === command.family.name)) continue;
+    if (!touches(command, types.projection)) continue;
     addRowField(
       builder,
       names.claimField(name, types.projection.graphql.single, `${owner} with ${types.projection.id}`),
@@ -97,6 +109,13 @@ function payloadOf(
     );
   }
   return payload;
+}
+
+/** Whether the command's events may touch rows of the projection, and tell which. */
+function touches({ family, emits }: Command, { filter, sqlFold }: Projection): boolean {
+  // A set-based fold names its keys in SQL alone.
+  if (sqlFold) return false;
+  return filter.some((handled) => handled.family === family.name && handled.types.some((type) => emits.includes(type)));
 }
 
 function addRowField(

@@ -9,7 +9,8 @@ export interface TypeNames {
 }
 
 const ownNames = [
-  ...['Query', 'Mutation', 'Subscription', 'PageInfo', 'Node', 'Meta', 'ProjectionStatus', 'VersionState'],
+  ...['Query', 'Mutation', 'Subscription', 'CommandPayload'],
+  ...['PageInfo', 'Node', 'Meta', 'ProjectionStatus', 'VersionState'],
   ...['String', 'ID', 'Int', 'Float', 'Boolean'],
   ...['BigInt', 'Date', 'DateTime', 'Decimal', 'JSON', 'Position', 'SafeInt', 'UUID'],
   ...['SortDirection', 'NullableSortDirection', 'ChangeOperation', 'LagReason', 'AsOf'],

@@ -142,6 +142,20 @@ describe('types flow from the declarations', () => {
     defineCommand({ ...open, decide: () => ({ type: 'CartOpened', payload: { customerId: 1 } }) });
     // @ts-expect-error a field that the input does not have
     defineCommand({ ...open, stream: (input) => input.cart, decide: () => [] });
+    const opened = { type: 'CartOpened', payload: { customerId: 'ada' } } as const;
+    const emitting = defineCommand({ ...open, emits: ['CartOpened'], decide: () => opened });
+    expect(emitting.emits).toEqual(['CartOpened']);
+    expect(defineCommand({ ...open, decide: () => opened }).emits).toEqual(cart.types);
+    // @ts-expect-error a type that it does not emit
+    const wrong = defineCommand({ ...open, emits: ['CartConfirmed'], decide: () => opened });
+    const context = { streamVersion: 0, metadata: {}, now: '2026-01-31T12:00:00Z' };
+    expect(() => wrong.decide({ cartId: 'a' }, { status: 'Empty' }, context)).toThrow(
+      "defineCommand('openCart') decided 'CartOpened', which its 'emits' does not name. Add it there.",
+    );
+    // @ts-expect-error an event type of no family
+    expect(() => defineCommand({ ...open, emits: ['CartOpend'], decide: () => [] })).toThrow(
+      "'emits' names 'CartOpend', which shopping_cart does not define. Did you mean 'CartOpened'?",
+    );
   });
 });
 

@@ -1,6 +1,8 @@
+import { printType } from 'graphql';
 import { expect, test } from 'vitest';
+import { defineProjection, t } from '../../src/index.ts';
 import { active, building } from './in-memory-services.ts';
-import { courierDayV1, parcelV1 } from './parcels.ts';
+import { courierDayV1, parcel, parcelV1 } from './parcels.ts';
 import { schemaUnderTest } from './schema-under-test.ts';
 
 test('a command answers with its position, its stream and the row that it touched', async () => {
@@ -30,6 +32,40 @@ test('the payload gives the row of the event that touches one, after its own wri
   services.release(courierDayV1);
   expect(await shipping).toEqual({ shipParcel: { courierDay: { day: '2026-01-31', parcels: 1 } } });
   expect(services.reads).toContainEqual({ kind: 'waitFor', version: 'courier_day@1', position: 2n });
+});
+
+test('a payload offers the rows that the events of its command may touch', () => {
+  const scans = defineProjection({
+    name: 'parcel_scan',
+    version: 1,
+    events: parcel,
+    table: { parcelId: t.text().primaryKey() },
+    evolveSql: { events: ['ParcelPacked'], rows: 'select stream_id as parcel_id from batch group by 1', merge: {} },
+  });
+  const { schema } = schemaUnderTest([active(parcelV1), active(courierDayV1), active(scans)]);
+  const rowsOf = (payload: string) =>
+    ['parcel', 'courierDay', 'parcelScan'].filter((row) =>
+      printType(schema.getType(payload) as never).includes(`  ${row}: `),
+    );
+  // It declares none, so it may lead to each of its family. Which rows a set-based fold touches, PostgreSQL alone knows.
+  expect(rowsOf('PackParcelPayload')).toEqual(['parcel', 'courierDay']);
+  expect(rowsOf('ShipParcelPayload')).toEqual(['parcel', 'courierDay']);
+  // No courier's day is touched by what it emits.
+  expect(rowsOf('LoseEverythingPayload')).toEqual(['parcel']);
+});
+
+test('every payload has what one fragment can select', async () => {
+  const { answer } = schemaUnderTest();
+  expect(
+    await answer(`mutation {
+      packParcel(input: { parcelId: "a" }) { ...written }
+      loseEverything { ...written }
+    }
+    fragment written on CommandPayload { streamId streamVersion position }`),
+  ).toEqual({
+    packParcel: { streamId: 'a', streamVersion: 1, position: '1.00000001' },
+    loseEverything: { streamId: 'everything', streamVersion: 1, position: '2.00000002' },
+  });
 });
 
 test('a command that changes nothing touches no row, and answers with where the stream is', async () => {

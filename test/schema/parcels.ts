@@ -137,6 +137,7 @@ export const shipParcel = defineCommand({
   name: 'shipParcel',
   input: z.object({ parcelId, courier: z.string() }),
   state: parcelState,
+  emits: ['ParcelShipped'],
   stream: (input) => input.parcelId,
   decide: ({ courier }, state, { now }) =>
     state.status === 'Shipped' ? [] : { type: 'ParcelShipped', payload: { courier, at: now } },
@@ -147,6 +148,7 @@ export const loseEverything = defineCommand({
   name: 'loseEverything',
   input: z.object({}),
   state: parcelState,
+  emits: ['ParcelLost'],
   stream: () => 'everything',
   decide: () => ({ type: 'ParcelLost', payload: {} }),
 });
