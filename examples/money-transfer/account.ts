@@ -14,7 +14,8 @@ const accountState = defineState(account, (): Account => ({ status: 'None' }), {
   AccountClosed: () => ({ status: 'Closed' }),
 });
 
-export const accountId = z.string().min(1).max(100);
+/** Named, so that a property of another name, such as `from`, is known as an id, too. */
+export const accountId = z.string().min(1).max(100).meta({ id: 'AccountId' });
 export const amount = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 
 export const openAccount = defineCommand({

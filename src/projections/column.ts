@@ -172,7 +172,7 @@ export type DecimalInput = Decimal | string | bigint;
  *
  * | type | in `evolve` | PostgreSQL | GraphQL |
  * | --- | --- | --- | --- |
- * | `text` | string | text | String (ID as key) |
+ * | `text` | string | text | String; ID as a key, as what names one in a relation, or called `id` or `…Id` |
  * | `integer` | number, 32 bits | integer | Int |
  * | `bigint` | bigint | bigint | BigInt, a decimal string |
  * | `decimal(p, s)` | {@link Decimal} | numeric(p, s) | Decimal, an exact string |

@@ -9,6 +9,7 @@ import { addFederation } from './federation.ts';
 import { addHistoryField } from './history-fields.ts';
 import { addMeta } from './meta.ts';
 import { addMutationField, commandPayload } from './mutation-fields.ts';
+import { createNamedInputs } from './named-inputs.ts';
 import { addNodeFields } from './node-fields.ts';
 import { createProjectionTypes } from './projection-types.ts';
 import { addQueryFields } from './query-fields.ts';
@@ -50,7 +51,8 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
   if (commands.length > 0) {
     builder.mutationType({});
     const payload = commandPayload(builder, query);
-    for (const command of commands) addMutationField(builder, names, command, projections, payload);
+    const named = createNamedInputs();
+    for (const command of commands) addMutationField(builder, names, command, projections, payload, named);
   }
   if (projections.length > 0) builder.subscriptionType({});
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);

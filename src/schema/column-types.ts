@@ -1,10 +1,11 @@
 import { ListRef } from '@pothos/core';
 import pluralize from 'pluralize';
-import type { Column, ColumnFlags, Columns } from '../projections/column.ts';
+import type { Column, ColumnKind, Columns } from '../projections/column.ts';
 import { type Decimal, isDecimal } from '../projections/decimal.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { AnyOutput, Builder, ScalarName, Types } from './builder.ts';
 import { meaning } from './field-meaning.ts';
+import { textScalar } from './ids.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** How the types of one projection's columns are made; they are remembered, so that filters and arguments use the same enum. */
@@ -27,29 +28,38 @@ export interface ColumnField {
   readonly resolve: (row: Row) => unknown;
 }
 
-/** `prefix`: the name of the type that the columns belong to. */
-export function createColumnTypes(builder: Builder, names: TypeNames, prefix: string, owner: string): ColumnTypes {
+/** `prefix`: the name of the type that the columns belong to. `ids`: those whose texts are ids whatever they are called. */
+export function createColumnTypes(
+  builder: Builder,
+  names: TypeNames,
+  prefix: string,
+  owner: string,
+  ids: ReadonlySet<string> = new Set(),
+): ColumnTypes {
   const made = new Map<Column, AnyOutput>();
 
   function typeOf(column: Column, name: string): AnyOutput {
-    const known = made.get(column);
-    if (known !== undefined) return known;
-    const type = make(column, name);
-    made.set(column, type);
-    return type;
-  }
-
-  function make({ type, flags }: Column, name: string): AnyOutput {
+    const { type } = column;
     switch (type.kind) {
+      case 'text':
+        return textScalar(name, ids);
       case 'enum':
-        return builder.enumType(claim(name), { values: type.values });
-      case 'object':
-        return objectType(claim(name), type.fields);
+      case 'object': {
+        const known = made.get(column) ?? make(type, name);
+        made.set(column, known);
+        return known;
+      }
       case 'list':
         return new ListRef<Types, unknown>(typeOf(type.item, pluralize.singular(name)), type.item.flags.nullable);
       default:
-        return scalarNameOf(type.kind, flags);
+        return scalarNames[type.kind];
     }
+  }
+
+  function make(type: NamedKind, name: string): AnyOutput {
+    return type.kind === 'enum'
+      ? builder.enumType(claim(name), { values: type.values })
+      : objectType(claim(name), type.fields);
   }
 
   function claim(name: string): string {
@@ -97,10 +107,12 @@ export function implement(builder: Builder, name: string, fields: readonly Colum
   });
 }
 
-type ScalarKind = 'text' | 'integer' | 'bigint' | 'decimal' | 'boolean' | 'uuid' | 'date' | 'timestamptz' | 'json';
+/** What has a type of its own. */
+type NamedKind = Extract<ColumnKind, { readonly kind: 'enum' | 'object' }>;
+
+type ScalarKind = 'integer' | 'bigint' | 'decimal' | 'boolean' | 'uuid' | 'date' | 'timestamptz' | 'json';
 
 const scalarNames: Readonly<Record<ScalarKind, ScalarName>> = {
-  text: 'String',
   integer: 'Int',
   bigint: 'BigInt',
   decimal: 'Decimal',
@@ -110,11 +122,6 @@ const scalarNames: Readonly<Record<ScalarKind, ScalarName>> = {
   timestamptz: 'DateTime',
   json: 'JSON',
 };
-
-/** Texts and UUIDs that name a row are IDs. */
-function scalarNameOf(kind: ScalarKind, flags: ColumnFlags): ScalarName {
-  return flags.primaryKey && (kind === 'text' || kind === 'uuid') ? 'ID' : scalarNames[kind];
-}
 
 function resolverOf(column: Column, name: string): (row: Row) => unknown {
   const written = writerOf(column);

@@ -2,7 +2,9 @@ import { InputListRef } from '@pothos/core';
 import pluralize from 'pluralize';
 import { invalidDeclaration } from '../errors.ts';
 import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
-import { type JsonSchema, resolveReference } from './json-schema.ts';
+import { isIdName } from './ids.ts';
+import { definitionName, type JsonSchema, resolveReference } from './json-schema.ts';
+import type { NamedInputs } from './named-inputs.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** The GraphQL type of a part of a command's input. */
@@ -28,6 +30,8 @@ export interface CommandInputOptions {
   readonly owner: string;
   /** `AddProductItem`: what its types' names start with. */
   readonly prefix: string;
+  /** The inputs that commands have in common. */
+  readonly named: NamedInputs;
 }
 
 /**
@@ -55,18 +59,32 @@ interface Context extends CommandInputOptions {
 type Path = readonly string[];
 
 function partOf(given: JsonSchema, path: Path, prefix: string, context: Context): InputPart {
-  const { schema, nullable } = withoutNull(given, context);
-  const part = presentPart(schema, path, prefix, context);
+  const { schema, nullable, name } = withoutNull(given, context);
+  const part =
+    name === undefined ? presentPart(schema, path, prefix, context) : namedPart(schema, name, path, prefix, context);
   return nullable ? { ...part, nullable: true, clean: (value) => (value === null ? null : part.clean(value)) } : part;
 }
 
-function presentPart(schema: JsonSchema, path: Path, prefix: string, context: Context): InputPart {
+/** What the declaration gave a name: one type for all places and commands that use it. */
+function namedPart(schema: JsonSchema, name: string, path: Path, prefix: string, context: Context): InputPart {
+  const isObject = schema.type === 'object' && !hasFreeKeys(schema);
+  if (!isObject && !schema.enum) return presentPart(schema, path, prefix, context, isIdName(name));
+  const own = pascalCase(name).replace(/Input$/, '');
+  const make = () =>
+    isObject
+      ? objectPart(schema, `${own}Input`, own, path, context, schema)
+      : enumPart(schema.enum ?? [], [...path, ''], own, context);
+  // One that contains itself is known before it is made.
+  return context.references.get(schema) ?? context.named.use(name, schema, context, make);
+}
+
+function presentPart(schema: JsonSchema, path: Path, prefix: string, context: Context, isId = false): InputPart {
   const values = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
   if (values) return enumPart(values, path, prefix, context);
   const choices = schema.anyOf ?? schema.oneOf;
   if (choices) return choicePart(choices, path, context);
   const scalar = scalarOf(schema);
-  if (scalar) return scalarPart(scalar);
+  if (scalar) return scalarPart(scalar === 'String' && (isId || isIdName(path.at(-1) ?? '')) ? 'ID' : scalar);
   switch (schema.type) {
     case 'array':
       return listPart(schema, path, prefix, context);
@@ -223,26 +241,33 @@ function plain(schema: JsonSchema, context: Context): JsonSchema {
   });
 }
 
-function withoutNull(given: JsonSchema, context: Context): { schema: JsonSchema; nullable: boolean } {
+interface Present {
+  readonly schema: JsonSchema;
+  readonly nullable: boolean;
+  /** The name that the declaration gave it. */
+  readonly name: string | undefined;
+}
+
+function withoutNull(given: JsonSchema, context: Context): Present {
+  const name = definitionName(given);
   const schema = plain(given, context);
   if (Array.isArray(schema.type)) {
     const types = schema.type.filter((type) => type !== 'null');
     const nullable = types.length < schema.type.length;
     const [only] = types;
-    return { schema: { ...schema, type: types.length === 1 && only !== undefined ? only : types }, nullable };
+    return { schema: { ...schema, type: types.length === 1 && only !== undefined ? only : types }, nullable, name };
   }
   const choices = schema.anyOf ?? schema.oneOf;
-  if (!choices) return { schema, nullable: false };
-  const present = choices.map((choice) => plain(choice, context)).filter((choice) => choice.type !== 'null');
+  if (!choices) return { schema, nullable: false, name };
+  const present = choices.filter((choice) => plain(choice, context).type !== 'null');
   const { anyOf, oneOf, ...own } = schema;
+  const nullable = present.length < choices.length;
   const [only] = present;
-  if (only && present.length === 1) return { schema: merged(own, only), nullable: present.length < choices.length };
-  return { schema: { ...own, anyOf: present }, nullable: present.length < choices.length };
-}
-
-/** The definition itself where there is nothing to add, so that what names it twice gets one type. */
-function merged(own: JsonSchema, definition: JsonSchema): JsonSchema {
-  return Object.keys(own).length === 0 ? definition : { ...definition, ...own };
+  if (!only || present.length > 1) return { schema: { ...own, anyOf: present }, nullable, name };
+  const definition = plain(only, context);
+  // Of a definition, what stands beside the reference describes the place; the type is that of the definition.
+  if (only.$ref !== undefined) return { schema: definition, nullable, name: definitionName(only) };
+  return { schema: Object.keys(own).length === 0 ? definition : { ...definition, ...own }, nullable, name };
 }
 
 function hasFreeKeys(schema: JsonSchema): boolean {

@@ -70,17 +70,16 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
   function columnFilter(column: Column, name: string, types: ColumnTypes, prefix: string, owner: string): AnyInput {
     const operators = operatorsOf(column);
     const value = comparedColumn(column);
-    if (value?.type.kind === 'enum') {
-      const filter = names.claim(`${prefix}${pascalCase(name)}Filter`, owner);
-      const item = value === column ? name : pluralize.singular(name); // as the column's own type is named
-      return operatorInput(builder, filter, types.typeOf(value, item) as AnyInput, operators); // an enum goes both ways
-    }
-    const scalar = value ? scalarOf(value) : 'JSON';
+    const item = value === column ? name : pluralize.singular(name); // as the column's own type is named
+    const type = value ? (types.typeOf(value, item) as AnyInput) : 'JSON'; // scalars and enums go both ways
+    if (value?.type.kind === 'enum')
+      return operatorInput(builder, names.claim(`${prefix}${pascalCase(name)}Filter`, owner), type, operators);
+    const scalar = type as ScalarName; // of what is no enum
     const kind = `${column.flags.search ? 'Searchable' : ''}${scalar}${value === column || !value ? '' : 'List'}`;
     const filter = `${column.flags.nullable ? 'Nullable' : ''}${kind}Filter`;
-    const type = shared.get(filter) ?? operatorInput(builder, filter, scalar, operators);
-    shared.set(filter, type);
-    return type;
+    const known = shared.get(filter) ?? operatorInput(builder, filter, scalar, operators);
+    shared.set(filter, known);
+    return known;
   }
 
   return {
@@ -201,30 +200,4 @@ function operatorInput(
         }),
       ),
   });
-}
-
-function scalarOf({ type, flags }: Column): ScalarName {
-  switch (type.kind) {
-    case 'text':
-      return flags.primaryKey ? 'ID' : 'String';
-    case 'uuid':
-      return 'UUID';
-    case 'integer':
-      return 'Int';
-    case 'bigint':
-      return 'BigInt';
-    case 'decimal':
-      return 'Decimal';
-    case 'boolean':
-      return 'Boolean';
-    case 'date':
-      return 'Date';
-    case 'timestamptz':
-      return 'DateTime';
-    case 'enum':
-    case 'json':
-    case 'object':
-    case 'list':
-      throw new TypeError(`A column of kind ${type.kind} has no filter of a scalar.`); // an enum has its own, the others are JSON's
-  }
 }

@@ -132,7 +132,7 @@ function eventPageOf(
         description: 'Who did it.',
         resolve: ({ event }) => textOf(event.metadata.actor),
       }),
-      correlationId: t.string({
+      correlationId: t.id({
         nullable: true,
         description: 'The same for all that came of one request.',
         resolve: ({ event }) => textOf(event.metadata.correlationId),

@@ -57,3 +57,30 @@ export function resolveReference(root: JsonSchema, reference: string): JsonSchem
     ? undefined
     : root.$defs?.[decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~')];
 }
+
+/** The name that a declaration gave what a schema refers to, such as `ProductItem`. Validators draw names too, in small letters or with underscores. */
+export function definitionName({ $ref }: JsonSchema): string | undefined {
+  return /^#\/\$defs\/([A-Z][A-Za-z0-9_]*)$/.exec($ref ?? '')?.[1];
+}
+
+/** A definition as text, with what it refers to in place of references: equal texts are equal definitions, whichever root they are of. */
+export function expandedText(definition: JsonSchema, root: JsonSchema): string {
+  const within = [definition];
+  const entries = (value: object) => Object.fromEntries(Object.entries(value).map(([key, part]) => [key, expand(part)]));
+
+  function expand(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(expand);
+    if (typeof value !== 'object' || value === null) return value;
+    const { $ref, ...own } = value as JsonSchema; // or a part of one
+    const target = $ref === undefined ? undefined : resolveReference(root, $ref);
+    if (!target) return entries(own);
+    const level = within.indexOf(target);
+    if (level >= 0) return [level, entries(own)];
+    within.push(target);
+    const expanded = [entries(target), entries(own)];
+    within.pop();
+    return expanded;
+  }
+
+  return JSON.stringify(entries(definition));
+}

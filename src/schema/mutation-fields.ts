@@ -8,6 +8,7 @@ import type { Builder, Root, Types } from './builder.ts';
 import { badInput } from './canonical-input.ts';
 import { type CommandInput, commandInput } from './command-input.ts';
 import { inputJsonSchema } from './json-schema.ts';
+import type { NamedInputs } from './named-inputs.ts';
 import type { CommandResult } from './operation-context.ts';
 import type { ProjectionTypes } from './projection-types.ts';
 import { columnSelection } from './selected-columns.ts';
@@ -22,11 +23,12 @@ export function addMutationField(
   command: Command,
   projections: readonly ProjectionTypes[],
   base: InterfaceRef<Types, CommandResult>,
+  named: NamedInputs,
 ): void {
   const owner = `defineCommand('${command.name}')`;
   const prefix = pascalCase(command.name);
   const payload = payloadOf(builder, names, names.claim(`${prefix}Payload`, owner), owner, command, projections, base);
-  const input = commandInput(inputJsonSchema(command.input, owner), { builder, names, owner, prefix });
+  const input = commandInput(inputJsonSchema(command.input, owner), { builder, names, owner, prefix, named });
   builder.mutationField(names.claimField('Mutation', command.name, owner), (t) =>
     t.field({
       type: payload,

@@ -8,6 +8,7 @@ import type { AnyInput, Builder, Types } from './builder.ts';
 import { type ColumnField, createColumnTypes, implement } from './column-types.ts';
 import { type ConnectionTypes, connectionOf } from './connection.ts';
 import { createFilterTypes, type WhereInput } from './filter-types.ts';
+import { idColumns } from './ids.ts';
 import { keyTypeOf } from './key-type.ts';
 import { createOrderTypes, type OrderInput } from './order.ts';
 import type { TypeNames } from './type-names.ts';
@@ -31,11 +32,12 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
   const filters = createFilterTypes(builder, names);
   const orders = createOrderTypes(builder, names);
   const aggregateInputs = createAggregateInputs(builder, names, orders);
+  const ids = idColumns(served.map(({ projection }) => projection));
   return served.map((version): ProjectionTypes => {
     const { projection } = version;
     const owner = projection.id;
     const name = names.claim(projection.graphql.type, owner);
-    const columnTypes = createColumnTypes(builder, names, name, owner);
+    const columnTypes = createColumnTypes(builder, names, name, owner, ids.get(projection));
     const fields = columnTypes.fieldsOf(projection.columns);
     const row = implement(builder, name, fields, projection.description);
     return {

@@ -3,7 +3,7 @@ export const shared = '__typename invoiceNo customerId country isCancellation li
 
 export const queries = {
   one: `query ($no: ID!) { invoiceSummary(invoiceNo: $no) { ${shared} } }`,
-  agreeing: `query ($no: ID!, $customerId: ID!, $numbers: [ID!]!, $customers: [String!]!) {
+  agreeing: `query ($no: ID!, $customerId: ID!, $numbers: [ID!]!, $customers: [ID!]!) {
     invoiceSummary(invoiceNo: $no) { ${shared} }
     named: invoiceSummaries(where: { invoiceNo: { in: $numbers } }, orderBy: [{ invoiceNo: DESC }], first: 50) { nodes { ${shared} } }
     ofThese: invoiceSummaries(where: { customerId: { in: $customers } }, orderBy: [{ invoiceNo: DESC }], first: 30) {
@@ -28,7 +28,7 @@ export const queries = {
 
 export const subscriptions = {
   row: `subscription ($no: ID!) { invoiceSummary(invoiceNo: $no) { ${shared} } }`,
-  list: `subscription ($customer: String!) {
+  list: `subscription ($customer: ID!) {
     invoiceSummaries(where: { customerId: { eq: $customer } }, orderBy: [{ invoiceNo: DESC }], first: 10) {
       position snapshot { ${shared} } entered { ${shared} } changed { ${shared} } left { invoiceNo }
     }

@@ -52,7 +52,7 @@ test('a process opens no more connections than it is given, in all, however much
     ...Array.from({ length: 24 }, async (_, caller) => {
       for (let n = 0; going; n++) {
         await refold.graphql(
-          'mutation ($id: String!) { openAccount(input: { accountId: $id, owner: "Ada" }) { balance { owner } } }',
+          'mutation ($id: ID!) { openAccount(input: { accountId: $id, owner: "Ada" }) { balance { owner } } }',
           {
             id: `of-${caller}-${n}`,
           },

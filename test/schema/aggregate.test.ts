@@ -173,7 +173,7 @@ test('a table without numbers has a count and extremes; a column keeps its name 
     'max: VisitAggregateExtreme!',
   ]);
   expect(fieldsOf('VisitGroupKey')).toEqual([
-    'id: ID',
+    'id: UUID',
     'at: DateTime',
     'atHour: DateTime',
     'atMonth: Date',

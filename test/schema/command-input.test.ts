@@ -8,9 +8,17 @@ import { versionMap } from './in-memory-services.ts';
 const thing = defineEvents('thing', { Done: z.object({}) });
 const state = defineState(thing, () => ({}), {});
 
-function schemaOf(input: Parameters<typeof defineCommand>[0]['input']) {
-  const command = defineCommand({
-    name: 'doThing',
+type Input = Parameters<typeof defineCommand>[0]['input'];
+
+/** `doThing`, and `doMore` with the second input. */
+function schemaOf(...inputs: Input[]) {
+  const commands = inputs.map((input, index) => commandOf(['doThing', 'doMore'][index] ?? 'other', input));
+  return buildSchema({ versions: versionMap([]), commands, maxPageSize: 10 });
+}
+
+function commandOf(name: string, input: Input) {
+  return defineCommand({
+    name,
     input,
     state,
     stream: () => 'one',
@@ -18,7 +26,6 @@ function schemaOf(input: Parameters<typeof defineCommand>[0]['input']) {
       throw new CommandRejected('Never.');
     },
   });
-  return buildSchema({ versions: versionMap([]), commands: [command], maxPageSize: 10 });
 }
 
 /** The type of a property `value` of a command's input. */
@@ -82,6 +89,71 @@ test('nested objects are named after their place, and list items in the singular
   ]);
   expect(printType(schema.getType('DoThingPersonInput') as never)).toContain(
     '"""As in the passport."""\n  name: String!',
+  );
+});
+
+describe('what a declaration names', () => {
+  const size = z.enum(['Small', 'Large']).meta({ id: 'Size' });
+  const item = z.object({ sku: z.string(), size }).meta({ id: 'LineItem' });
+
+  test('is one type in all places and commands', () => {
+    const schema = schemaOf(
+      z.object({ first: item, others: z.array(item), last: item.nullish().describe('Of the day.') }),
+      z.object({ item, size: size.optional() }),
+    );
+    const typesOf = (name: string) => {
+      const type = schema.getType(name);
+      if (!isInputObjectType(type)) throw new Error(`no input type ${name}`);
+      return Object.fromEntries(Object.entries(type.getFields()).map(([field, { type }]) => [field, String(type)]));
+    };
+    expect(typesOf('DoThingInput')).toEqual({
+      first: 'LineItemInput!',
+      others: '[LineItemInput!]!',
+      last: 'LineItemInput',
+    });
+    expect(typesOf('DoMoreInput')).toEqual({ item: 'LineItemInput!', size: 'Size' });
+    expect(typesOf('LineItemInput')).toEqual({ sku: 'String!', size: 'Size!' });
+    expect(Object.keys(schema.getTypeMap()).filter((name) => /Line|Size/.test(name))).toEqual([
+      'Size',
+      'LineItemInput',
+    ]);
+  });
+
+  test('may contain itself', () => {
+    const folder = z
+      .object({
+        name: z.string(),
+        get folders() {
+          return z.array(folder).optional();
+        },
+      })
+      .meta({ id: 'Folder' }) as z.ZodType;
+    const schema = schemaOf(z.object({ folder }), z.object({ folder }));
+    expect(printType(schema.getType('FolderInput') as never)).toContain('folders: [FolderInput!]');
+  });
+
+  test('is one thing: two that differ are refused', () => {
+    const other = z.object({ sku: z.int() }).meta({ id: 'OtherItem' });
+    const same = z.object({ sku: z.string() }).meta({ id: 'OtherItem' });
+    expect(() => schemaOf(z.object({ other }), z.object({ same }))).toThrow(
+      "defineCommand('doMore'): its input has a schema with the id 'OtherItem', which differs from that of defineCommand('doThing'). Use one schema in both, or another id.",
+    );
+  });
+});
+
+test('a text that is an id by its name, or that of its schema, is an ID', () => {
+  const accountId = z.string().meta({ id: 'AccountId' });
+  const schema = schemaOf(
+    z.object({ id: z.string(), cartIds: z.array(z.string()), from: accountId, uuidId: z.uuid(), paid: z.string() }),
+  );
+  expect(printType(schema.getType('DoThingInput') as never)).toBe(
+    `input DoThingInput {
+  id: ID!
+  cartIds: [ID!]!
+  from: ID!
+  uuidId: UUID!
+  paid: String!
+}`,
   );
 });
 

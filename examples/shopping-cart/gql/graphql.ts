@@ -5,21 +5,21 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-node/core';
 export type AddProductItemInput = {
-  cartId: string;
-  productItem: AddProductItemProductItemInput;
-};
-
-export type AddProductItemProductItemInput = {
-  name: string;
-  productId: string;
-  quantity: number;
-  unitPrice: string;
+  cartId: string | number;
+  productItem: ProductItemInput;
 };
 
 export type CartSummaryStatus =
   | 'Cancelled'
   | 'Confirmed'
   | 'Opened';
+
+export type ProductItemInput = {
+  name: string;
+  productId: string | number;
+  quantity: number;
+  unitPrice: string;
+};
 
 export type OpenCartsQueryVariables = Exact<{
   first: number;
