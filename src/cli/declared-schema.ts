@@ -1,12 +1,28 @@
-import { printSchema } from 'graphql';
+import { type GraphQLSchema, isScalarType, isSpecifiedScalarType, printSchema } from 'graphql';
 import type { Config } from '../config/define-config.ts';
 import { buildSchema } from '../schema/build-schema.ts';
 import type { SchemaExtension } from '../schema/extend-schema.ts';
 import { newestVersions } from '../schema/newest-versions.ts';
 
 /** The GraphQL schema of the newest declared versions, as a file holds it. */
-export function declaredSchema({ projections, commands, gateway, schema }: Config): string {
+export function declaredSchema(config: Config): string {
+  return `${printSchema(builtSchema(config))}\n`;
+}
+
+/**
+ * The TypeScript type of each custom scalar of that schema as JSON, as the option `scalars` of graphql-codegen takes it. An application's own
+ * scalar says it in its extension `codegenScalarType`, as those of graphql-scalars do; one that says nothing is `unknown`.
+ */
+export function declaredScalars(config: Config): string {
+  const scalars = Object.values(builtSchema(config).getTypeMap())
+    .filter((type) => isScalarType(type) && !isSpecifiedScalarType(type))
+    .map(({ name, extensions }) => [name, extensions.codegenScalarType ?? 'unknown'] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `${JSON.stringify(Object.fromEntries(scalars), null, 2)}\n`;
+}
+
+function builtSchema({ projections, commands, gateway, schema }: Config): GraphQLSchema {
   const { maxPageSize, federation } = gateway;
   const extension = schema as SchemaExtension | undefined; // made by extendSchema, says its kind
-  return `${printSchema(buildSchema({ versions: newestVersions(projections), commands, maxPageSize, federation, extension }))}\n`;
+  return buildSchema({ versions: newestVersions(projections), commands, maxPageSize, federation, extension });
 }

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { declaredSchema } from './declared-schema.ts';
+import { declaredScalars, declaredSchema } from './declared-schema.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 
@@ -16,17 +16,23 @@ export const schema = defineCommand({
       type: 'boolean',
       description: 'Only say whether the file is as it would be written; ends with 1 where it is not',
     },
+    scalars: {
+      type: 'boolean',
+      description:
+        "Print the TypeScript types of the schema's scalars instead, as JSON for graphql-codegen's 'scalars'",
+    },
     ...configArgument,
   },
   run: telling(async ({ args }) => {
-    const sdl = declaredSchema(await loadConfig(args.config));
-    if (args.out === undefined) return void process.stdout.write(sdl);
-    if (!args.check) return writeFile(args.out, sdl);
+    const config = await loadConfig(args.config);
+    const text = args.scalars ? declaredScalars(config) : declaredSchema(config);
+    if (args.out === undefined) return void process.stdout.write(text);
+    if (!args.check) return writeFile(args.out, text);
     const found = await readFile(args.out, 'utf8').catch(() => undefined);
-    if (found !== sdl)
+    if (found !== text)
       throw new RefoldError(
         'INVALID_CONFIG',
-        `'${args.out}' is not the schema of the declarations. Run the same command without --check.`,
+        `'${args.out}' is not ${args.scalars ? 'the scalars' : 'the schema'} of the declarations. Run the same command without --check.`,
       );
   }),
 });

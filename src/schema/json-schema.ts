@@ -66,7 +66,8 @@ export function definitionName({ $ref }: JsonSchema): string | undefined {
 /** A definition as text, with what it refers to in place of references: equal texts are equal definitions, whichever root they are of. */
 export function expandedText(definition: JsonSchema, root: JsonSchema): string {
   const within = [definition];
-  const entries = (value: object) => Object.fromEntries(Object.entries(value).map(([key, part]) => [key, expand(part)]));
+  const entries = (value: object) =>
+    Object.fromEntries(Object.entries(value).map(([key, part]) => [key, expand(part)]));
 
   function expand(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(expand);

@@ -44,6 +44,7 @@ export const scalars = {
   }),
   JSON: new GraphQLScalarType<unknown, unknown>({
     ...GraphQLJSON.toConfig(),
+    extensions: typedAs('unknown'),
     parseLiteral(node, variables) {
       refuseNames(node);
       return GraphQLJSON.parseLiteral(node, variables);
@@ -51,6 +52,7 @@ export const scalars = {
   }),
   Position: new GraphQLScalarType<GlobalPosition, string>({
     name: 'Position',
+    extensions: typedAs('string'),
     description:
       "A place in the order of the whole event log, as a decimal string such as '1042', or with what stood there, such as '1042.9f3c21ab'. Every command answers with one; demand it with `@after`, as it was given.",
     serialize: String,
@@ -67,6 +69,11 @@ export const scalars = {
     parse: canonicalText(t.uuid()),
   }),
 } as const;
+
+/** The TypeScript type of its values in JSON: graphql-codegen reads it here where it gets the schema itself, and else from `refold schema --scalars`. */
+function typedAs(type: string): Readonly<Record<string, unknown>> {
+  return { codegenScalarType: type };
+}
 
 interface TextScalarOptions {
   readonly name: string;
@@ -88,6 +95,7 @@ function textScalar({ expected, numbers = false, parse, serialize, ...config }: 
   };
   return new GraphQLScalarType<string, unknown>({
     ...config,
+    extensions: typedAs('string'),
     ...(serialize ? { serialize } : {}),
     parseValue(value) {
       if (numbers && typeof value === 'number' && Number.isSafeInteger(value)) return parsed(String(value), value);
