@@ -18,7 +18,7 @@ function afterDirective(position: GraphQLScalarType): GraphQLDirective {
     description:
       'Demands that the answer includes everything up to this position of the event log, such as the `position` of a mutation: it waits, bounded, until it does. Null demands nothing.',
     locations: [DirectiveLocation.QUERY, DirectiveLocation.SUBSCRIPTION],
-    args: { position: { type: position } },
+    args: { position: { type: position, description: 'A position as it was given; null demands nothing.' } },
   });
 }
 

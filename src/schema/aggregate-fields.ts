@@ -31,7 +31,7 @@ function addAggregate(builder: Builder, names: TypeNames, { served, projection, 
       type: aggregates.aggregate,
       description: 'Numbers about all rows that match, in as many pages as they may be; what is selected is computed.',
       ...meaning({ kind: 'aggregate', served }),
-      args: { where: t.arg({ type: where, required: false }) },
+      args: { where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }) },
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
@@ -61,8 +61,12 @@ function addGrouped(
           required: true,
           description: 'What the rows of a group have in common.',
         }),
-        where: t.arg({ type: where, required: false }),
-        having: t.arg({ type: aggregates.having, required: false }),
+        where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }),
+        having: t.arg({
+          type: aggregates.having,
+          required: false,
+          description: 'Which groups; all of them without it.',
+        }),
         orderBy: t.arg({
           type: [aggregates.orderBy],
           required: false,

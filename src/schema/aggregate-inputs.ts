@@ -7,6 +7,7 @@ import type { ComparisonOperator, GroupCondition, GroupOrder, Measure } from '..
 import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
 import type { ColumnField } from './column-types.ts';
+import { operatorDescriptions } from './filter-types.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { OrderTypes } from './order.ts';
 import type { TypeNames } from './type-names.ts';
@@ -33,7 +34,10 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
     const type = objectInput(
       `${scalar}Comparison`,
       comparisons.map((operator) => [operator, scalar]),
-      { description: 'All that is set must hold.' },
+      {
+        description: 'All that is set must hold.',
+        of: (operator) => operatorDescriptions[operator as ComparisonOperator],
+      }, // one of them
     );
     shared.set(scalar, type);
     return type;
@@ -42,11 +46,20 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
   function objectInput(
     name: string,
     fields: readonly (readonly [name: string, type: AnyInput])[],
-    options: { readonly description?: string; readonly isOneOf?: true } = {},
+    options: {
+      readonly description: string;
+      readonly isOneOf?: true;
+      /** What a field is. */
+      readonly of: (field: string) => string;
+    },
   ): InputRef<Input> {
+    const { of, ...others } = options;
     const ref = builder.inputType(name, {
-      ...options,
-      fields: (t) => Object.fromEntries(fields.map(([field, type]) => [field, t.field({ type, required: false })])),
+      ...others,
+      fields: (t) =>
+        Object.fromEntries(
+          fields.map(([field, type]) => [field, t.field({ type, required: false, description: of(field) })]),
+        ),
     });
     return ref as InputRef<Input>; // an object of these fields
   }
@@ -68,7 +81,13 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
     ) => {
       if (of.length === 0) return [];
       const entries = of.map((field) => [field.name, typeOf(field)] as const);
-      const type = objectInput(claim(name), entries, isOneOf ? { isOneOf } : {});
+      const type = objectInput(claim(name), entries, {
+        description: isOneOf
+          ? `The column whose \`${kinds.join('` or `')}\` groups are ordered by.`
+          : `Bounds of \`${kinds.join('` or `')}\`, by column. All that is set must hold.`,
+        of: (column) => `Of \`${column}\`.`,
+        ...(isOneOf ? { isOneOf } : {}),
+      });
       return kinds.map((kind) => [kind, type] as const);
     };
     const groupings = [...groupingsOf(projection).keys()];
@@ -78,7 +97,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
     return {
       groupBy: builder.enumType(claim('By'), {
         description: 'Indexed columns, and the hour, day or month of those that hold times; by UTC.',
-        values: groupings,
+        values: Object.fromEntries(groupings.map((name) => [name, { description: `Rows with the same \`${name}\`.` }])),
       }) as EnumRef<Types, string>, // these names
       having: objectInput(
         claim('Having'),
@@ -91,7 +110,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
           ...parts(['avg'], 'HavingAvg', numeric, () => comparison('Decimal')),
           ...parts(['min', 'max'], 'HavingExtreme', ordered, (field) => comparison(field.type as ScalarName)), // what has an order is a scalar
         ],
-        { description: 'Groups for which all that is set holds.' },
+        { description: 'Groups for which all that is set holds.', of: (measure) => measures[measure as Kind] }, // one of them
       ),
       orderBy: objectInput(
         claim('Order'),
@@ -101,7 +120,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
             objectInput(
               claim('KeyOrder'),
               groupings.map((name) => [name, direction]),
-              { isOneOf: true },
+              { description: 'One part of the key.', of: (name) => `By \`${name}\`.`, isOneOf: true },
             ),
           ],
           ['count', direction],
@@ -109,13 +128,26 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
           ...parts(['sum', 'avg'], 'NumberOrder', numeric, toDirection, true),
           ...parts(['min', 'max'], 'ExtremeOrder', ordered, toDirection, true),
         ],
-        { isOneOf: true },
+        {
+          description: 'What groups are ordered by.',
+          of: (measure) => (measure === 'key' ? 'By a part of the key.' : measures[measure as Kind]), // one of them
+          isOneOf: true,
+        },
       ),
     };
   };
 }
 
 type TypeOf = (field: ColumnField) => AnyInput;
+
+const measures: Readonly<Record<Kind, string>> = {
+  count: 'The number of rows.',
+  countDistinct: 'The number of different values of a column.',
+  sum: 'The sum of a column.',
+  avg: 'The average of a column.',
+  min: 'The least value of a column.',
+  max: 'The greatest value of a column.',
+};
 
 const comparisons: readonly ComparisonOperator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte'];
 

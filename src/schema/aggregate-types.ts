@@ -39,7 +39,9 @@ export function createAggregateTypes(
   const { graphql, id } = projection;
   const columnOf = ({ name }: ColumnField) => projection.columns[name] as Column; // a field for each column
   const numeric = fields.filter((field) => isNumeric(columnOf(field)));
-  const ordered = fields.filter((field) => isOrdered(columnOf(field))).map(nullable);
+  const ordered = fields
+    .filter((field) => isOrdered(columnOf(field)))
+    .map((field) => ({ ...nullable(field), description: `Of \`${field.name}\`.` }));
   const typeOf = (part: string, of: readonly ColumnField[], description: string) =>
     of.length === 0 ? undefined : implement(builder, names.claim(`${graphql.type}${part}`, id), of, description);
 
@@ -84,6 +86,7 @@ export function createAggregateTypes(
           ? {
               countDistinct: t.field({
                 type: distinct,
+                description: 'How many different values each column has.',
                 ...meaning({ kind: 'measure', of: 'countDistinct' }),
                 resolve: (aggregate) => aggregate.countDistinct,
               }),
@@ -93,11 +96,13 @@ export function createAggregateTypes(
           ? {
               sum: t.field({
                 type: sum,
+                description: 'The sum of each column.',
                 ...meaning({ kind: 'measure', of: 'sum' }),
                 resolve: (aggregate) => aggregate.sum,
               }),
               avg: t.field({
                 type: avg,
+                description: 'The average of each column.',
                 ...meaning({ kind: 'measure', of: 'avg' }),
                 resolve: (aggregate) => aggregate.avg,
               }),
@@ -107,11 +112,13 @@ export function createAggregateTypes(
           ? {
               min: t.field({
                 type: extreme,
+                description: 'The least value of each column.',
                 ...meaning({ kind: 'measure', of: 'min' }),
                 resolve: (aggregate) => aggregate.min,
               }),
               max: t.field({
                 type: extreme,
+                description: 'The greatest value of each column.',
                 ...meaning({ kind: 'measure', of: 'max' }),
                 resolve: (aggregate) => aggregate.max,
               }),
@@ -125,7 +132,12 @@ export function createAggregateTypes(
   // There is always a key: that of the table is indexed.
   if (key)
     builder.objectField(group, 'key', (t) =>
-      t.field({ type: key, ...meaning({ kind: 'groupKey' }), resolve: ({ key }) => key }),
+      t.field({
+        type: key,
+        description: 'What its rows have in common.',
+        ...meaning({ kind: 'groupKey' }),
+        resolve: ({ key }) => key,
+      }),
     );
   return { aggregate, group };
 }
@@ -152,18 +164,20 @@ function nullable(field: ColumnField): ColumnField {
 }
 
 function distinctField(field: ColumnField): ColumnField {
-  return { ...field, type: 'Int', nullable: false, resolve: (row) => row[field.name] };
+  const description = `How many different values \`${field.name}\` has.`;
+  return { ...field, description, type: 'Int', nullable: false, resolve: (row) => row[field.name] };
 }
 
 function sumField(field: ColumnField, { type }: Column): ColumnField {
-  if (type.kind === 'decimal') return nullable(field);
-  return { ...nullable(field), type: 'BigInt', resolve: (row) => row[field.name] };
+  const described = { ...nullable(field), description: `The sum of \`${field.name}\`.` };
+  return type.kind === 'decimal' ? described : { ...described, type: 'BigInt', resolve: (row) => row[field.name] };
 }
 
 function averageField(field: ColumnField, column: Column): ColumnField {
   const scale = averageScale(column);
   return {
     ...nullable(field),
+    description: `The average of \`${field.name}\`.`,
     type: 'Decimal',
     resolve: (row) => {
       const value = row[field.name];

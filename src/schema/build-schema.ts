@@ -39,7 +39,7 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
   const names = createTypeNames();
   const served = [...versions.served.values()];
   const projections = createProjectionTypes(builder, names, served);
-  const query = builder.queryType({});
+  const query = builder.queryType({ description: 'What can be read.' });
   addMeta(builder, served);
   addNodeFields(builder, names, projections);
   for (const types of projections) {
@@ -49,12 +49,12 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
     addRelationFields(builder, types, projections, maxPageSize);
   }
   if (commands.length > 0) {
-    builder.mutationType({});
+    builder.mutationType({ description: 'The commands: each decides, and writes events.' });
     const payload = commandPayload(builder, query);
     const named = createNamedInputs();
     for (const command of commands) addMutationField(builder, names, command, projections, payload, named);
   }
-  if (projections.length > 0) builder.subscriptionType({});
+  if (projections.length > 0) builder.subscriptionType({ description: 'What can be read, and what becomes of it.' });
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
   if (extension) applyExtension(extension, builder, names, projections);
   const tellSdl = federation ? addFederation(builder, projections) : undefined;

@@ -76,8 +76,16 @@ function messageOf(
   const change = builder.objectRef<RowChange>(names.claim(`${graphql.type}Change`, id)).implement({
     description: 'What became of a row: the latest, where it changed several times.',
     fields: (t) => ({
-      operation: t.field({ type: operation, resolve: (told) => told.operation }),
-      key: t.field({ type: key, resolve: (told) => keyRow(projection, told.key) }),
+      operation: t.field({
+        type: operation,
+        description: 'Whether the row is to be set or removed.',
+        resolve: (told) => told.operation,
+      }),
+      key: t.field({
+        type: key,
+        description: 'Which row it is.',
+        resolve: (told) => keyRow(projection, told.key),
+      }),
       row: t.field({
         type: row,
         nullable: true,

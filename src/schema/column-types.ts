@@ -4,6 +4,7 @@ import type { Column, ColumnKind, Columns } from '../projections/column.ts';
 import { type Decimal, isDecimal } from '../projections/decimal.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { AnyOutput, Builder, ScalarName, Types } from './builder.ts';
+import { columnDescription, words } from './descriptions.ts';
 import { meaning } from './field-meaning.ts';
 import { textScalar } from './ids.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
@@ -22,7 +23,7 @@ export interface ColumnField {
   /** What it is the value of; none of what is computed. */
   readonly column?: Column;
   readonly nullable: boolean;
-  readonly description: string | undefined;
+  readonly description: string;
   readonly deprecated: string | undefined;
   /** Reads by name only: the row may be of another version that has the same column. */
   readonly resolve: (row: Row) => unknown;
@@ -57,18 +58,21 @@ export function createColumnTypes(
   }
 
   function make(type: NamedKind, name: string): AnyOutput {
-    return type.kind === 'enum'
-      ? builder.enumType(claim(name), { values: type.values })
-      : objectType(claim(name), type.fields);
+    if (type.kind === 'object') return objectType(claim(name), name, type.fields);
+    return builder.enumType(claim(name), {
+      description: `The values of \`${name}\` of \`${prefix}\`.`,
+      values: enumValues(name, type.values),
+    });
   }
 
   function claim(name: string): string {
     return names.claim(`${prefix}${pascalCase(name)}`, `${owner}, column '${name}'`);
   }
 
-  function objectType(name: string, columns: Columns): AnyOutput {
-    const nested = createColumnTypes(builder, names, name, owner);
-    return implement(builder, name, nested.fieldsOf(columns));
+  function objectType(type: string, name: string, columns: Columns): AnyOutput {
+    const nested = createColumnTypes(builder, names, type, owner);
+    const description = `A part of \`${prefix}\`: ${words(name).toLowerCase()}.`;
+    return implement(builder, type, nested.fieldsOf(columns), description);
   }
 
   return {
@@ -79,7 +83,7 @@ export function createColumnTypes(
         column,
         type: typeOf(column, name),
         nullable: column.flags.nullable,
-        description: column.flags.description,
+        description: column.flags.description ?? columnDescription(name, column, columns, ids),
         deprecated: column.flags.deprecated,
         resolve: resolverOf(column, name),
       })),
@@ -87,9 +91,9 @@ export function createColumnTypes(
 }
 
 /** Makes an object type of rows, or of objects in rows. */
-export function implement(builder: Builder, name: string, fields: readonly ColumnField[], description?: string) {
+export function implement(builder: Builder, name: string, fields: readonly ColumnField[], description: string) {
   return builder.objectRef<Row>(name).implement({
-    ...(description === undefined ? {} : { description }),
+    description,
     fields: (t) =>
       Object.fromEntries(
         fields.map((field) => [
@@ -99,12 +103,17 @@ export function implement(builder: Builder, name: string, fields: readonly Colum
             nullable: field.nullable,
             resolve: field.resolve,
             ...(field.column ? meaning({ kind: 'column', name: field.name, column: field.column }) : {}),
-            ...(field.description === undefined ? {} : { description: field.description }),
+            description: field.description,
             ...(field.deprecated === undefined ? {} : { deprecationReason: field.deprecated }),
           }),
         ]),
       ),
   });
+}
+
+/** The values of an enum, each with what it says of the column or property. */
+export function enumValues(name: string, values: readonly string[]) {
+  return Object.fromEntries(values.map((value) => [value, { description: `\`${name}\` is ${value}.` }]));
 }
 
 /** What has a type of its own. */

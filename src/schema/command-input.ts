@@ -2,7 +2,10 @@ import { InputListRef } from '@pothos/core';
 import pluralize from 'pluralize';
 import { invalidDeclaration } from '../errors.ts';
 import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
+import { enumValues } from './column-types.ts';
+import { propertyDescription, words } from './descriptions.ts';
 import { isIdName } from './ids.ts';
+import { scalarOf } from './json-scalars.ts';
 import { definitionName, type JsonSchema, resolveReference } from './json-schema.ts';
 import type { NamedInputs } from './named-inputs.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
@@ -125,18 +128,22 @@ function objectPart(
     parts.set(property, partOf(propertySchema, [...path, property], prefix, context));
   }
   ref.implement({
-    ...describe(schema.description),
+    description:
+      schema.description ??
+      (path.length === 0 ? `What the command ${quoted(prefix)} takes.` : `${words(prefix)}, as commands take it.`),
     fields: (t) =>
       Object.fromEntries(
-        properties.map(([property, { description, deprecated }]) => {
+        properties.map(([property, given]) => {
           const { type, nullable } = parts.get(property) as InputPart; // set above
           const isRequired = required.has(property) && !nullable;
+          const { description, deprecated } = given;
+          const present = withoutNull(given, context).schema;
           return [
             property,
             t.field({
               type,
               required: isRequired,
-              ...describe(description),
+              description: description ?? present.description ?? propertyDescription(property, present),
               // GraphQL knows no deprecation of what must be given.
               ...(deprecated && !isRequired ? { deprecationReason: 'Deprecated.' } : {}),
             }),
@@ -181,7 +188,12 @@ function enumPart(values: readonly unknown[], path: Path, prefix: string, contex
   if (texts.length === values.length && texts.every(isEnumValue)) {
     const { builder, names, owner } = context;
     const name = names.claim(`${prefix}${pascalCase(path.at(-1) ?? 'value')}`, `${owner}, input '${path.join('.')}'`);
-    return { type: builder.enumType(name, { values: texts }), nullable: false, clean: same };
+    const property = path.at(-1) || name;
+    const type = builder.enumType(name, {
+      description: `The values of \`${property}\` that commands take.`,
+      values: enumValues(property, texts),
+    });
+    return { type, nullable: false, clean: same };
   }
   // Values that are no names of GraphQL stay what they are; the validator checks them.
   if (texts.length === values.length) return scalarPart('String');
@@ -208,21 +220,6 @@ function choicePart(choices: readonly JsonSchema[], path: Path, context: Context
   if (among('Int', 'SafeInt')) return scalarPart('SafeInt');
   if (among('Int', 'SafeInt', 'Float')) return scalarPart('Float');
   throw inexpressible(context, path, `a choice between ${[...new Set(scalars)].join(' and ')}`);
-}
-
-function scalarOf(schema: JsonSchema): ScalarName | undefined {
-  switch (schema.type) {
-    case 'string':
-      return formats[schema.format ?? ''] ?? 'String';
-    case 'integer':
-      return fitsInt(schema) ? 'Int' : 'SafeInt';
-    case 'number':
-      return 'Float';
-    case 'boolean':
-      return 'Boolean';
-    default:
-      return undefined;
-  }
 }
 
 /** The schema with its references followed and its intersections merged. */
@@ -275,19 +272,9 @@ function hasFreeKeys(schema: JsonSchema): boolean {
   return typeof additionalProperties === 'object' && Object.keys(properties).length === 0;
 }
 
-const formats: Readonly<Record<string, ScalarName>> = { 'date-time': 'DateTime', date: 'Date', uuid: 'UUID' };
-
 const scalarPart = (type: ScalarName): InputPart => ({ type, nullable: false, clean: same });
 const same = (value: unknown) => value;
 const anything: InputPart = { ...scalarPart('JSON'), nullable: true };
-
-const largestInt = 2 ** 31 - 1;
-
-/** Validators write the bounds of exact numbers where the declaration has none: that asks for no more than an Int. */
-function fitsInt({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSchema): boolean {
-  const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter((bound) => bound !== undefined);
-  return bounds.every((bound) => Math.abs(bound) <= largestInt + 1 || Math.abs(bound) >= Number.MAX_SAFE_INTEGER);
-}
 
 function isEnumValue(value: string): boolean {
   return /^[_A-Za-z][_0-9A-Za-z]*$/.test(value) && !/^(true|false|null|__.*)$/.test(value);
@@ -297,6 +284,7 @@ function inexpressible({ owner }: Context, path: Path, what: string) {
   return invalidDeclaration(owner, `GraphQL can't express '${path.join('.') || 'input'}': it is ${what}.`);
 }
 
-function describe(description: string | undefined): { description?: string } {
-  return description === undefined ? {} : { description };
+/** `AddProductItem` → `addProductItem`, as the mutation is called. */
+function quoted(prefix: string): string {
+  return `\`${prefix.charAt(0).toLowerCase()}${prefix.slice(1)}\``;
 }

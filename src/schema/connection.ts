@@ -39,19 +39,27 @@ export function connectionOf(
   { graphql, id }: Projection,
 ): ObjectRef<Types, Connection> {
   const edge = builder.objectRef<Edge>(names.claim(`${graphql.type}Edge`, id)).implement({
+    description: `A \`${graphql.type}\` and its place in a list.`,
     fields: (t) => ({
       cursor: t.string({
         description: 'The place of this row in the list, for `after` and `before`.',
         ...meaning({ kind: 'cursor' }),
         resolve: ({ connection, row }) => connection.cursorOf(row),
       }),
-      node: t.field({ type: row, ...meaning({ kind: 'node' }), resolve: (edge) => edge.row }),
+      node: t.field({
+        type: row,
+        description: 'The row.',
+        ...meaning({ kind: 'node' }),
+        resolve: (edge) => edge.row,
+      }),
     }),
   });
   return builder.objectRef<Connection>(names.claim(`${graphql.type}Connection`, id)).implement({
+    description: `A page of a list of \`${graphql.type}\` rows.`,
     fields: (t) => ({
       edges: t.field({
         type: [edge],
+        description: 'The rows, each with its cursor.',
         ...meaning({ kind: 'edges' }),
         resolve: async (connection) => (await connection.page()).rows.map((row) => ({ row, connection })),
       }),
@@ -63,6 +71,7 @@ export function connectionOf(
       }),
       pageInfo: t.field({
         type: pageInfoOf(builder),
+        description: 'Where the page is in the list.',
         ...meaning({ kind: 'pageInfo' }),
         resolve: async (connection) => ({ connection, page: await connection.page() }),
       }),
@@ -86,18 +95,26 @@ function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
   const known = pageInfoTypes.get(builder);
   if (known) return known;
   const type = builder.objectRef<PageInfo>('PageInfo').implement({
+    description: 'Where a page is in its list, as Relay has it.',
     fields: (t) => ({
-      hasNextPage: t.boolean({ ...meaning({ kind: 'hasNextPage' }), resolve: ({ page }) => page.hasNextPage }),
+      hasNextPage: t.boolean({
+        description: 'Whether there are rows after this page.',
+        ...meaning({ kind: 'hasNextPage' }),
+        resolve: ({ page }) => page.hasNextPage,
+      }),
       hasPreviousPage: t.boolean({
+        description: 'Whether there are rows before this page.',
         ...meaning({ kind: 'hasPreviousPage' }),
         resolve: ({ page }) => page.hasPreviousPage,
       }),
       startCursor: t.string({
+        description: 'The cursor of the first row; null if the page is empty.',
         nullable: true,
         ...meaning({ kind: 'startCursor' }),
         resolve: (info) => cursorOf(info, info.page.rows[0]),
       }),
       endCursor: t.string({
+        description: 'The cursor of the last row, for the next page; null if the page is empty.',
         nullable: true,
         ...meaning({ kind: 'endCursor' }),
         resolve: (info) => cursorOf(info, info.page.rows.at(-1)),

@@ -33,9 +33,12 @@ export function addFederation(
 
 function addService(builder: Builder, sdl: () => string): void {
   const service = builder.objectRef<object>('_Service').implement({
-    fields: (t) => ({ sdl: t.string({ resolve: sdl }) }),
+    description: 'What a federated gateway asks of a subgraph.',
+    fields: (t) => ({ sdl: t.string({ description: 'The schema of the subgraph.', resolve: sdl }) }),
   });
-  builder.queryField('_service', (t) => t.field({ type: service, resolve: () => ({}) }));
+  builder.queryField('_service', (t) =>
+    t.field({ type: service, description: 'The subgraph of Apollo Federation.', resolve: () => ({}) }),
+  );
 }
 
 function addEntities(builder: Builder, projections: readonly ProjectionTypes[]): void {
@@ -46,6 +49,7 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
   });
   builder.addScalarType('_Any' as never, any as never); // a builder knows its own scalars only
   const entity = builder.unionType('_Entity', {
+    description: 'A row that gateways look up.',
     types: projections.map(({ row }) => row),
     resolveType: (row) => typeOf.get(row) ?? null,
   });
@@ -59,7 +63,14 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
     t.field({
       type: [entity],
       nullable: { list: false, items: true },
-      args: { representations: t.arg({ type: ['_Any' as never], required: true }) },
+      description: 'The rows that gateways name, in their order; null where there is none.',
+      args: {
+        representations: t.arg({
+          type: ['_Any' as never],
+          required: true,
+          description: 'Each a type and a key.',
+        }),
+      },
       async resolve(root, args, context, info): Promise<(Row | null)[]> {
         const representations = args.representations as readonly Representation[]; // any value, looked at below
         if (representations.length > mostRepresentations)
@@ -101,8 +112,7 @@ function subgraphSdl(schema: GraphQLSchema, projections: readonly ProjectionType
   const keys = new Map(projections.map(({ projection }) => [projection.graphql.type, projection.keyColumns.join(' ')]));
   const sdl = printSchema(schema)
     .replace(/(?:"""[^"]*"""\n)?(?:scalar _Any|union _Entity = .*|type _Service \{[^}]*\})\n*/g, '')
-    .replace(/^ {2}_service: _Service!\n/m, '')
-    .replace(/^ {2}_entities\([^)]*\): \[_Entity\]!\n/m, '')
+    .replace(/\n*^ {2}"""[^"]*"""\n {2}(?:_service: _Service!|_entities\([^)]*\): \[_Entity\]!)$/gm, '')
     .replace(/^type (\w+)(?: implements [\w &]+)?/gm, (line, name: string) => {
       const key = keys.get(name);
       if (key !== undefined) return `${line} @key(fields: "${key}")`;

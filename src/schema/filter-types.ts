@@ -56,6 +56,7 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
     );
     const described = (description: string) => ({ type: filter, required: false, description }) as const;
     ref.implement({
+      description: `Of the \`${filter.name.replace(/Filter$/, '')}\` rows that a row leads to. All that is set must hold.`,
       fields: (t) =>
         ({
           some: t.field(described('There is one for which this holds.')),
@@ -104,11 +105,14 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
         fields: (t) =>
           ({
             ...Object.fromEntries(
-              [...columns, ...related()].map(([name, type]) => [name, t.field({ type, required: false })]),
+              [...columns, ...related()].map(([name, type]) => [
+                name,
+                t.field({ type, required: false, description: `What holds for \`${name}\`.` }),
+              ]),
             ),
-            and: t.field({ type: [ref], required: false }),
-            or: t.field({ type: [ref], required: false }),
-            not: t.field({ type: ref, required: false }),
+            and: t.field({ type: [ref], required: false, description: 'All of these hold.' }),
+            or: t.field({ type: [ref], required: false, description: 'One of these holds.' }),
+            not: t.field({ type: ref, required: false, description: 'This does not hold.' }),
           }) as never, // the fields are known at run time only
       });
       return ref as InputRef<WhereInput>; // an object of the fields above
@@ -147,7 +151,7 @@ const operators: Readonly<Partial<Record<ColumnKind['kind'], readonly FilterOper
   list: ['has', 'hasEvery', 'hasSome'],
 };
 
-const descriptions: Readonly<Record<FilterOperator, string>> = {
+export const operatorDescriptions: Readonly<Record<FilterOperator, string>> = {
   eq: 'Equal.',
   ne: 'All that is not equal; null too.',
   in: 'One of these. An empty list finds nothing.',
@@ -185,12 +189,14 @@ function operatorInput(
   operators: readonly FilterOperator[],
 ): AnyInput {
   return builder.inputType(name, {
+    description: 'All that is set must hold.',
     fields: (t) =>
       Object.fromEntries(
         operators.map((operator) => {
           const listed = listOperators.includes(operator);
           const type = operator === 'isNull' ? 'Boolean' : textOperators.includes(operator) ? textOf(value) : value;
-          const description = operator === 'contains' && value === 'JSON' ? jsonContains : descriptions[operator];
+          const description =
+            operator === 'contains' && value === 'JSON' ? jsonContains : operatorDescriptions[operator];
           return [
             operator,
             listed

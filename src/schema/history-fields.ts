@@ -81,7 +81,9 @@ export function addHistoryField(builder: Builder, names: TypeNames, types: Proje
       type: page,
       description: 'The events that made the row what it is, in the order of the log, and the row after each of them.',
       args: {
-        ...Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
+        ...Object.fromEntries(
+          keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
+        ),
         first: t.arg.int({
           required: false,
           description: `Events from the start, or after \`after\`: ${defaultPageSize} where nothing is given, ${mostEvents} at most.`,
@@ -116,17 +118,27 @@ function eventPageOf(
   const event = builder.objectRef<RowVersion>(names.claim(`${graphql.type}Event`, id)).implement({
     description: `An event that touched a ${graphql.type}.`,
     fields: (t) => ({
-      id: t.field({ type: 'UUID', resolve: ({ event }) => event.id }),
-      type: t.string({ resolve: ({ event }) => event.type }),
+      id: t.field({ type: 'UUID', description: 'Names the event.', resolve: ({ event }) => event.id }),
+      type: t.string({ description: 'What happened, such as `ItemAdded`.', resolve: ({ event }) => event.type }),
       position: t.field({
         type: 'Position',
         description: 'In the order of the whole log.',
         resolve: ({ event }) => event.position,
       }),
-      streamId: t.id({ resolve: ({ event }) => event.streamId }),
+      streamId: t.id({ description: 'The stream that it is in.', resolve: ({ event }) => event.streamId }),
       streamPosition: t.int({ description: '1, 2, 3… in its stream.', resolve: ({ event }) => event.streamPosition }),
-      recordedAt: t.field({ type: 'DateTime', resolve: ({ event }) => event.recordedAt }),
-      payload: t.field({ type: 'JSON', nullable: true, resolve: ({ event }) => event.payload }),
+      recordedAt: t.field({
+        type: 'DateTime',
+        description: 'When the database recorded it.',
+        resolve: ({ event }) => event.recordedAt,
+      }),
+      payload: t.field({
+        type: 'JSON',
+        nullable: true,
+        description:
+          'What the event says, in the newest shape of its type; null for viewers who may not read every column.',
+        resolve: ({ event }) => event.payload,
+      }),
       actor: t.string({
         nullable: true,
         description: 'Who did it.',
@@ -146,9 +158,10 @@ function eventPageOf(
     }),
   });
   return builder.objectRef<EventPage>(names.claim(`${graphql.type}EventPage`, id)).implement({
+    description: `Some of the events that touched a \`${graphql.type}\`.`,
     fields: (t) => ({
-      nodes: t.field({ type: [event], resolve: ({ versions }) => versions }),
-      hasNextPage: t.boolean({ resolve: (page) => page.hasNextPage }),
+      nodes: t.field({ type: [event], description: 'The events.', resolve: ({ versions }) => versions }),
+      hasNextPage: t.boolean({ description: 'Whether there are more.', resolve: (page) => page.hasNextPage }),
     }),
   });
 }

@@ -21,6 +21,11 @@ export interface JsonSchema {
   readonly maximum?: number;
   readonly exclusiveMinimum?: number;
   readonly exclusiveMaximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly pattern?: string;
   readonly description?: string;
   readonly deprecated?: boolean;
 }

@@ -17,7 +17,7 @@ export function listArguments(
   maxPageSize: number,
 ) {
   return builder.args((arg) => ({
-    where: arg.field({ type: where, required: false }),
+    where: arg.field({ type: where, required: false, description: 'Which rows; all of them without it.' }),
     orderBy: arg.field({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
     first: arg.int({
       required: false,

@@ -4,13 +4,26 @@ import type { Builder } from './builder.ts';
 
 /** `_meta`: which versions answer, and how far they are. */
 export function addMeta(builder: Builder, served: readonly ServedVersion[]): void {
-  const state = builder.enumType('VersionState', { values: ['building', 'ready', 'active', 'retired', 'failed'] });
+  const state = builder.enumType('VersionState', {
+    description: 'Where a version is in its life.',
+    values: {
+      building: { description: 'Its history is being folded.' },
+      ready: { description: 'It has the whole history, and waits for its activation.' },
+      active: { description: 'It may answer.' },
+      retired: { description: 'It is no longer maintained.' },
+      failed: { description: 'It can not go on, and does not answer.' },
+    } as const,
+  });
   const status = builder.objectRef<VersionProgress>('ProjectionStatus').implement({
     description: 'The version of a projection that answers.',
     fields: (t) => ({
-      name: t.string({ resolve: ({ projection }) => projection }),
-      version: t.int({ resolve: ({ version }) => version }),
-      state: t.field({ type: state, resolve: (progress) => progress.state }),
+      name: t.string({ description: "The projection's name.", resolve: ({ projection }) => projection }),
+      version: t.int({ description: 'The number of the version that answers.', resolve: ({ version }) => version }),
+      state: t.field({
+        type: state,
+        description: 'Where the version is in its life.',
+        resolve: (progress) => progress.state,
+      }),
       position: t.field({
         type: 'Position',
         description: 'How much of the event log is in it.',
@@ -26,10 +39,14 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
         description: 'How many positions it is behind the end of the log.',
         resolve: ({ head, position }) => (head > position ? head - position : 0n),
       }),
-      progress: t.float({ description: '0 to 1.', resolve: ({ progress }) => progress }),
+      progress: t.float({
+        description: 'How much of the log it has taken in, from 0 to 1.',
+        resolve: ({ progress }) => progress,
+      }),
     }),
   });
   const meta = builder.objectRef<object>('Meta').implement({
+    description: 'What the API says of itself.',
     fields: (t) => ({
       projections: t.field({
         type: [status],

@@ -34,9 +34,11 @@ export function addMutationField(
       type: payload,
       // A failed one must not take the payloads of those before it along: they have been executed.
       nullable: true,
-      ...(command.description === undefined ? {} : { description: command.description }),
+      description: command.description ?? `Executes the command \`${command.name}\`.`,
       args: {
-        ...(input ? { input: t.arg({ type: input.type, required: input.required }) } : {}),
+        ...(input
+          ? { input: t.arg({ type: input.type, required: input.required, description: 'What the command takes.' }) }
+          : {}),
         expectedVersion: t.arg.int({
           required: false,
           description:

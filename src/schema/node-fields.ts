@@ -26,7 +26,7 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
   const typeOf = new WeakMap<object, string>();
   const node = builder.interfaceRef<Row>('Node').implement({
     description: 'What has an id that is good for `node`, whatever its type.',
-    fields: (t) => ({ id: t.id({ resolve: () => '' }) }), // each type has its own
+    fields: (t) => ({ id: t.id({ description: 'Names the row among all rows of all types.', resolve: () => '' }) }), // each type has its own
     resolveType: (row) => typeOf.get(row) ?? null,
   });
   for (const types of identified) addId(builder, names, node, types);
@@ -36,7 +36,7 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
       type: node,
       nullable: true,
       description: 'The row that has the id; null where there is none.',
-      args: { id: t.arg.id({ required: true }) },
+      args: { id: t.arg.id({ required: true, description: 'An `id` that a row answered with.' }) },
       async resolve(root, { id }, context, info) {
         const [found] = await find([id], root, context, info);
         return found;
@@ -48,7 +48,7 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
       type: [node],
       nullable: { list: false, items: true },
       description: `The rows that have the ids, in their order, ${mostIds} at most; null where there is none.`,
-      args: { ids: t.arg.idList({ required: true }) },
+      args: { ids: t.arg.idList({ required: true, description: 'Each an `id` that a row answered with.' }) },
       resolve: (root, { ids }, context, info) => {
         if (ids.length > mostIds) throw badInput(`'ids' names ${ids.length} rows; ${mostIds} are the most.`);
         return find(ids, root, context, info);

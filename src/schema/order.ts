@@ -24,14 +24,25 @@ export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes
   let plain: AnyInput | undefined;
   let nullable: AnyInput | undefined;
   const direction = () => {
-    plain ??= builder.enumType('SortDirection', { values: ['ASC', 'DESC'] });
+    plain ??= builder.enumType('SortDirection', {
+      description: 'Which values come first.',
+      values: {
+        ASC: { description: 'The least value first.' },
+        DESC: { description: 'The greatest value first.' },
+      },
+    });
     return plain;
   };
   const nullableDirection = () => {
     nullable ??= builder.enumType('NullableSortDirection', {
       description:
         'Without more words null counts as the greatest value: last in ASC, first in DESC. An index serves these two.',
-      values: Object.keys(directions),
+      values: Object.fromEntries(
+        Object.entries(directions).map(([name, { direction, nulls }]) => [
+          name,
+          { description: `The ${direction === 'asc' ? 'least' : 'greatest'} value first, nulls ${nulls}.` },
+        ]),
+      ),
     });
     return nullable;
   };
@@ -44,7 +55,11 @@ export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes
       );
       const ref = builder.inputType(names.claim(`${projection.graphql.type}Order`, owner), {
         isOneOf: true,
-        fields: (t) => Object.fromEntries(columns.map(([name, type]) => [name, t.field({ type, required: false })])),
+        description: `One column that \`${projection.graphql.type}\` rows are ordered by.`,
+        fields: (t) =>
+          Object.fromEntries(
+            columns.map(([name, type]) => [name, t.field({ type, required: false, description: `By \`${name}\`.` })]),
+          ),
       });
       return ref as InputRef<OrderInput>; // an object of the fields above
     },

@@ -25,7 +25,7 @@ export interface ProjectionTypes {
   readonly connection: ConnectionTypes['connection'];
   readonly aggregates: AggregateTypes & AggregateInputs;
   /** The arguments that name one row, by key column. */
-  readonly keyArguments: readonly (readonly [name: string, type: AnyInput])[];
+  readonly keyArguments: readonly (readonly [name: string, type: AnyInput, description: string])[];
 }
 
 export function createProjectionTypes(builder: Builder, names: TypeNames, served: readonly ServedVersion[]) {
@@ -39,7 +39,12 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
     const name = names.claim(projection.graphql.type, owner);
     const columnTypes = createColumnTypes(builder, names, name, owner, ids.get(projection));
     const fields = columnTypes.fieldsOf(projection.columns);
-    const row = implement(builder, name, fields, projection.description);
+    const row = implement(
+      builder,
+      name,
+      fields,
+      projection.description ?? `A row of the read model \`${projection.name}\`.`,
+    );
     return {
       served: version,
       projection,
@@ -55,7 +60,7 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
       },
       keyArguments: fields
         .filter((field) => projection.keyColumns.includes(field.name))
-        .map((field) => [field.name, field.type as AnyInput]), // keys are scalars and enums, which go both ways
+        .map((field) => [field.name, field.type as AnyInput, field.description]), // keys are scalars and enums, which go both ways
     };
   });
 }

@@ -32,10 +32,12 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
     t.field({
       type: row,
       nullable: true,
-      ...describe(projection.description),
+      description: `The \`${projection.graphql.type}\` with this key; null if there is none or the viewer may not see it.`,
       ...meaning({ kind: 'row', served, by: projection.keyColumns }),
       args: {
-        ...Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
+        ...Object.fromEntries(
+          keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
+        ),
         ...(projection.history
           ? { asOf: t.arg({ type: asOfType(builder), required: false, description: 'The row as it was then.' }) }
           : {}),
@@ -57,15 +59,18 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
 function addUnique(builder: Builder, names: TypeNames, { served, projection, row, fields }: ProjectionTypes) {
   const columnsOf = columnSelection(projection, [[]]);
   // Scalars and enums, which go both ways.
-  const typeOf = (column: string) => fields.find(({ name }) => name === column)?.type as AnyInput;
+  const argumentOf = (column: string) => {
+    const field = fields.find(({ name }) => name === column);
+    return { type: field?.type as AnyInput, description: field?.description ?? '' }; // there is one for each column
+  };
   for (const [by, field] of uniqueLookUps(projection)) {
     builder.queryField(names.claimField('Query', field, projection.id), (t) =>
       t.field({
         type: row,
         nullable: true,
-        ...describe(projection.description),
+        description: `The \`${projection.graphql.type}\` with this \`${by[0]}\`; null if there is none or the viewer may not see it.`,
         ...meaning({ kind: 'row', served, by }),
-        args: Object.fromEntries(by.map((column) => [column, t.arg({ type: typeOf(column), required: true })])),
+        args: Object.fromEntries(by.map((column) => [column, t.arg({ ...argumentOf(column), required: true })])),
         async resolve(root, args, context, info) {
           const waiting = beforeRead(served, context, positionOf(root), info);
           if (waiting) await waiting;
@@ -84,7 +89,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
   builder.queryField(names.claimField('Query', projection.graphql.list, projection.id), (t) =>
     t.field({
       type: connection,
-      ...describe(projection.description),
+      description: `A page of all \`${projection.graphql.type}\` rows that match.`,
       ...meaning({ kind: 'list', served, maxPageSize }),
       args: listArguments(builder, types, maxPageSize),
       async resolve(root, args, context, info) {
@@ -118,8 +123,4 @@ function connect(
 /** At the top of an operation there is no root value. */
 function positionOf(root: Root | undefined) {
   return root?.after;
-}
-
-function describe(description: string | undefined): { description?: string } {
-  return description === undefined ? {} : { description };
 }

@@ -41,7 +41,8 @@ function addOne(
     t.field({
       type,
       nullable: true,
-      ...describe(description),
+      description:
+        description ?? `The \`${projection.graphql.type}\` that \`${from.join('`, `')}\` names; null if there is none.`,
       ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
       async resolve(parent, _, context, info) {
         const waiting = beforeRelatedRead(served, context);
@@ -69,7 +70,8 @@ function addMany(
   builder.objectField(row, name, (t) =>
     t.field({
       type: connection,
-      ...describe(description),
+      description:
+        description ?? `The \`${projection.graphql.type}\` rows whose \`${to}\` is the \`${from}\` of this one.`,
       ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
       args: listArguments(builder, target, maxPageSize),
       async resolve(parent, args, context, info): Promise<Connection> {
@@ -132,8 +134,4 @@ function nothing({ direction, after, before }: PageQuery): Connection {
 /** Whether a row of the target may have the value: no null, and nothing that its column could not hold. */
 function holds(projection: Projection, column: string, value: unknown): boolean {
   return value !== null && columnHolds(projection.columns[column] as Column, value); // checked at start-up
-}
-
-function describe(description: string | undefined): { description?: string } {
-  return description === undefined ? {} : { description };
 }

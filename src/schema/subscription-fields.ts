@@ -34,7 +34,9 @@ function addRow(builder: Builder, names: TypeNames, { served, projection, row, k
       type: row,
       nullable: true,
       description: 'The row as it is, then after every change; null while there is none.',
-      args: Object.fromEntries(keyArguments.map(([name, type]) => [name, t.arg({ type, required: true })])),
+      args: Object.fromEntries(
+        keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
+      ),
       async subscribe(_, args, context, info) {
         const key = canonicalKey(projection, args);
         refuseRelations(projection, info, paths);
@@ -55,7 +57,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
       type: updateOf(builder, names, types),
       description: 'The list as it is, then what becomes of it.',
       args: {
-        where: t.arg({ type: where, required: false }),
+        where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }),
         orderBy: t.arg({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
         first: t.arg.int({
           required: false,

@@ -1,4 +1,4 @@
-import { type GraphQLInputType, graphql, isInputObjectType, printType } from 'graphql';
+import { type GraphQLInputType, type GraphQLSchema, graphql, isInputObjectType, printType } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { CommandRejected, defineCommand, defineEvents, defineState } from '../../src/index.ts';
@@ -26,6 +26,12 @@ function commandOf(name: string, input: Input) {
       throw new CommandRejected('Never.');
     },
   });
+}
+
+function fieldTypes(schema: GraphQLSchema, name: string): Record<string, string> {
+  const type = schema.getType(name);
+  if (!isInputObjectType(type)) throw new Error(`no input type ${name}`);
+  return Object.fromEntries(Object.values(type.getFields()).map(({ name, type }) => [name, String(type)]));
 }
 
 /** The type of a property `value` of a command's input. */
@@ -101,11 +107,7 @@ describe('what a declaration names', () => {
       z.object({ first: item, others: z.array(item), last: item.nullish().describe('Of the day.') }),
       z.object({ item, size: size.optional() }),
     );
-    const typesOf = (name: string) => {
-      const type = schema.getType(name);
-      if (!isInputObjectType(type)) throw new Error(`no input type ${name}`);
-      return Object.fromEntries(Object.entries(type.getFields()).map(([field, { type }]) => [field, String(type)]));
-    };
+    const typesOf = (name: string) => fieldTypes(schema, name);
     expect(typesOf('DoThingInput')).toEqual({
       first: 'LineItemInput!',
       others: '[LineItemInput!]!',
@@ -146,15 +148,13 @@ test('a text that is an id by its name, or that of its schema, is an ID', () => 
   const schema = schemaOf(
     z.object({ id: z.string(), cartIds: z.array(z.string()), from: accountId, uuidId: z.uuid(), paid: z.string() }),
   );
-  expect(printType(schema.getType('DoThingInput') as never)).toBe(
-    `input DoThingInput {
-  id: ID!
-  cartIds: [ID!]!
-  from: ID!
-  uuidId: UUID!
-  paid: String!
-}`,
-  );
+  expect(fieldTypes(schema, 'DoThingInput')).toEqual({
+    id: 'ID!',
+    cartIds: '[ID!]!',
+    from: 'ID!',
+    uuidId: 'UUID!',
+    paid: 'String!',
+  });
 });
 
 test('an input may contain itself', () => {

@@ -4,20 +4,32 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-node/core';
+/** What the command `addProductItem` takes. */
 export type AddProductItemInput = {
+  /** Cart id: an id, from 1 to 100 characters. */
   cartId: string | number;
+  /** Product item: an object. */
   productItem: ProductItemInput;
 };
 
+/** The values of `status` of `CartSummary`. */
 export type CartSummaryStatus =
+  /** `status` is Cancelled. */
   | 'Cancelled'
+  /** `status` is Confirmed. */
   | 'Confirmed'
+  /** `status` is Opened. */
   | 'Opened';
 
+/** Product item, as commands take it. */
 export type ProductItemInput = {
+  /** Name: a text, from 1 to 200 characters. */
   name: string;
+  /** Product id: an id, from 1 to 100 characters. */
   productId: string | number;
+  /** Quantity: a whole number, from 1 to 1000. */
   quantity: number;
+  /** Unit price: a text; it matches `^\d{1,6}(\.\d{1,2})?$`. */
   unitPrice: string;
 };
 

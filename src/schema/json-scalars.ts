@@ -1,0 +1,28 @@
+import type { ScalarName } from './builder.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+/** The scalar whose values a schema describes; undefined for lists, objects and choices. */
+export function scalarOf(schema: JsonSchema): ScalarName | undefined {
+  switch (schema.type) {
+    case 'string':
+      return formats[schema.format ?? ''] ?? 'String';
+    case 'integer':
+      return fitsInt(schema) ? 'Int' : 'SafeInt';
+    case 'number':
+      return 'Float';
+    case 'boolean':
+      return 'Boolean';
+    default:
+      return undefined;
+  }
+}
+
+const formats: Readonly<Record<string, ScalarName>> = { 'date-time': 'DateTime', date: 'Date', uuid: 'UUID' };
+
+const largestInt = 2 ** 31 - 1;
+
+/** Validators write the bounds of exact numbers where the declaration has none: that asks for no more than an Int. */
+function fitsInt({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSchema): boolean {
+  const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter((bound) => bound !== undefined);
+  return bounds.every((bound) => Math.abs(bound) <= largestInt + 1 || Math.abs(bound) >= Number.MAX_SAFE_INTEGER);
+}
