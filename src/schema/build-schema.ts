@@ -4,9 +4,9 @@ import type { VersionMap } from '../projections/version-map.ts';
 import { withAfterDirective } from './after-directive.ts';
 import { addAggregateFields } from './aggregate-fields.ts';
 import { createBuilder } from './builder.ts';
+import { addEventsField } from './event-fields.ts';
 import { applyExtension, type SchemaExtension } from './extend-schema.ts';
 import { addFederation } from './federation.ts';
-import { addHistoryField } from './history-fields.ts';
 import { addMeta } from './meta.ts';
 import { addMutationField, commandPayload } from './mutation-fields.ts';
 import { createNamedInputs } from './named-inputs.ts';
@@ -45,7 +45,7 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
   for (const types of projections) {
     addQueryFields(builder, names, types, maxPageSize);
     addAggregateFields(builder, names, types, maxPageSize);
-    addHistoryField(builder, names, types);
+    addEventsField(builder, names, types);
     addRelationFields(builder, types, projections, maxPageSize);
   }
   if (commands.length > 0) {

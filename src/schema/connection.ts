@@ -20,9 +20,12 @@ interface Edge {
   readonly connection: Connection;
 }
 
-interface PageInfo {
-  readonly page: RowPage;
-  readonly connection: Connection;
+/** Where a page is in its list. */
+export interface PageInfo {
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+  startCursor(): string | null;
+  endCursor(): string | null;
 }
 
 export interface ConnectionTypes {
@@ -73,7 +76,7 @@ export function connectionOf(
         type: pageInfoOf(builder),
         description: 'Where the page is in the list.',
         ...meaning({ kind: 'pageInfo' }),
-        resolve: async (connection) => ({ connection, page: await connection.page() }),
+        resolve: async (connection) => pageInfo(await connection.page(), connection.cursorOf),
       }),
       totalCount: t.int({
         description: 'How many rows the list has in all pages; counted only when it is asked for.',
@@ -91,7 +94,8 @@ export function connectionOf(
   });
 }
 
-function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
+/** The type of `pageInfo`, one for all lists of a schema. */
+export function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
   const known = pageInfoTypes.get(builder);
   if (known) return known;
   const type = builder.objectRef<PageInfo>('PageInfo').implement({
@@ -100,24 +104,24 @@ function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
       hasNextPage: t.boolean({
         description: 'Whether there are rows after this page.',
         ...meaning({ kind: 'hasNextPage' }),
-        resolve: ({ page }) => page.hasNextPage,
+        resolve: (info) => info.hasNextPage,
       }),
       hasPreviousPage: t.boolean({
         description: 'Whether there are rows before this page.',
         ...meaning({ kind: 'hasPreviousPage' }),
-        resolve: ({ page }) => page.hasPreviousPage,
+        resolve: (info) => info.hasPreviousPage,
       }),
       startCursor: t.string({
         description: 'The cursor of the first row; null if the page is empty.',
         nullable: true,
         ...meaning({ kind: 'startCursor' }),
-        resolve: (info) => cursorOf(info, info.page.rows[0]),
+        resolve: (info) => info.startCursor(),
       }),
       endCursor: t.string({
         description: 'The cursor of the last row, for the next page; null if the page is empty.',
         nullable: true,
         ...meaning({ kind: 'endCursor' }),
-        resolve: (info) => cursorOf(info, info.page.rows.at(-1)),
+        resolve: (info) => info.endCursor(),
       }),
     }),
   });
@@ -132,6 +136,16 @@ export function boundOf(upTo: number | null | undefined): number | null {
   return upTo;
 }
 
-function cursorOf({ connection }: PageInfo, row: Row | undefined): string | null {
-  return row ? connection.cursorOf(row) : null;
+/** What tells where a page is: cursors are made where they are selected. */
+export function pageInfo<T>(
+  { rows, hasNextPage, hasPreviousPage }: Omit<RowPage, 'rows'> & { readonly rows: readonly T[] },
+  cursorOf: (row: T) => string,
+): PageInfo {
+  const cursor = (row: T | undefined) => (row === undefined ? null : cursorOf(row));
+  return {
+    hasNextPage,
+    hasPreviousPage,
+    startCursor: () => cursor(rows[0]),
+    endCursor: () => cursor(rows.at(-1)),
+  };
 }

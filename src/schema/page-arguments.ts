@@ -15,7 +15,7 @@ export const defaultPageSize = 20;
 /** Which page the arguments name. @throws RefoldError `BAD_USER_INPUT` */
 export function pageOf(
   args: PageArguments,
-  cursors: CursorCodec,
+  cursors: Pick<CursorCodec, 'decode'>,
   maxPageSize: number,
 ): Pick<PageQuery, 'direction' | 'limit' | 'after' | 'before'> {
   const { first, last, after, before } = args;

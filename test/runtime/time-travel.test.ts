@@ -119,9 +119,11 @@ describe('the events of a row', () => {
       metadata: { actor: 'ada', correlationId: 'c-1' },
     });
     await until(async () => (await refold.status()).every((status) => status.position >= position));
-    const fields = 'nodes { type streamPosition payload actor correlationId row { pieces } position } hasNextPage';
+    const fields = `nodes { type streamPosition payload actor correlationId row { pieces } position }
+      pageInfo { hasPreviousPage hasNextPage startCursor endCursor } totalCount few: totalCount(upTo: 2)`;
     const first = (await ask(`{ shelfEvents(shelfId: "told", first: 2) { ${fields} } }`)).shelfEvents as {
       nodes: { position: string }[];
+      pageInfo: { endCursor: string };
     };
     expect(first).toMatchObject({
       nodes: [
@@ -135,13 +137,38 @@ describe('the events of a row', () => {
         },
         { type: 'Sold', streamPosition: 3, row: { pieces: 3 } },
       ],
-      hasNextPage: true,
+      pageInfo: {
+        hasPreviousPage: false,
+        hasNextPage: true,
+        startCursor: first.nodes[0]?.position,
+        endCursor: first.nodes[1]?.position,
+      },
+      totalCount: 3,
+      few: 2,
     });
-    const after = first.nodes[1]?.position;
+    const cursor = { c: first.pageInfo.endCursor };
     expect(
-      await ask(`query ($a: Position!) { shelfEvents(shelfId: "told", after: $a) { ${fields} } }`, { a: after }),
+      await ask(`query ($c: String!) { shelfEvents(shelfId: "told", after: $c) { ${fields} } }`, cursor),
     ).toMatchObject({
-      shelfEvents: { nodes: [{ type: 'Cleared', row: null }], hasNextPage: false },
+      shelfEvents: {
+        nodes: [{ type: 'Cleared', row: null }],
+        pageInfo: { hasPreviousPage: true, hasNextPage: false },
+      },
+    });
+    const backward = `query ($c: String!) {
+      shelfEvents(shelfId: "told", last: 1) { edges { cursor node { type position row { pieces } } } pageInfo { hasPreviousPage } }
+      before: shelfEvents(shelfId: "told", last: 1, before: $c) { nodes { type } pageInfo { hasPreviousPage hasNextPage } }
+      between: shelfEvents(shelfId: "told", after: $c, before: $c) { nodes { type } pageInfo { startCursor endCursor } }
+    }`;
+    const { shelfEvents, ...others } = await ask(backward, cursor);
+    const [last] = (shelfEvents as { edges: { cursor: string; node: { position: string } }[] }).edges;
+    expect(shelfEvents).toEqual({
+      edges: [{ cursor: last?.node.position, node: { type: 'Cleared', position: last?.cursor, row: null } }],
+      pageInfo: { hasPreviousPage: true },
+    });
+    expect(others).toEqual({
+      before: { nodes: [{ type: 'Stocked' }], pageInfo: { hasPreviousPage: false, hasNextPage: true } },
+      between: { nodes: [], pageInfo: { startCursor: null, endCursor: null } },
     });
   });
 

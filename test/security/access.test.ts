@@ -222,9 +222,11 @@ describe('a column that one may not read', () => {
     ['part of payloads under another name', '{ noteEvents(noteId: "north-1") { nodes { type p: payload } } }'],
     [
       'part of payloads through fragments',
-      '{ noteEvents(noteId: "north-1") { ...P } } fragment P on NoteEventPage { nodes { ... on NoteEvent { ...E } } } fragment E on NoteEvent { payload }',
+      '{ noteEvents(noteId: "north-1") { ...P } } fragment P on NoteEventConnection { nodes { ... on NoteEvent { ...E } } } fragment E on NoteEvent { payload }',
     ],
     ['selected after an event', '{ noteEvents(noteId: "north-1") { nodes { row { s: secret } } } }'],
+    ['selected after an event of an edge', '{ noteEvents(noteId: "north-1") { edges { node { row { secret } } } } }'],
+    ['part of payloads of edges', '{ noteEvents(noteId: "north-1") { edges { node { payload } } } }'],
     ['aggregated', '{ notesAggregate { max { secret } } }'],
     ['counted by its values', '{ notesAggregate { countDistinct { secret } } }'],
     ['filtered by in an aggregate', '{ notesAggregate(where: { secret: { eq: "x" } }) { count } }'],
