@@ -11,10 +11,15 @@ import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** How the types of one projection's columns are made; they are remembered, so that filters and arguments use the same enum. */
 export interface ColumnTypes {
+  /** The name of the type that the columns belong to. */
+  readonly prefix: string;
+  readonly columns: Columns;
+  /** The types of what is in an object of these columns. */
+  inside(column: Column, name: string): ColumnTypes;
   /** The type of a column's values. */
   typeOf(column: Column, name: string): AnyOutput;
   /** The fields of an object type with these columns. */
-  fieldsOf(columns: Columns): readonly ColumnField[];
+  fieldsOf(): readonly ColumnField[];
 }
 
 export interface ColumnField {
@@ -35,9 +40,11 @@ export function createColumnTypes(
   names: TypeNames,
   prefix: string,
   owner: string,
+  columns: Columns,
   ids: ReadonlySet<string> = new Set(),
 ): ColumnTypes {
   const made = new Map<Column, AnyOutput>();
+  const insides = new Map<Column, ColumnTypes>();
 
   function typeOf(column: Column, name: string): AnyOutput {
     const { type } = column;
@@ -46,7 +53,7 @@ export function createColumnTypes(
         return textScalar(name, ids);
       case 'enum':
       case 'object': {
-        const known = made.get(column) ?? make(type, name);
+        const known = made.get(column) ?? make(column, type, name);
         made.set(column, known);
         return known;
       }
@@ -57,8 +64,8 @@ export function createColumnTypes(
     }
   }
 
-  function make(type: NamedKind, name: string): AnyOutput {
-    if (type.kind === 'object') return objectType(claim(name), name, type.fields);
+  function make(column: Column, type: NamedKind, name: string): AnyOutput {
+    if (type.kind === 'object') return objectType(column, claim(name), name, type.fields);
     return builder.enumType(claim(name), {
       description: `The values of \`${name}\` of \`${prefix}\`.`,
       values: enumValues(name, type.values),
@@ -69,15 +76,24 @@ export function createColumnTypes(
     return names.claim(`${prefix}${pascalCase(name)}`, `${owner}, column '${name}'`);
   }
 
-  function objectType(type: string, name: string, columns: Columns): AnyOutput {
-    const nested = createColumnTypes(builder, names, type, owner);
+  function objectType(column: Column, type: string, name: string, columns: Columns): AnyOutput {
+    const nested = createColumnTypes(builder, names, type, owner, columns);
+    insides.set(column, nested);
     const description = `A part of \`${prefix}\`: ${words(name).toLowerCase()}.`;
-    return implement(builder, type, nested.fieldsOf(columns), description);
+    return implement(builder, type, nested.fieldsOf(), description);
   }
 
   return {
+    prefix,
+    columns,
     typeOf,
-    fieldsOf: (columns) =>
+    inside(column, name) {
+      typeOf(column, name); // makes them, where nothing has asked for its type yet
+      const types = insides.get(column);
+      if (!types) throw new TypeError(`The column '${name}' is no object.`);
+      return types;
+    },
+    fieldsOf: () =>
       Object.entries(columns).map(([name, column]) => ({
         name,
         column,

@@ -4,6 +4,7 @@ import { type Column, type ColumnKind, isContainer } from '../projections/column
 import type { Projection } from '../projections/projection.ts';
 import type { AnyInput, Builder, ScalarName } from './builder.ts';
 import type { ColumnTypes } from './column-types.ts';
+import { createContainsTypes } from './contains-types.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** The operators that `where` offers for a column. */
@@ -46,6 +47,7 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
   const shared = new Map<string, AnyInput>();
   const byName = new Map<string, InputRef<WhereInput>>();
   const lists = new Map<string, InputRef<WhereInput>>();
+  const containsType = createContainsTypes(builder, names);
 
   /** `some`, `every` and `none` of the rows of a projection. */
   function listFilter(target: string, filter: InputRef<WhereInput>, owner: string): InputRef<WhereInput> {
@@ -71,6 +73,10 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
   function columnFilter(column: Column, name: string, types: ColumnTypes, prefix: string, owner: string): AnyInput {
     const operators = operatorsOf(column);
     const value = comparedColumn(column);
+    if (!value && column.type.kind !== 'json') {
+      const part = containsType(column, name, types, owner);
+      return operatorInput(builder, names.claim(`${prefix}${pascalCase(name)}Filter`, owner), part, operators);
+    }
     const item = value === column ? name : pluralize.singular(name); // as the column's own type is named
     const type = value ? (types.typeOf(value, item) as AnyInput) : 'JSON'; // scalars and enums go both ways
     if (value?.type.kind === 'enum')
@@ -177,9 +183,13 @@ const jsonContains =
 const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];
 const textOperators: readonly string[] = ['startsWith', 'contains', 'ilike'];
 
-/** A part of a key is text, and no key. */
+/** A part of a key is text, and no key. What is no scalar is a part of an object or list. */
 function textOf(value: AnyInput): AnyInput {
-  return value === 'JSON' ? value : 'String';
+  return isPart(value) ? value : 'String';
+}
+
+function isPart(value: AnyInput): boolean {
+  return value === 'JSON' || typeof value !== 'string';
 }
 
 function operatorInput(
@@ -195,8 +205,7 @@ function operatorInput(
         operators.map((operator) => {
           const listed = listOperators.includes(operator);
           const type = operator === 'isNull' ? 'Boolean' : textOperators.includes(operator) ? textOf(value) : value;
-          const description =
-            operator === 'contains' && value === 'JSON' ? jsonContains : operatorDescriptions[operator];
+          const description = operator === 'contains' && isPart(value) ? jsonContains : operatorDescriptions[operator];
           return [
             operator,
             listed

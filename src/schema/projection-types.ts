@@ -37,8 +37,8 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
     const { projection } = version;
     const owner = projection.id;
     const name = names.claim(projection.graphql.type, owner);
-    const columnTypes = createColumnTypes(builder, names, name, owner, ids.get(projection));
-    const fields = columnTypes.fieldsOf(projection.columns);
+    const columnTypes = createColumnTypes(builder, names, name, owner, projection.columns, ids.get(projection));
+    const fields = columnTypes.fieldsOf();
     const row = implement(
       builder,
       name,

@@ -57,9 +57,10 @@ describe('What no index could find, or no row could hold, is bad input', () => {
     ['{ courier: { ilike: "abc\\\\" } }', /ends with a backslash/],
     ['{ extra: { contains: {} } }', /no value in it/],
     ['{ items: { contains: [{}] } }', /no value in it/],
-    ['{ items: { contains: [{ colour: "red" }] } }', /no field 'colour'/],
-    ['{ items: { contains: { sku: "mug" } } }', /expects a list/],
-    ['{ items: { contains: [{ quantity: "two" }] } }', /quantity/],
+    ['{ items: { contains: [{ colour: "red" }] } }', /"colour" is not defined by type "ParcelItemContains"/],
+    ['{ items: { contains: [{ quantity: "two" }] } }', /Int cannot represent non-integer value: "two"/],
+    ['{ items: { contains: [{ sku: null }] } }', /'items\[0\].sku' can't be null/],
+    ['{ extra: { contains: null } }', /'where.extra.contains' is null/],
     ['{ remarks: { has: null } }', /is null/],
     [`{ remarks: { hasSome: [${'"x", '.repeat(101)}] } }`, /more than 100 conditions/],
   ])('%s', async (where, message) => {
