@@ -4,6 +4,7 @@ import type { VersionMap } from '../projections/version-map.ts';
 import { withAfterDirective } from './after-directive.ts';
 import { addAggregateFields } from './aggregate-fields.ts';
 import { createBuilder } from './builder.ts';
+import type { InputPart } from './command-input.ts';
 import { addEventsField } from './event-fields.ts';
 import { applyExtension, type SchemaExtension } from './extend-schema.ts';
 import { addFederation } from './federation.ts';
@@ -51,7 +52,7 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
   if (commands.length > 0) {
     builder.mutationType({ description: 'The commands: each decides, and writes events.' });
     const payload = commandPayload(builder, query);
-    const named = createNamedInputs();
+    const named = createNamedInputs<InputPart>();
     for (const command of commands) addMutationField(builder, names, command, projections, payload, named);
   }
   if (projections.length > 0) builder.subscriptionType({ description: 'What can be read, and what becomes of it.' });

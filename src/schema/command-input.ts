@@ -34,7 +34,7 @@ export interface CommandInputOptions {
   /** `AddProductItem`: what its types' names start with. */
   readonly prefix: string;
   /** The inputs that commands have in common. */
-  readonly named: NamedInputs;
+  readonly named: NamedInputs<InputPart>;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Projection, RowKey } from '../projections/projection.ts';
 import { beforeRead } from './before-read.ts';
 import type { Builder, Root, Types } from './builder.ts';
 import { badInput } from './canonical-input.ts';
-import { type CommandInput, commandInput } from './command-input.ts';
+import { type CommandInput, commandInput, type InputPart } from './command-input.ts';
 import { inputJsonSchema } from './json-schema.ts';
 import type { NamedInputs } from './named-inputs.ts';
 import type { CommandResult } from './operation-context.ts';
@@ -23,7 +23,7 @@ export function addMutationField(
   command: Command,
   projections: readonly ProjectionTypes[],
   base: InterfaceRef<Types, CommandResult>,
-  named: NamedInputs,
+  named: NamedInputs<InputPart>,
 ): void {
   const owner = `defineCommand('${command.name}')`;
   const prefix = pascalCase(command.name);

@@ -1,19 +1,18 @@
 import { invalidDeclaration } from '../errors.ts';
-import type { InputPart } from './command-input.ts';
 import { expandedText, type JsonSchema } from './json-schema.ts';
 
 /** The parts of inputs that declarations name (`.meta({ id: 'ProductItem' })`): one type each, for all commands of a schema. */
-export interface NamedInputs {
+export interface NamedInputs<Part> {
   /**
    * What has the name; made where nothing has it yet. `root`: of the input that `schema` is in.
    *
    * @throws RefoldError `INVALID_DECLARATION` where the name stands for something else
    */
-  use(name: string, schema: JsonSchema, of: { root: JsonSchema; owner: string }, make: () => InputPart): InputPart;
+  use(name: string, schema: JsonSchema, of: { root: JsonSchema; owner: string }, make: () => Part): Part;
 }
 
-export function createNamedInputs(): NamedInputs {
-  const used = new Map<string, { readonly part: InputPart; readonly text: string; readonly owner: string }>();
+export function createNamedInputs<Part>(): NamedInputs<Part> {
+  const used = new Map<string, { readonly part: Part; readonly text: string; readonly owner: string }>();
   return {
     use(name, schema, { root, owner }, make) {
       const text = expandedText(schema, root);
