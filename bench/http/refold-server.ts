@@ -9,7 +9,7 @@ const refold = await createRefold(
   defineConfig({
     projections: related === 'related' ? [cartOfCustomer, customerTotal] : [cartSummary],
     database: { url },
-    gateway: { port: 0, maxSubscriptions: 100_000 },
+    gateway: { port: 0, maxSubscriptions: 100_000, maxSubscriptionsPerClient: 100_000 },
     development: false,
   }),
   // A processor warns when a rebuild has taken its table over; that is no news here.

@@ -18,6 +18,12 @@ export interface GatewayOptions extends GatewayPolicies {
    * @default 5 with `refold start`, else 0
    */
   readonly drainSeconds?: number;
+  /**
+   * How many proxies stand in front and add the address that they saw to `x-forwarded-for`. Clients that are not authenticated are told
+   * apart by address. Set it in production, to 0 if there is none: a client could name any address, and get round limits.
+   * @default not known: the address of the connection itself; requests that say they came through a proxy have no address
+   */
+  readonly proxies?: number;
   /** GraphiQL and introspection. @default true in development, false in production */
   readonly graphiql?: boolean;
   /** How long a query waits for the position that it demands, in milliseconds. @default 5000 */
@@ -42,23 +48,37 @@ export interface GatewayOptions extends GatewayPolicies {
   readonly maxTokens?: number;
   /** Most rows in one page. @default 1000 */
   readonly maxPageSize?: number;
-  /** Most subscriptions that one process serves at a time, and most streams of the single connection mode. @default 10000 */
+  /** Most subscriptions that one process serves at a time, over all transports. @default 10000 */
   readonly maxSubscriptions?: number;
+  /**
+   * Most of them for one client: a viewer, or all who are not authenticated and come from one address. More are refused with `RATE_LIMITED`
+   * (429). Raise it for a server that subscribes for many people as one viewer.
+   * @default 1000
+   */
+  readonly maxSubscriptionsPerClient?: number;
+  /** Most WebSockets and streams of the single connection mode that one process has open at a time, in all. @default 10000 */
+  readonly maxSockets?: number;
+  /** Most of them for one client, as above. A WebSocket above it is closed with 1013, a stream is refused with 429. @default 1000 */
+  readonly maxSocketsPerClient?: number;
 }
 
 /** Checked and complete. */
 export type CheckedGateway = Omit<
   Required<GatewayOptions>,
-  'graphiql' | 'allowedHosts' | 'drainSeconds' | keyof GatewayPolicies
+  'graphiql' | 'allowedHosts' | 'drainSeconds' | 'proxies' | keyof GatewayPolicies
 > &
   CheckedPolicies & {
     readonly graphiql: boolean | undefined;
     readonly drainSeconds: number | undefined;
+    readonly proxies: number | undefined;
     readonly allowedHosts: readonly string[] | undefined;
   };
 
-// Without a default: how a process is started decides.
-const drainRule = { default: 0, min: 0, max: 600 } as const satisfies NumberRule;
+// Without a default.
+const optionalNumbers = {
+  drainSeconds: { default: 0, min: 0, max: 600 }, // how a process is started decides
+  proxies: { default: 0, min: 0, max: 100 }, // nobody knows
+} as const satisfies Record<string, NumberRule>;
 
 const numbers = {
   port: { default: 4000, min: 0, max: 65_535 },
@@ -72,6 +92,10 @@ const numbers = {
   maxTokens: { default: 2000, min: 50, max: 1_000_000 },
   maxPageSize: { default: 1000, min: 1, max: 100_000 },
   maxSubscriptions: { default: 10_000, min: 0, max: 10_000_000 },
+  // A tenth of the process: ten clients together fill it, and an office behind one address has room.
+  maxSubscriptionsPerClient: { default: 1000, min: 0, max: 10_000_000 },
+  maxSockets: { default: 10_000, min: 0, max: 10_000_000 },
+  maxSocketsPerClient: { default: 1000, min: 0, max: 10_000_000 }, // as above
 } as const satisfies Record<string, NumberRule>;
 
 /** @throws RefoldError `INVALID_CONFIG` */
@@ -79,24 +103,24 @@ export function checkGateway(gateway: GatewayOptions): CheckedGateway {
   refuseUnknown('gateway', gateway, [
     'host',
     'allowedHosts',
-    'drainSeconds',
     'graphiql',
     ...policyNames,
     ...Object.keys(numbers),
+    ...Object.keys(optionalNumbers),
   ]);
   return Object.freeze({
     host: gateway.host ?? '127.0.0.1',
     allowedHosts: gateway.allowedHosts && checkHosts(gateway.allowedHosts),
-    drainSeconds: checkDrain(gateway.drainSeconds),
+    drainSeconds: checkOptional(gateway, 'drainSeconds'),
+    proxies: checkOptional(gateway, 'proxies'),
     graphiql: gateway.graphiql,
     ...checkPolicies(gateway),
     ...checkNumbers('gateway', gateway, numbers),
   });
 }
 
-function checkDrain(drainSeconds: number | undefined): number | undefined {
-  if (drainSeconds === undefined) return undefined;
-  return checkNumbers('gateway', { drainSeconds }, { drainSeconds: drainRule }).drainSeconds;
+function checkOptional(gateway: GatewayOptions, name: keyof typeof optionalNumbers): number | undefined {
+  return gateway[name] === undefined ? undefined : checkNumbers('gateway', gateway, optionalNumbers)[name];
 }
 
 function checkHosts(hosts: readonly string[]): readonly string[] {

@@ -8,18 +8,15 @@ export interface CorsOptions {
   readonly credentials?: boolean;
 }
 
-/** How many operations a client may send. */
+/** How many operations a client may send. Its key is the viewer's id and tenant, or else the address: see `gateway.proxies`. */
 export interface RateLimitOptions {
-  /** Operations in each period; a subscription counts once. */
+  /**
+   * Operations in each period; a subscription counts once. What is refused counts as one operation, too: a document that can't be parsed, does
+   * not fit the schema, is too complex or is not persisted, a body that can't be read, and credentials that don't count.
+   */
   readonly operations: number;
   /** The period, in seconds. @default 60 */
   readonly seconds?: number;
-  /**
-   * How many proxies stand in front and add the address that they saw to `x-forwarded-for`. Clients that are not authenticated are told
-   * apart by address.
-   * @default 0: the address of the connection itself
-   */
-  readonly proxies?: number;
 }
 
 /** Documents that clients name by their hash instead of sending them. */
@@ -107,16 +104,12 @@ function checkCors(cors: CorsOptions): Required<CorsOptions> {
 }
 
 function checkRateLimit(limit: RateLimitOptions): Required<RateLimitOptions> {
-  refuseUnknown('gateway.rateLimit', limit, ['operations', 'seconds', 'proxies']);
-  const checked = { seconds: 60, proxies: 0, ...limit };
-  for (const [name, least] of [
-    ['operations', 1],
-    ['seconds', 1],
-    ['proxies', 0],
-  ] as const) {
+  refuseUnknown('gateway.rateLimit', limit, ['operations', 'seconds']);
+  const checked = { seconds: 60, ...limit };
+  for (const name of ['operations', 'seconds'] as const) {
     const value = checked[name];
-    if (!Number.isInteger(value) || value < least)
-      throw invalidConfig(`gateway.rateLimit.${name} is a whole number from ${least} on, found ${String(value)}.`);
+    if (!Number.isInteger(value) || value < 1)
+      throw invalidConfig(`gateway.rateLimit.${name} is a whole number from 1 on, found ${String(value)}.`);
   }
   return Object.freeze(checked);
 }

@@ -1,42 +1,60 @@
+import type { Plugin } from 'graphql-yoga';
 import { anonymous, type Viewer } from '../access.ts';
 import type { ViewerOf } from './authentication.ts';
 import type { RateLimit } from './rate-limit.ts';
 import type { TransportContext } from './transport-context.ts';
 
-/** Lets operations in: tells who asks, and counts the operation. */
+/** Lets operations in: says who asks, and counts the operation. */
 export interface Admission {
-  /** @throws GraphQLError `UNAUTHENTICATED`, `AUTHENTICATION_UNAVAILABLE`, `RATE_LIMITED` */
+  /**
+   * Called before the document is read, so that a document that is refused costs its client as much as one that is answered, and the server
+   * less. Called again for the same operation, it returns the same viewer and counts nothing.
+   *
+   * @throws GraphQLError `UNAUTHENTICATED`, `AUTHENTICATION_UNAVAILABLE`, `RATE_LIMITED`
+   */
   admit(transport: TransportContext): Promise<Viewer | 'system'>;
-  /** As {@link admit}, for an operation that may come again on its way to the executor: it is neither asked nor counted twice. */
-  admitEarly(transport: TransportContext): Promise<Viewer | 'system'>;
+  /** Says who asks for what is no operation. Only an attempt that is refused counts. Throws as {@link Admission.admit}. */
+  identify(transport: TransportContext): Promise<Viewer | 'system'>;
 }
 
 export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undefined): Admission {
-  const early = new WeakMap<object, Promise<Viewer | 'system'>>();
+  const admitted = new WeakMap<object, Promise<Viewer | 'system'>>();
 
-  async function admitNow(transport: TransportContext): Promise<Viewer | 'system'> {
+  async function identify(transport: TransportContext): Promise<Viewer | 'system'> {
     if (!rateLimit) return viewerOf(transport);
     // An attempt with a token that does not count is one of its address: who guesses tokens is slowed down, too.
-    const viewer = await viewerOf(transport).catch(async (refusal: unknown) => {
+    return viewerOf(transport).catch(async (refusal: unknown) => {
       await rateLimit(anonymous, transport);
       throw refusal;
     });
-    await rateLimit(viewer, transport);
+  }
+
+  async function count(transport: TransportContext): Promise<Viewer | 'system'> {
+    const viewer = await identify(transport);
+    await rateLimit?.(viewer, transport);
     return viewer;
   }
 
   return {
+    identify,
     admit(transport) {
-      const { request } = transport;
-      const admitted = request && early.get(request);
-      if (!admitted) return admitNow(transport);
-      early.delete(request); // for one operation
-      return admitted;
+      // What comes by HTTP is an operation for each request, whichever ways through the gateway it tries.
+      const operation = transport.message ?? transport.req ?? transport.request;
+      if (operation === undefined) return count(transport);
+      const before = admitted.get(operation);
+      if (before) return before;
+      const counted = count(transport);
+      admitted.set(operation, counted);
+      return counted;
     },
-    admitEarly(transport) {
-      const admitted = admitNow(transport);
-      if (transport.request) early.set(transport.request, admitted);
-      return admitted;
+  };
+}
+
+/** Admits what yoga answers, before it reads the body. */
+export function useAdmission({ admit }: Admission): Plugin {
+  return {
+    async onRequestParse({ request, serverContext }) {
+      await admit({ ...(serverContext as TransportContext), request }); // of a request to node:http, `req` is there
     },
   };
 }

@@ -3,8 +3,8 @@ import { isPromise } from 'node:util/types';
 import type { Plugin } from 'graphql-yoga';
 import type { Canary, Pins } from '../projections/version-map.ts';
 import type { ViewerOf } from './authentication.ts';
+import { clientOf } from './client.ts';
 import { noPins } from './pins.ts';
-import { addressOf } from './rate-limit.ts';
 import { headerOf, type TransportContext } from './transport-context.ts';
 
 /** By which versions an operation is answered before they are active; its client asked for none of them. */
@@ -35,14 +35,11 @@ export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceO
     const session = headerOf(transport, 'refold-session');
     if (session !== undefined && session !== '') return `session ${session.slice(0, longestIdentity)}`;
     try {
-      const viewer = await viewerOf(transport);
-      if (viewer !== 'system' && viewer.id !== null) return `viewer ${viewer.id}`;
+      // Behind a proxy that nobody told of, all clients would be one: all in, or all out.
+      return clientOf(await viewerOf(transport), transport, proxies);
     } catch {
       return undefined; // refused when it is executed
     }
-    // Behind a proxy that nobody told of, all clients would be one: all in, or all out.
-    const isHidden = proxies === undefined && hidingHeaders.some((name) => headerOf(transport, name) !== undefined);
-    return isHidden ? undefined : `address ${addressOf(transport, proxies ?? 0)}`;
   }
 
   async function withShares(transport: TransportContext, chosen: Map<string, number>, shared: readonly Canary[]) {
@@ -64,8 +61,6 @@ export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceO
     return shared.length === 0 ? chosen : withShares(transport, chosen, shared);
   };
 }
-
-const hidingHeaders = ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'];
 
 /** Where a client stands, from 0 up to 100: evenly, and elsewhere for each version. */
 function shareOf(text: string): number {

@@ -114,7 +114,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       const query = coerced && compiledOf(served, known, coerced)?.query(coerced);
       if (!query) return undefined;
       checkCost(operation, { document, variableValues: params.variables }, schema, maxCost);
-      const viewer = await admission.admitEarly(transport);
+      const viewer = await admission.admit(transport);
       const reads = services.openReadModels({ snapshot: false, replicaOf: versions });
       try {
         const data = await readsFor(reads, viewer).answer?.(query);

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type ExecutionResult, GraphQLError } from 'graphql';
+import type { ExecutionResult } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
@@ -12,11 +12,13 @@ import { createGuard } from '../schema/guard.ts';
 import type { ReadModels } from '../schema/operation-context.ts';
 import { restrictReads } from '../schema/restricted-reads.ts';
 import { withOrderedTypes } from './accepted-types.ts';
-import { createAdmission } from './admission.ts';
-import { createAuthentication, isUnavailable } from './authentication.ts';
+import { createAdmission, useAdmission } from './admission.ts';
+import { createAuthentication } from './authentication.ts';
 import { useBodyLimit } from './body-limit.ts';
 import { createCanaryChoice, useCanary } from './canary.ts';
+import { type ClientOf, clientOf as clientBehind } from './client.ts';
 import { createCompiledOperations } from './compiled-operations.ts';
+import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { crossOriginRules, withCrossOrigin } from './cross-origin.ts';
 import { useCsrfPrevention } from './csrf-prevention.ts';
 import { createDocumentCache } from './document-cache.ts';
@@ -28,7 +30,7 @@ import { useNoIntrospection } from './introspection.ts';
 import { knownHosts, withKnownHosts } from './known-hosts.ts';
 import { limitPlugins } from './limits.ts';
 import { createErrorMask } from './mask-errors.ts';
-import { createMetrics } from './metrics.ts';
+import { createMetrics, createRefusalCounter } from './metrics.ts';
 import { createOperationScope } from './operation-scope.ts';
 import { documentOf, usePersistedOperations } from './persisted-operations.ts';
 import { answerPlainPosts } from './plain-post.ts';
@@ -89,7 +91,7 @@ const closingPatience = 5000;
 /** @throws RefoldError `PORT_IN_USE`, or `INVALID_DECLARATION` where no schema can be made of the declarations. */
 export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const { services, commands, options, development, logger } = given;
-  const { maxPageSize, maxBodySize, maxSubscriptions, persistedOperations } = options;
+  const { maxPageSize, maxBodySize, proxies, rateLimit, persistedOperations } = options;
   const isOpen = options.graphiql ?? development;
   const source = createSchemaSource({
     versions: services.versions,
@@ -101,21 +103,39 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   });
   const maskError = createErrorMask({ logger, hints: isOpen, onTableError: () => services.lookAtTables?.() });
   const viewerOf = createAuthentication(given.auth, logger);
-  const admission = createAdmission(viewerOf, options.rateLimit && createRateLimit(options.rateLimit));
+  const registry = given.metrics ?? new Registry();
+  const onRefused = createRefusalCounter(registry);
+  const admission = createAdmission(
+    viewerOf,
+    rateLimit && createRateLimit({ limit: rateLimit, proxies, onRefused: () => onRefused('operations') }),
+  );
+  const clientOf: ClientOf = (viewer, transport) => clientBehind(viewer, transport, proxies);
+  const openSockets = createConcurrencyLimit({
+    things: 'sockets',
+    max: options.maxSockets,
+    maxPerClient: options.maxSocketsPerClient,
+    onRefused,
+  });
+  const openSubscriptions = createConcurrencyLimit({
+    things: 'subscriptions',
+    max: options.maxSubscriptions,
+    maxPerClient: options.maxSubscriptionsPerClient,
+    onRefused,
+  });
   const guardOf = (viewer: Viewer | 'system') =>
     viewer === 'system' ? undefined : createGuard(viewer, given.auth ? 'authenticated' : 'public');
   const scope = createOperationScope({ services, logger, admission, guardOf, maxCost: options.maxCost });
-  const subscriptions = createSubscriptions({ scope, maskError, max: maxSubscriptions });
-  const registry = given.metrics ?? new Registry();
+  const subscriptions = createSubscriptions({ scope, maskError, admission, limit: openSubscriptions, clientOf });
   const metrics = createMetrics(registry, {
-    subscriptions: subscriptions.count,
+    subscriptions: openSubscriptions.count,
+    sockets: openSockets.count,
     canaries: () => services.versions.canaries?.() ?? [],
     onCanary: (operation) => services.canaries?.count(operation),
   });
   const chooseCanaries = createCanaryChoice({
     running: () => services.versions.canaries?.() ?? [],
     viewerOf,
-    proxies: options.rateLimit?.proxies,
+    proxies,
   });
   const readsFor = (reads: ReadModels, viewer: Viewer | 'system') => {
     const guard = guardOf(viewer);
@@ -147,6 +167,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       ),
       metrics.plugin,
       useCsrfPrevention(),
+      useAdmission(admission),
       useBodyLimit(maxBodySize),
       useReadableRequests(),
       useWordedRefusals(),
@@ -171,17 +192,10 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     origins: options.cors?.origins ?? [],
     documentFor,
     chooseCanaries,
+    admission,
+    limit: openSockets,
+    clientOf,
     logger,
-    welcome: async (transport) => {
-      try {
-        await viewerOf(transport);
-        return 'welcome';
-      } catch (error) {
-        if (isUnavailable(error)) return 'later';
-        if (!(error instanceof GraphQLError)) maskError(error); // logs it
-        return 'refused';
-      }
-    },
   });
 
   const compiled = createCompiledOperations({
@@ -195,17 +209,25 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     shadows,
     logger,
   });
-  const others = answerPlainPosts(yoga, { maskError, maxBodySize, documentFor, compiled });
-  const eventStreams = createEventStreams({ yoga, subscriptions, maskError, maxBodySize, documentFor, others });
+  const others = answerPlainPosts(yoga, { maskError, maxBodySize, documentFor, admission, compiled });
+  const eventStreams = createEventStreams({
+    yoga,
+    subscriptions,
+    admission,
+    maskError,
+    maxBodySize,
+    documentFor,
+    others,
+  });
   const singleConnections = createSingleConnections({
     yoga,
     subscriptions,
     admission,
-    viewerOf,
     maskError,
     maxBodySize,
     documentFor,
-    max: maxSubscriptions,
+    limit: openSockets,
+    clientOf,
     reservationTimeout: options.requestTimeout,
     origins: options.cors?.origins ?? [],
     others: eventStreams.listener,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { GraphQLError } from 'graphql';
+import type { Admission } from './admission.ts';
 import type { Answer } from './answer.ts';
 import { createAnswer } from './answer.ts';
 import { eventStreamRequest } from './event-stream-request.ts';
@@ -15,6 +16,7 @@ import type { TransportContext } from './transport-context.ts';
 export interface EventStreamsOptions {
   readonly yoga: Yoga;
   readonly subscriptions: Subscriptions;
+  readonly admission: Admission;
   readonly maskError: (error: unknown) => GraphQLError;
   /** Bytes. */
   readonly maxBodySize: number;
@@ -38,7 +40,7 @@ const silence = 12_000;
  * times the memory of the connection, and makes a text for each of what all are told. In the same words; what yoga would refuse, it refuses.
  */
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
-  const { yoga, subscriptions, maskError, maxBodySize, documentFor, others } = options;
+  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, others } = options;
   const streams = new Set<EventStream>();
   let isClosed = false;
   const keepAlive = setInterval(() => {
@@ -48,7 +50,11 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   async function subscribe(req: IncomingMessage, res: ServerResponse, params: OperationRequest, refuse: () => void) {
     const context: TransportContext & Partial<ServedSchemaContext> = { req, request: plainRequest(req) };
-    const prepared = await prepareOperation(yoga, maskError, params, context, documentFor);
+    // Refused again by yoga, which has the words.
+    const prepared = await admission.admit(context).then(
+      () => prepareOperation(yoga, maskError, params, context, documentFor),
+      () => [],
+    );
     if (!('run' in prepared) || !prepared.isSubscription) return refuse();
     const opened = await subscriptions.open(prepared.args);
     if (res.destroyed) return void (opened instanceof Subscription && opened.leave()); // the client is gone

@@ -10,6 +10,7 @@ const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export interface Measured {
   /** How many are served now. */
   readonly subscriptions: () => number;
+  readonly sockets: () => number;
   /** Those that run now. */
   readonly canaries: () => readonly Canary[];
   /** One operation for each of them. */
@@ -22,8 +23,19 @@ export interface Metrics {
   readonly onAnswered: (seconds: number) => void;
 }
 
+/** Counts what limits refuse. */
+export function createRefusalCounter(registry: Registry): (limit: string) => void {
+  const refused = new Counter({
+    name: 'refold_graphql_refused_total',
+    help: 'What was refused, by the limit that was reached.',
+    labelNames: ['limit'],
+    registers: [registry],
+  });
+  return (limit) => refused.inc({ limit });
+}
+
 /** Counts and times operations, and serves the registry at `/metrics` in the format of Prometheus. */
-export function createMetrics(registry: Registry, { subscriptions, canaries, onCanary }: Measured): Metrics {
+export function createMetrics(registry: Registry, { subscriptions, sockets, canaries, onCanary }: Measured): Metrics {
   // Memory, event loop, garbage collection. An application's own registry may have them already.
   if (!registry.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: registry });
   const seconds = new Histogram({
@@ -44,6 +56,14 @@ export function createMetrics(registry: Registry, { subscriptions, canaries, onC
     name: 'refold_graphql_compiled_total',
     help: 'Queries that were answered by one statement, without the executor.',
     registers: [registry],
+  });
+  new Gauge({
+    name: 'refold_graphql_sockets',
+    help: 'WebSockets, and streams of the single connection mode, that this process has open now.',
+    registers: [registry],
+    collect() {
+      this.set(sockets());
+    },
   });
   new Gauge({
     name: 'refold_graphql_subscriptions',

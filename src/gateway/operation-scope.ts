@@ -73,9 +73,9 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
   async function open(context: Context, args: ScopeArgs): Promise<OpenedScope> {
     const operation = getOperationAST(args.document, args.operationName) ?? undefined;
     const header = (name: string) => headerOf(context, name);
+    const viewer = await admission.admit(context);
     checkDepth(args.variableValues);
     const demanded = demandedAfter(operation, args.variableValues, header('refold-after'));
-    const viewer = await admission.admit(context);
     if (operation) {
       checkCost(operation, args, context.served.schema, maxCost);
       if (services.usage) {

@@ -1,6 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { GraphQLError } from 'graphql';
 import { processRegularResult } from 'graphql-yoga';
+import type { Admission } from './admission.ts';
 import type { CompiledOperations } from './compiled-operations.ts';
 import { operationIn, plainMediaType, plainRequest, type ResultMediaType, readBody } from './plain-request.ts';
 import type { OperationRequest, Yoga } from './run-operation.ts';
@@ -14,11 +15,14 @@ export interface PlainPostOptions {
   readonly maxBodySize: number;
   /** The document that a request names or brings; empty where it does neither. */
   readonly documentFor: (request: OperationRequest) => string;
+  readonly admission: Admission;
   readonly compiled: CompiledOperations;
 }
 
 /** Yoga's own has the same in it. */
-interface Context extends TransportContext, Partial<ServedSchemaContext> {
+interface Context extends TransportContext {
+  /** Left here by the schema's plugin. */
+  served?: ServedSchemaContext['served'];
   readonly res: ServerResponse;
   readonly waitUntil: Yoga['waitUntil'];
 }
@@ -33,12 +37,23 @@ interface Context extends TransportContext, Partial<ServedSchemaContext> {
  */
 export function answerPlainPosts(
   yoga: Yoga,
-  { maskError, maxBodySize, documentFor, compiled }: PlainPostOptions,
+  { maskError, maxBodySize, documentFor, admission, compiled }: PlainPostOptions,
 ): RequestListener {
   const { getResultForParams, waitUntil } = yoga;
 
-  async function responseTo(params: OperationRequest, context: Context, mediaType: ResultMediaType) {
+  async function responseTo(
+    document: string,
+    params: OperationRequest,
+    context: Context,
+    mediaType: ResultMediaType,
+  ): Promise<PlainResponse> {
     try {
+      await admission.admit(context);
+      const known = await compiled.answer(document, params, context);
+      if (known) {
+        context.served = known.served;
+        return written(known.data, mediaType);
+      }
       // Of its request, the pipeline reads what a plain one has.
       const input = { params, request: context.request } as unknown as PipelineInput;
       return formatted(await getResultForParams(input, context), mediaType);
@@ -55,13 +70,9 @@ export function answerPlainPosts(
     context: Context,
   ): Promise<void> {
     const { res } = context;
-    const known = await compiled.answer(document, params, context);
-    const { status, headers, body } = known
-      ? written(known.data, mediaType)
-      : await responseTo(params, context, mediaType);
+    const { status, headers, body } = await responseTo(document, params, context, mediaType);
     if (res.destroyed) return; // the client is gone
-    const served = known?.served ?? context.served;
-    for (const [name, value] of served ? versionHeaders(served) : []) headers[name] = value;
+    for (const [name, value] of context.served ? versionHeaders(context.served) : []) headers[name] = value;
     const position = writtenPosition(context.request);
     if (position !== undefined) headers[positionHeader] = position;
     headers['content-length'] = String(Buffer.byteLength(body));

@@ -4,6 +4,8 @@ import type { GraphQLError } from 'graphql';
 import type { Viewer } from '../access.ts';
 import type { Admission } from './admission.ts';
 import { createAnswer } from './answer.ts';
+import type { ClientOf } from './client.ts';
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import { OperationStream, type StreamedOperation } from './operation-stream.ts';
 import { operationOf, plainRequest } from './plain-request.ts';
 import type { OperationRequest, PreparedOperation, Yoga } from './run-operation.ts';
@@ -11,22 +13,22 @@ import { prepareOperation } from './run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from './served-schema.ts';
 import { bodyOf, checkSite, isStreamOpening, operationIdIn, refusal, refuse } from './single-connection-request.ts';
 import { Subscription } from './subscription.ts';
-import type { Subscriptions } from './subscriptions.ts';
+import { type Subscriptions, stopping } from './subscriptions.ts';
 import type { TransportContext } from './transport-context.ts';
 
 export interface SingleConnectionsOptions {
   readonly yoga: Yoga;
   readonly subscriptions: Subscriptions;
   readonly admission: Admission;
-  /** Who asks, without counting it. */
-  viewerOf(transport: TransportContext): Promise<Viewer | 'system'>;
   readonly maskError: (error: unknown) => GraphQLError;
   /** Bytes. */
   readonly maxBodySize: number;
   /** The document that a request names or brings; empty where it does neither. */
   readonly documentFor: (request: OperationRequest) => string;
-  /** How many streams there may be at a time, reserved or open. */
-  readonly max: number;
+  /** How many streams there may be at a time, reserved or open, beside WebSockets. */
+  readonly limit: ConcurrencyLimit;
+  /** Whom one counts for. */
+  readonly clientOf: ClientOf;
   /** Milliseconds in which a reserved stream must be opened. */
   readonly reservationTimeout: number;
   /** The sites whose pages may use it, besides its own. */
@@ -41,6 +43,14 @@ export interface SingleConnections {
   close(): void;
 }
 
+interface ReservedStream {
+  readonly stream: OperationStream;
+  /** Until it is opened. */
+  readonly expiry: NodeJS.Timeout;
+  /** Called when it ends: it counts no more. */
+  leave(): void;
+}
+
 type Context = TransportContext & Partial<ServedSchemaContext>;
 
 const path = '/graphql/stream';
@@ -53,59 +63,58 @@ const silence = 12_000;
  * who sends it; a stream is used only by who reserved it.
  */
 export function createSingleConnections(options: SingleConnectionsOptions): SingleConnections {
-  const { yoga, subscriptions, admission, viewerOf, maskError, maxBodySize, documentFor, max, origins, others } =
+  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, limit, clientOf, origins, others } =
     options;
-  const streams = new Map<string, OperationStream>();
-  const expiries = new Map<string, NodeJS.Timeout>();
+  const streams = new Map<string, ReservedStream>();
   let isClosed = false;
   const keepAlive = setInterval(() => {
-    for (const stream of streams.values()) stream.sayNothing();
+    for (const { stream } of streams.values()) stream.sayNothing();
   }, silence);
   keepAlive.unref();
 
   function drop(token: string): void {
-    clearTimeout(expiries.get(token));
-    expiries.delete(token);
-    const stream = streams.get(token);
+    const reserved = streams.get(token);
+    if (!reserved) return;
     streams.delete(token);
-    stream?.end();
+    clearTimeout(reserved.expiry);
+    reserved.leave();
+    reserved.stream.end();
   }
 
   async function reserve(context: Context, res: ServerResponse): Promise<void> {
     const viewer = await admission.admit(context);
-    if (isClosed) throw closing();
-    if (streams.size >= max)
-      throw refusal(503, 'RATE_LIMITED', `This process has ${max} streams already. Try again later.`);
+    if (isClosed) throw stopping();
+    const leave = limit.open(clientOf(viewer, context));
     const token = randomUUID();
-    streams.set(token, new OperationStream(ownerOf(viewer)));
-    expiries.set(token, setTimeout(drop, options.reservationTimeout, token).unref());
+    const expiry = setTimeout(drop, options.reservationTimeout, token).unref();
+    streams.set(token, { stream: new OperationStream(ownerOf(viewer)), expiry, leave });
     res.writeHead(201, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).end(token);
   }
 
   /** Not told apart: a token that there is none of, and one of somebody else. */
-  function find(token: string, viewer: Viewer | 'system'): OperationStream {
-    const stream = streams.get(token);
-    if (stream?.owner !== ownerOf(viewer))
+  function find(token: string, viewer: Viewer | 'system'): ReservedStream {
+    const reserved = streams.get(token);
+    if (reserved?.stream.owner !== ownerOf(viewer))
       throw refusal(404, 'BAD_REQUEST', `You have no such stream. Reserve one with PUT ${path}.`);
-    return stream;
+    return reserved;
   }
 
   async function open(token: string, context: Context, res: ServerResponse): Promise<void> {
-    const stream = find(token, await viewerOf(context));
+    const { stream, expiry } = find(token, await admission.identify(context));
     if (stream.isOpen) throw refusal(409, 'BAD_REQUEST', 'The stream is open already. Reserve another one.');
     if (res.destroyed) return; // the client is gone, and may try again
-    clearTimeout(expiries.get(token));
+    clearTimeout(expiry);
     res.once('close', () => drop(token));
     stream.open(res);
   }
 
   async function operate(token: string, context: Context, req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const viewer = await admission.admitEarly(context);
+    const viewer = await admission.admit(context);
     find(token, viewer);
     const params = operationOf(await bodyOf(req, maxBodySize));
     if (!params) throw refusal(400, 'BAD_REQUEST', 'The body is no GraphQL operation.');
     // Looked up again: the stream may have ended while the body came.
-    const operation = find(token, viewer).begin(operationIdIn(params.extensions?.operationId));
+    const operation = find(token, viewer).stream.begin(operationIdIn(params.extensions?.operationId));
     if (!operation) throw refusal(409, 'BAD_REQUEST', 'An operation of this id runs already.');
     try {
       const prepared = await prepareOperation(yoga, maskError, params, context, documentFor);
@@ -142,7 +151,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
   }
 
   async function answer(req: IncomingMessage, res: ServerResponse, query: URLSearchParams): Promise<void> {
-    if (isClosed) throw closing();
+    if (isClosed) throw stopping();
     checkSite(req, origins);
     const context: Context = { req, request: plainRequest(req) };
     if (req.method === 'PUT') return reserve(context, res);
@@ -153,7 +162,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
       throw refusal(405, 'BAD_REQUEST', 'Open a stream with accept: text/event-stream, and send operations by POST.', {
         allow: 'GET, POST, PUT, DELETE',
       });
-    const stream = find(token, await viewerOf(context));
+    const { stream } = find(token, await admission.identify(context));
     stream.stop(operationIdIn(query.get('operationId')));
     res.writeHead(200).end();
   }
@@ -179,8 +188,4 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
 
 function ownerOf(viewer: Viewer | 'system'): string {
   return viewer === 'system' ? viewer : JSON.stringify([viewer.id, viewer.tenant]);
-}
-
-function closing(): GraphQLError {
-  return refusal(503, 'RATE_LIMITED', 'This process is stopping. Try again.');
 }

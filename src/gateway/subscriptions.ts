@@ -1,18 +1,25 @@
 import { createSourceEventStream, type ExecutionResult, GraphQLError } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { liveMessages } from '../schema/live-messages.ts';
+import type { Admission } from './admission.ts';
 import { expired } from './authentication.ts';
+import type { ClientOf } from './client.ts';
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import { createDeliveries } from './deliveries.ts';
 import type { OperationScope } from './operation-scope.ts';
 import { pulled } from './pulled-answers.ts';
 import { createAnswers, createSharedOperations, type OperationArgs } from './shared-operation.ts';
 import { Subscription } from './subscription.ts';
+import type { TransportContext } from './transport-context.ts';
 
 export interface SubscriptionsOptions {
   readonly scope: OperationScope;
   readonly maskError: (error: unknown) => GraphQLError;
+  readonly admission: Admission;
   /** How many may be open at a time. */
-  readonly max: number;
+  readonly limit: ConcurrencyLimit;
+  /** Whom one counts for. */
+  readonly clientOf: ClientOf;
 }
 
 export interface SubscriptionArgs extends OperationArgs {
@@ -30,32 +37,34 @@ export interface Subscriptions {
   open(args: SubscriptionArgs): Promise<Subscription | Refusal>;
   /** Opens those that come by yoga's own ways. */
   readonly plugin: Plugin;
-  count(): number;
   /** Ends all of them, and refuses others; their clients are told that they are complete. */
   endAll(): void;
 }
 
-export function createSubscriptions({ scope, maskError, max }: SubscriptionsOptions): Subscriptions {
+export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
+  const { scope, maskError, admission, limit, clientOf } = options;
   const running = new Set<Subscription>();
   const operations = createSharedOperations();
   const answers = createAnswers(maskError);
   const deliveries = createDeliveries(answers.forget);
-  let starting = 0;
   let isClosed = false;
 
   async function open(args: SubscriptionArgs): Promise<Subscription | Refusal> {
-    if (isClosed || running.size + starting >= max) return { errors: [tooMany(max)] };
-    starting++;
+    let leave = () => {};
     try {
-      return await begin(args);
+      if (isClosed) throw stopping();
+      const transport: TransportContext = args.contextValue;
+      leave = limit.open(clientOf(await admission.admit(transport), transport));
+      const opened = await begin(args, leave);
+      if (!(opened instanceof Subscription)) leave();
+      return opened;
     } catch (error) {
+      leave();
       return { errors: [maskError(error)] };
-    } finally {
-      starting--;
     }
   }
 
-  async function begin(args: SubscriptionArgs): Promise<Subscription | Refusal> {
+  async function begin(args: SubscriptionArgs, leave: () => void): Promise<Subscription | Refusal> {
     const { context, expiresAt, close } = await scope.open(args);
     let source: AsyncIterable<unknown> | ExecutionResult | undefined;
     try {
@@ -77,6 +86,7 @@ export function createSubscriptions({ scope, maskError, max }: SubscriptionsOpti
         operations.leave(operation);
         stopClock();
         close();
+        leave();
       },
     });
     running.add(subscription);
@@ -95,7 +105,6 @@ export function createSubscriptions({ scope, maskError, max }: SubscriptionsOpti
         });
       },
     },
-    count: () => running.size,
     endAll() {
       isClosed = true;
       for (const subscription of [...running]) subscription.end();
@@ -103,8 +112,8 @@ export function createSubscriptions({ scope, maskError, max }: SubscriptionsOpti
   };
 }
 
-function tooMany(max: number): GraphQLError {
-  return new GraphQLError(`This process serves ${max} subscriptions already. Try again later.`, {
+export function stopping(): GraphQLError {
+  return new GraphQLError('This process is stopping. Try again.', {
     extensions: { code: 'RATE_LIMITED', http: { status: 503 } },
   });
 }

@@ -16,6 +16,8 @@ export interface TransportContext {
   readonly socketHeaders?: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** What a WebSocket client sent to begin with. */
   readonly connectionParams?: Readonly<Record<string, unknown>>;
+  /** One object for each operation that came by WebSocket. */
+  readonly message?: object;
   /** Set where the operation comes from this process; `system` may do everything. */
   readonly viewer?: Viewer | 'system';
 }

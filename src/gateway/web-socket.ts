@@ -1,10 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { ExecutionArgs, FormattedExecutionResult, GraphQLError } from 'graphql';
+import { type ExecutionArgs, type FormattedExecutionResult, GraphQLError } from 'graphql';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { anonymous, type Viewer } from '../access.ts';
+import type { Admission } from './admission.ts';
+import { isUnavailable } from './authentication.ts';
 import type { CanaryChoice } from './canary.ts';
+import type { ClientOf } from './client.ts';
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import { type OperationRequest, prepareOperation, withoutHttp, type Yoga } from './run-operation.ts';
 import { Subscription } from './subscription.ts';
 import type { SubscriptionArgs, Subscriptions } from './subscriptions.ts';
@@ -25,8 +30,11 @@ export interface WebSocketOptions {
   readonly chooseCanaries: CanaryChoice;
   /** Other sites whose pages may connect. */
   readonly origins: readonly string[];
-  /** Whether what a client shows as it connects counts, or is nothing; `later` where that can't be decided for now. */
-  welcome(transport: TransportContext): Promise<'welcome' | 'refused' | 'later'>;
+  readonly admission: Admission;
+  /** How many may be open at a time, beside streams of the single connection mode. */
+  readonly limit: ConcurrencyLimit;
+  /** Whom one counts for. */
+  readonly clientOf: ClientOf;
   readonly logger: Logger;
 }
 
@@ -48,7 +56,9 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
     maskError,
     connectionInitTimeout,
     maxPayload,
-    welcome,
+    admission,
+    limit,
+    clientOf,
     chooseCanaries,
     origins,
     documentFor,
@@ -56,6 +66,8 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
   } = options;
   const server = new WebSocketServer({ noServer: true, maxPayload });
   const writers = new WeakMap<WebSocket, SocketWriter>();
+  /** What ends the counting of each. */
+  const leaves = new WeakMap<WebSocket, () => void>();
   const runs = new WeakMap<object, () => Promise<Result | WebSocketSink>>();
   const run = ({ contextValue }: ExecutionArgs) => {
     const found = runs.get(contextValue as object) as () => Promise<Result | WebSocketSink>; // set for each in onSubscribe
@@ -68,21 +80,30 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
       connectionInitWaitTimeout: connectionInitTimeout,
       execute: run as never, // gives what the protocol takes; its type asks for a narrower iterable
       subscribe: run as never, // as above
-      // 4403 closes the socket of a client whose token does not count; it learns so before it subscribes. 1013: try again later.
+      // 4403 closes the socket of a client whose token does not count; it learns so before it subscribes.
       async onConnect(context) {
-        const answer = await welcome(transportOf(context));
-        if (answer === 'later') context.extra.socket.close(1013, 'Try again later');
-        return answer === 'welcome';
+        const socket = context.extra.socket as WebSocket; // of the server below
+        const transport = transportOf(context);
+        try {
+          const viewer = await admission.identify(transport);
+          if (socket.readyState !== socket.OPEN) return false;
+          count(socket, viewer, transport);
+          return true;
+        } catch (error) {
+          if (isLater(error)) tryLater(socket, error);
+          else if (!(error instanceof GraphQLError)) maskError(error); // logs it
+          return false;
+        }
       },
       async onSubscribe(context, id, { query, variables, operationName, extensions }) {
-        const prepared = await prepareOperation(
-          yoga,
-          maskError,
-          { query, variables, operationName, extensions },
-          transportOf(context),
-          documentFor,
-          chooseCanaries,
+        const transport = { ...transportOf(context), message: {} };
+        const refusal = await admission.admit(transport).then(
+          () => undefined,
+          (error) => withoutHttp(maskError(error)),
         );
+        if (refusal) return [refusal];
+        const request = { query, variables, operationName, extensions };
+        const prepared = await prepareOperation(yoga, maskError, request, transport, documentFor, chooseCanaries);
         if (!('run' in prepared)) return prepared;
         const { schema, document } = prepared.args;
         // The protocol's implementation keeps what it gets as long as a subscription lasts; it needs no more than this.
@@ -101,10 +122,23 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
     return opened instanceof Subscription ? new WebSocketSink(writer, opened, id) : opened;
   }
 
+  /** From now on it is one of this viewer's; until a client has introduced itself, one of its address. */
+  function count(webSocket: WebSocket, viewer: Viewer | 'system', transport: TransportContext): void {
+    leaves.get(webSocket)?.();
+    leaves.set(webSocket, limit.open(clientOf(viewer, transport)));
+  }
+
   return {
     upgrade(request, socket, head) {
       if (!isExpected(request, origins)) return refuseUpgrade(socket, '403 Forbidden');
       server.handleUpgrade(request, socket, head, (webSocket: WebSocket) => {
+        webSocket.once('close', () => leaves.get(webSocket)?.());
+        try {
+          count(webSocket, anonymous, { socketRequest: request, socketHeaders: request.headers });
+        } catch (error) {
+          hearErrors(webSocket, logger);
+          return tryLater(webSocket, error as GraphQLError); // of the limit
+        }
         writers.set(webSocket, new SocketWriter(webSocket, socket));
         server.emit('connection', webSocket, request);
         hearErrors(webSocket, logger);
@@ -119,6 +153,19 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
     },
   };
 }
+
+function isLater(error: unknown): error is GraphQLError {
+  return isUnavailable(error) || (error instanceof GraphQLError && error.extensions.code === 'RATE_LIMITED');
+}
+
+/** By a status instead of the handshake, a browser would learn nothing: it hides status and body from the page. */
+function tryLater(webSocket: WebSocket, { message }: GraphQLError): void {
+  webSocket.close(1013, message.slice(0, longestReason));
+  setTimeout(() => webSocket.terminate(), goodbyePatience).unref(); // it does not count any more
+}
+
+// A close frame has 125 bytes, 2 of them for the code. Our messages are ASCII but for an apostrophe.
+const longestReason = 121;
 
 /**
  * What a client sends that is no frame is its own doing: `ws` has closed the socket with the code that fits before it tells of it. The

@@ -5,7 +5,7 @@ import { createClient as createSocketClient } from 'graphql-ws';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { defineConfig } from '../../src/index.ts';
-import { type Answer, type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
+import { type Answer, type GatewayUnderTest, startGateway, type TestOptions } from './gateway-under-test.ts';
 
 const codes = ({ errors }: Answer) => errors?.map(({ extensions }) => extensions.code);
 
@@ -54,7 +54,7 @@ describe('a rate limit', () => {
   });
 
   test('tells clients apart by the address that the trusted proxy saw, not by what they write themselves', async () => {
-    const { post } = await startGateway({ options: { rateLimit: { operations: 1, seconds: 600, proxies: 1 } } });
+    const { post } = await startGateway({ options: { proxies: 1, rateLimit: { operations: 1, seconds: 600 } } });
     const from = async (header: string) => (await post('{ __typename }', {}, { 'x-forwarded-for': header })).status;
     expect(await from('10.0.0.1')).toBe(200);
     expect(await from('10.0.0.2')).toBe(200);
@@ -66,6 +66,51 @@ describe('a rate limit', () => {
     expect((await post('{ __typename }', {}, { 'x-forwarded-for': '10.0.0.1' })).status).toBe(200);
     expect((await post('{ __typename }', {}, { 'x-forwarded-for': '10.0.0.2' })).status).toBe(429);
   });
+
+  test('counts documents that are refused, over each transport', async () => {
+    const limits = { maxDepth: 5, maxCost: 500, maxAliases: 2 };
+    const refused = [
+      { query: '{' },
+      { query: '{ nothing }' },
+      { query: '{ parcels { edges { node { size { label { text } } } } } }' },
+      { query: '{ parcels(first: 600) { nodes { weight } } }' },
+      { query: '{ a: parcels { totalCount } b: parcels { totalCount } c: parcels { totalCount } }' },
+      { query: 'query A { __typename }', operationName: 'B' },
+      { query: 'query ($n: Int) { parcels(first: $n) { totalCount } }', variables: { n: 'x' } },
+      { document: '{ __typename }' },
+    ];
+    await countRefused(refused, limits);
+    const persistedOperations = { documents: {}, only: true };
+    await countRefused([{ query: '{ __typename }' }, { query: 'subscription { parcels { position } }' }], {
+      persistedOperations,
+    });
+  });
+
+  async function countRefused(bodies: readonly object[], options: NonNullable<TestOptions['options']>) {
+    const rateLimit = { operations: bodies.length * 3, seconds: 600 };
+    const tested = await startGateway({ options: { ...options, rateLimit } });
+    const send = async (accept: string, body: object) => {
+      const headers = { 'content-type': 'application/json', accept };
+      return (await fetch(tested.endpoint, { method: 'POST', headers, body: JSON.stringify(body) })).text();
+    };
+    const ask = overSocket(tested);
+    for (const body of bodies) {
+      for (const accept of ['application/json', 'text/event-stream']) {
+        const answer = await send(accept, body);
+        expect(answer).toContain('"errors"');
+        expect(answer).not.toContain('RATE_LIMITED');
+      }
+      const { errors } = await ask(body);
+      expect(errors).toMatchObject([{ extensions: { code: expect.not.stringMatching('RATE_LIMITED') } }]);
+    }
+    for (const body of [{ query: '{ __typename }' }, { query: '{' }]) {
+      for (const accept of ['application/json', 'text/event-stream'])
+        expect(await send(accept, body)).toContain('RATE_LIMITED');
+      expect(await ask(body)).toMatchObject({ errors: [{ extensions: { code: 'RATE_LIMITED' } }] });
+    }
+    const metrics = await (await fetch(`${tested.gateway.url}/metrics`)).text();
+    expect(metrics).toContain('\nrefold_graphql_refused_total{limit="operations"} 6\n');
+  }
 
   test('counts operations of a WebSocket too', async () => {
     const tested = await startGateway({ options: { rateLimit: { operations: 1, seconds: 600 } } });

@@ -184,8 +184,8 @@ describe('a stream', () => {
     expect((await operate(token, '2', watch('a'))).status).toBe(404);
   });
 
-  test('is refused above the number of subscriptions that are served', async () => {
-    const { reserve, open, send } = raw(await startGateway({ options: { maxSubscriptions: 1 } }));
+  test('is refused above the number of sockets that are open', async () => {
+    const { reserve, open, send } = raw(await startGateway({ options: { maxSockets: 1 } }));
     const stream = await open(await reserve());
     const refused = await send('PUT');
     expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining('RATE_LIMITED')]);
@@ -283,7 +283,7 @@ describe('a stream', () => {
 
   test('counts a reservation and each operation where operations are limited', async () => {
     const { reserve, operate, send } = raw(
-      await startGateway({ options: { rateLimit: { operations: 2, seconds: 3600, proxies: 0 } } }),
+      await startGateway({ options: { rateLimit: { operations: 2, seconds: 3600 } } }),
     );
     const token = await reserve();
     expect((await operate(token, '1', watch('a'))).status).toBe(202);

@@ -5,6 +5,7 @@ import { createClient as createSseClient } from 'graphql-sse';
 import { createClient as createSocketClient } from 'graphql-ws';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { anonymous, type Credentials } from '../../src/access.ts';
 import { active, building } from '../schema/in-memory-services.ts';
 import { courierDayV1, parcel, parcelV1, parcelV2 } from '../schema/parcels.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
@@ -146,7 +147,94 @@ describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
   });
 });
 
+test('no more subscriptions are served than a client may have, over all transports together', async () => {
+  const auth = ({ header, connectionParams }: Credentials) => {
+    const id = header('x-viewer') ?? connectionParams.viewer;
+    return typeof id === 'string' ? { ...anonymous, id } : null;
+  };
+  const tested = await startGateway({ auth, options: { maxSubscriptionsPerClient: 2 } });
+  const url = tested.endpoint;
+  const refused = { errors: [{ extensions: { code: 'RATE_LIMITED' }, message: expect.stringContaining('At most 2') }] };
+  const watch = (id: string) => ({ query: `subscription { parcel(parcelId: "${id}") { weight } }` });
+  const clientsOf = (viewer: string) => {
+    const headers = { 'x-viewer': viewer };
+    const webSocket = createSocketClient({
+      url: url.replace('http', 'ws'),
+      webSocketImpl: WebSocket,
+      retryAttempts: 0,
+      connectionParams: { viewer },
+    });
+    const single = createSseClient({ url: `${url}/stream`, headers, retryAttempts: 0, singleConnection: true });
+    for (const client of [webSocket, single]) onTestFinished(() => void client.dispose());
+    return [webSocket, single] as const;
+  };
+  for (const viewer of ['ada', 'eve']) {
+    const [webSocket, single] = clientsOf(viewer);
+    const open = await Promise.all(
+      [webSocket, single].map(async (client) => {
+        const updates = client.iterate(watch('a')) as Updates;
+        expect(await next(updates)).toEqual({ data: { parcel: null } });
+        return updates;
+      }),
+    );
+    const distinct = await fetch(url, {
+      method: 'POST',
+      headers: { 'x-viewer': viewer, 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify(watch('b')),
+    });
+    expect([distinct.status, await distinct.text()]).toEqual([429, expect.stringContaining('At most 2')]);
+    for (const client of [webSocket, single])
+      expect(await next(client.iterate(watch('b')) as Updates).catch((errors) => ({ errors }))).toMatchObject(refused);
+    await open[0]?.return?.();
+    await expect.poll(() => tested.services.subscribed).toBe(viewer === 'ada' ? 1 : 3);
+    expect(await next(single.iterate(watch('c')) as Updates)).toEqual({ data: { parcel: null } });
+  }
+  const metrics = await (await fetch(`${tested.gateway.url}/metrics`)).text();
+  expect(metrics).toContain('\nrefold_graphql_refused_total{limit="subscriptions_per_client"} 6\n');
+  expect(metrics).toContain('\nrefold_graphql_subscriptions 4\n');
+});
+
 describe('over WebSocket', () => {
+  test.each([
+    ['a client', { maxSocketsPerClient: 2 }, 'At most 2 sockets of one client may be open at a time. Close one first.'],
+    ['the process', { maxSockets: 2 }, 'This process serves 2 sockets already. Try again later.'],
+  ])('no more sockets and streams are open than %s may have, and who is refused is told why', async (_, options, reason) => {
+    const tested = await startGateway({ options });
+    const open = () => new WebSocket(tested.endpoint.replace('http', 'ws'), 'graphql-transport-ws');
+    const reserve = () => fetch(`${tested.endpoint}/stream`, { method: 'PUT' });
+    const one = open();
+    onTestFinished(() => one.terminate());
+    await once(one, 'open');
+    expect((await reserve()).status).toBe(201);
+    const refused = open();
+    const [code, told] = await once(refused, 'close');
+    expect([code, String(told)]).toEqual([1013, reason]);
+    expect([429, 503]).toContain((await reserve()).status);
+    one.close();
+    await once(one, 'close');
+    await expect.poll(async () => (await reserve()).status).toBe(201);
+    const metrics = await (await fetch(`${tested.gateway.url}/metrics`)).text();
+    expect(metrics).toMatch(/\nrefold_graphql_refused_total\{limit="sockets(_per_client)?"\} \d+\n/);
+    expect(metrics).toContain('\nrefold_graphql_sockets 2\n');
+  });
+
+  test('a socket is one of its address until its client has introduced itself, then one of the viewer', async () => {
+    const auth = ({ connectionParams: { viewer } }: Credentials) =>
+      typeof viewer === 'string' ? { ...anonymous, id: viewer } : null;
+    const tested = await startGateway({ auth, options: { maxSocketsPerClient: 1 } });
+    const connect = async (viewer: string) => {
+      const socket = new WebSocket(tested.endpoint.replace('http', 'ws'), 'graphql-transport-ws');
+      onTestFinished(() => socket.terminate());
+      const ended = once(socket, 'close').then(([code]) => code as number);
+      await once(socket, 'open');
+      socket.send(JSON.stringify({ type: 'connection_init', payload: { viewer } }));
+      return Promise.race([once(socket, 'message').then(([message]) => String(message)), ended]);
+    };
+    expect(await connect('ada')).toContain('connection_ack');
+    expect(await connect('eve')).toContain('connection_ack');
+    expect(await connect('ada')).toBe(1013);
+  });
+
   test('queries and mutations are answered, too', async () => {
     const tested = await startGateway();
     const subscribe = transports.WebSocket(tested);

@@ -1,0 +1,57 @@
+import { GraphQLError } from 'graphql';
+
+export interface ConcurrencyLimitOptions {
+  /** What is counted, in the plural. */
+  readonly things: 'sockets' | 'subscriptions';
+  readonly max: number;
+  readonly maxPerClient: number;
+  onRefused(limit: string): void;
+}
+
+/** How many of one kind may be open at a time: in the process, and for each client. */
+export interface ConcurrencyLimit {
+  /**
+   * Counts one more for a client, until the returned function is called. A client that can't be told from others is undefined.
+   *
+   * @throws GraphQLError `RATE_LIMITED`, with status 503 where the process has as many as it may, and 429 where the client has
+   */
+  open(client: string | undefined): () => void;
+  count(): number;
+}
+
+export function createConcurrencyLimit(options: ConcurrencyLimitOptions): ConcurrencyLimit {
+  const { things, max, maxPerClient, onRefused } = options;
+  const byClient = new Map<string, number>();
+  let total = 0;
+
+  function refuse(limit: string, status: number, message: string): GraphQLError {
+    onRefused(limit);
+    return new GraphQLError(message, { extensions: { code: 'RATE_LIMITED', http: { status } } });
+  }
+
+  return {
+    count: () => total,
+    open(client) {
+      const own = client === undefined ? 0 : (byClient.get(client) ?? 0);
+      if (total >= max) throw refuse(things, 503, `This process serves ${max} ${things} already. Try again later.`);
+      if (client !== undefined && own >= maxPerClient)
+        throw refuse(
+          `${things}_per_client`,
+          429,
+          `At most ${maxPerClient} ${things} of one client may be open at a time. Close one first.`,
+        );
+      total++;
+      if (client !== undefined) byClient.set(client, own + 1);
+      let isOpen = true;
+      return () => {
+        if (!isOpen) return;
+        isOpen = false;
+        total--;
+        if (client === undefined) return;
+        const left = (byClient.get(client) ?? 1) - 1;
+        if (left === 0) byClient.delete(client);
+        else byClient.set(client, left);
+      };
+    },
+  };
+}
