@@ -1,5 +1,5 @@
 import { type CheckedPolicies, checkPolicies, type GatewayPolicies, policyNames } from './gateway-policies.ts';
-import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
+import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
 export interface GatewayOptions extends GatewayPolicies {
   /** @default '127.0.0.1' */
@@ -24,6 +24,12 @@ export interface GatewayOptions extends GatewayPolicies {
    * @default not known: the address of the connection itself; requests that say they came through a proxy have no address
    */
   readonly proxies?: number;
+  /**
+   * Whether answers of 4 KiB and more are compressed for clients that accept zstd, br or gzip. Streams never are. Switch it off where a proxy
+   * in front compresses.
+   * @default true
+   */
+  readonly compression?: boolean;
   /** GraphiQL and introspection. @default true in development, false in production */
   readonly graphiql?: boolean;
   /** How long a query waits for the position that it demands, in milliseconds. @default 5000 */
@@ -104,6 +110,7 @@ export function checkGateway(gateway: GatewayOptions): CheckedGateway {
     'host',
     'allowedHosts',
     'graphiql',
+    'compression',
     ...policyNames,
     ...Object.keys(numbers),
     ...Object.keys(optionalNumbers),
@@ -114,6 +121,7 @@ export function checkGateway(gateway: GatewayOptions): CheckedGateway {
     drainSeconds: checkOptional(gateway, 'drainSeconds'),
     proxies: checkOptional(gateway, 'proxies'),
     graphiql: gateway.graphiql,
+    compression: checkBoolean('gateway.compression', gateway.compression ?? true),
     ...checkPolicies(gateway),
     ...checkNumbers('gateway', gateway, numbers),
   });

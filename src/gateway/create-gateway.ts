@@ -18,13 +18,14 @@ import { useBodyLimit } from './body-limit.ts';
 import { createCanaryChoice, useCanary } from './canary.ts';
 import { type ClientOf, clientOf as clientBehind } from './client.ts';
 import { createCompiledOperations } from './compiled-operations.ts';
+import { useCompression } from './compression.ts';
 import { createConcurrencyLimit } from './concurrency-limit.ts';
 import { crossOriginRules, withCrossOrigin } from './cross-origin.ts';
 import { useCsrfPrevention } from './csrf-prevention.ts';
 import { createDocumentCache } from './document-cache.ts';
 import { createEventStreams } from './event-stream.ts';
 import type { GatewayServices } from './gateway-services.ts';
-import { graphiqlOptions } from './graphiql.ts';
+import { useGraphiql } from './graphiql.ts';
 import { listen } from './http-server.ts';
 import { useNoIntrospection } from './introspection.ts';
 import { knownHosts, withKnownHosts } from './known-hosts.ts';
@@ -149,7 +150,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const yoga: Yoga = createYoga({
     graphqlEndpoint: '/graphql',
     healthCheckEndpoint: '/health/live',
-    ...graphiqlOptions(isOpen, given.defaultQuery),
+    graphiql: false,
     landingPage: false,
     cors: crossOrigin,
     batching: false,
@@ -165,6 +166,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
         () => services.versions.stopped?.() ?? new Set(),
         services,
       ),
+      ...(isOpen ? [useGraphiql(given.defaultQuery, options.compression)] : []),
       metrics.plugin,
       useCsrfPrevention(),
       useAdmission(admission),
@@ -180,6 +182,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       useWrittenPosition(),
       shadows.plugin,
       subscriptions.plugin,
+      ...(options.compression ? [useCompression()] : []),
     ],
   });
   const documentFor = (request: OperationRequest) => documentOf(persistedOperations, request);
@@ -209,7 +212,14 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     shadows,
     logger,
   });
-  const others = answerPlainPosts(yoga, { maskError, maxBodySize, documentFor, admission, compiled });
+  const others = answerPlainPosts(yoga, {
+    maskError,
+    maxBodySize,
+    documentFor,
+    admission,
+    isCompressed: options.compression,
+    compiled,
+  });
   const eventStreams = createEventStreams({
     yoga,
     subscriptions,

@@ -3,6 +3,7 @@ import type { GraphQLError } from 'graphql';
 import { processRegularResult } from 'graphql-yoga';
 import type { Admission } from './admission.ts';
 import type { CompiledOperations } from './compiled-operations.ts';
+import { acceptedEncoding, compress, leastCompressed, varyByEncoding } from './compression.ts';
 import { operationIn, plainMediaType, plainRequest, type ResultMediaType, readBody } from './plain-request.ts';
 import type { OperationRequest, Yoga } from './run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from './served-schema.ts';
@@ -16,6 +17,8 @@ export interface PlainPostOptions {
   /** The document that a request names or brings; empty where it does neither. */
   readonly documentFor: (request: OperationRequest) => string;
   readonly admission: Admission;
+  /** Whether long answers are, for clients that take them so. */
+  readonly isCompressed: boolean;
   readonly compiled: CompiledOperations;
 }
 
@@ -37,7 +40,7 @@ interface Context extends TransportContext {
  */
 export function answerPlainPosts(
   yoga: Yoga,
-  { maskError, maxBodySize, documentFor, admission, compiled }: PlainPostOptions,
+  { maskError, maxBodySize, documentFor, admission, isCompressed, compiled }: PlainPostOptions,
 ): RequestListener {
   const { getResultForParams, waitUntil } = yoga;
 
@@ -71,11 +74,13 @@ export function answerPlainPosts(
   ): Promise<void> {
     const { res } = context;
     const { status, headers, body } = await responseTo(document, params, context, mediaType);
-    if (res.destroyed) return; // the client is gone
     for (const [name, value] of context.served ? versionHeaders(context.served) : []) headers[name] = value;
     const position = writtenPosition(context.request);
     if (position !== undefined) headers[positionHeader] = position;
-    headers['content-length'] = String(Buffer.byteLength(body));
+    const length = Buffer.byteLength(body);
+    if (isCompressed && length >= leastCompressed) return sendCompressed(res, body, status, headers);
+    if (res.destroyed) return; // the client is gone
+    headers['content-length'] = String(length);
     res.writeHead(status, headers).end(body);
   }
 
@@ -97,6 +102,22 @@ export function answerPlainPosts(
       });
     });
   };
+}
+
+/** As the plugin does it for what yoga answers. */
+async function sendCompressed(
+  res: ServerResponse,
+  body: string,
+  status: number,
+  headers: Record<string, string>,
+): Promise<void> {
+  const vary = res.getHeader('vary');
+  headers.vary = varyByEncoding(vary === undefined ? undefined : String(vary));
+  const encoding = acceptedEncoding(String(res.req.headers['accept-encoding'] ?? ''));
+  const sent = encoding ? await compress(encoding, body) : Buffer.from(body);
+  if (encoding) headers['content-encoding'] = encoding;
+  headers['content-length'] = String(sent.length);
+  if (!res.destroyed) res.writeHead(status, headers).end(sent);
 }
 
 type PipelineInput = Parameters<Yoga['getResultForParams']>[0];

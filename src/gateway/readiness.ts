@@ -3,6 +3,9 @@ import type { GatewayServices } from './gateway-services.ts';
 import type { SchemaSource } from './served-schema.ts';
 
 /**
+ * `/health`: the same body, always with 200 while the process answers, for people and for platforms that know one address only. Such platforms
+ * restart what fails there, which would never end for a process whose first version is being built.
+ *
  * `/health/ready`: 200 once every projection has an active version here, 503 before, and again while the process stops,
  * so that a load balancer sends nothing to a process that would answer `PROJECTION_NOT_READY`. A version whose processor has stopped at an
  * event is said to be so, and ready: what it answers is stale, in every process alike. A read model whose declared versions are all retired
@@ -17,7 +20,9 @@ export function useReadiness(
 ): Plugin {
   return {
     onRequest({ request, url, fetchAPI, endResponse }) {
-      if (!request.url.includes('/health/ready') || url.pathname !== '/health/ready') return;
+      if (!request.url.includes('/health')) return;
+      const isProbe = url.pathname === '/health/ready';
+      if (!isProbe && url.pathname !== '/health') return;
       const projections = [...source.current().versions.served.values()].map(({ projection, active, state }) => ({
         projection: projection.name,
         version: projection.version,
@@ -46,7 +51,7 @@ export function useReadiness(
       });
       endResponse(
         new fetchAPI.Response(body, {
-          status: ready ? 200 : 503,
+          status: ready || !isProbe ? 200 : 503,
           headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
         }),
       );

@@ -105,6 +105,8 @@ test('health tells whether the process lives, and whether every projection can b
     return { status: response.status, body: await response.json() };
   };
   expect((await fetch(`${gateway.url}/health/live`)).status).toBe(200);
+  const health = await fetch(`${gateway.url}/health`);
+  expect([health.status, await health.json()]).toEqual([200, (await ready()).body]);
   expect(await ready()).toEqual({
     status: 503,
     body: {
