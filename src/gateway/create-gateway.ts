@@ -29,6 +29,7 @@ import { useGraphiql } from './graphiql.ts';
 import { listen } from './http-server.ts';
 import { useNoIntrospection } from './introspection.ts';
 import { knownHosts, withKnownHosts } from './known-hosts.ts';
+import { lastWord } from './last-word.ts';
 import { limitPlugins } from './limits.ts';
 import { createErrorMask } from './mask-errors.ts';
 import { createMetrics, createRefusalCounter } from './metrics.ts';
@@ -38,6 +39,7 @@ import { answerPlainPosts } from './plain-post.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { useReadableRequests } from './readable-requests.ts';
 import { useReadiness } from './readiness.ts';
+import { withReadableTargets } from './request-target.ts';
 import { type OperationRequest, prepareOperation, type Yoga } from './run-operation.ts';
 import { createSchemaSource, useServedSchema } from './served-schema.ts';
 import { createShadows } from './shadow.ts';
@@ -86,8 +88,9 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-// A query may wait for a position for 5 s by default, and an operator waits for a deployment.
-const closingPatience = 5000;
+// A mutation may wait for its stream for 5 s by default, and a query for its position: both have their own answer by then. An operator waits
+// for a deployment.
+const closingPatience = 7000;
 
 /** @throws RefoldError `PORT_IN_USE`, or `INVALID_DECLARATION` where no schema can be made of the declarations. */
 export async function createGateway(given: GatewayOptions): Promise<Gateway> {
@@ -149,7 +152,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const crossOrigin = crossOriginRules(options.cors);
   const yoga: Yoga = createYoga({
     graphqlEndpoint: '/graphql',
-    healthCheckEndpoint: '/health/live',
+    healthCheckEndpoint: '#', // no URL of a request ends so: useReadiness answers
     graphiql: false,
     landingPage: false,
     cors: crossOrigin,
@@ -243,9 +246,8 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     others: eventStreams.listener,
   });
   const isKnownHost = knownHosts({ ...options, development });
-  const listener = withKnownHosts(
-    withOrderedTypes(withCrossOrigin(singleConnections.listener, crossOrigin)),
-    isKnownHost,
+  const listener = withReadableTargets(
+    withKnownHosts(withOrderedTypes(withCrossOrigin(singleConnections.listener, crossOrigin)), isKnownHost),
   );
   const http = await listen(listener, options).catch((error) => {
     singleConnections.close();
@@ -262,7 +264,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   async function close(): Promise<void> {
     http.drain();
     await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // only the signal rejects
-    const closed = http.close(closingPatience);
+    const closed = http.close(closingPatience, lastWord);
     // Before the subscriptions end: told that they are complete, clients would not come back.
     await webSockets.close();
     singleConnections.close();

@@ -13,7 +13,8 @@ export function useCsrfPrevention(): Plugin {
       const { method, headers } = payload.request;
       const site = headers.get('sec-fetch-site');
       const isOwn = site === null || site === 'same-origin' || site === 'none';
-      if (method === 'GET' && isOwn) return undefined;
+      // Other methods do nothing, and are refused as what they are.
+      if (method === 'GET' ? isOwn : method !== 'POST') return undefined;
       try {
         return prevention.onRequestParse?.(payload);
       } catch (error) {

@@ -57,7 +57,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     );
     if (!('run' in prepared) || !prepared.isSubscription) return refuse();
     const opened = await subscriptions.open(prepared.args);
-    if (res.destroyed) return void (opened instanceof Subscription && opened.leave()); // the client is gone
+    // The client is gone, or the process.
+    if (res.destroyed || res.writableEnded) return void (opened instanceof Subscription && opened.leave());
     const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // left there by the schema's plugin
     const headers = Object.fromEntries(served ? deprecationHeaders(served.versions) : []);
     if (!(opened instanceof Subscription)) return void sendOnce(res, opened.errors, headers);

@@ -8,8 +8,8 @@ export interface HttpServer {
   readonly url: string;
   /** From now on every response closes its connection, also of requests that are under way: clients find another server for the next one. */
   drain(): void;
-  /** Takes no more requests, lets those that run end, and after `patience` milliseconds cuts what is left. */
-  close(patience: number): Promise<void>;
+  /** Takes no more requests, and lets those that run end; after `patience` milliseconds those that are left get their last word. */
+  close(patience: number, lastWord: (res: ServerResponse) => void): Promise<void>;
 }
 
 export interface ListenOptions {
@@ -27,6 +27,9 @@ const keepAliveTimeout = 65_000;
 // the system has a limit of its own (`net.core.somaxconn`).
 const waitingConnections = 4096;
 
+// For the last words to leave; who does not read them by then is cut off.
+const lastWordPatience = 500;
+
 /** @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` where it can't listen for another reason; both say how to choose another place. */
 export async function listen(
   listener: RequestListener,
@@ -40,6 +43,8 @@ export async function listen(
       headersTimeout: requestTimeout,
       connectionsCheckingInterval: Math.min(requestTimeout, 5000),
       keepAliveTimeout,
+      // Some clients offer HTTP/2 with each first request (Java's do); a server may go on as if they did not.
+      shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
     },
     (req, res) => {
       underWay.add(res);
@@ -71,13 +76,16 @@ export async function listen(
       isDraining = true;
       for (const res of underWay) if (!res.headersSent) closesConnection(res);
     },
-    async close(patience) {
+    async close(patience, lastWord) {
       const closed = new Promise<void>((done) => server.close(() => done()));
       // Browsers and others open connections ahead of need; Node counts one as idle only after its first request.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
       // Connections that are kept alive fall idle one by one, as their last answers end.
       const sweep = setInterval(() => server.closeIdleConnections(), 20);
-      const deadline = setTimeout(() => server.closeAllConnections(), patience);
+      let deadline = setTimeout(() => {
+        for (const res of underWay) lastWord(res);
+        deadline = setTimeout(() => server.closeAllConnections(), lastWordPatience);
+      }, patience);
       await closed;
       clearInterval(sweep);
       clearTimeout(deadline);

@@ -15,15 +15,16 @@ interface Params {
  * the one that it sent, where that is allowed.
  *
  * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND`, `PERSISTED_QUERY_ONLY`; `PERSISTED_QUERY_NOT_SUPPORTED` where there are none, by which
- *   clients know to send documents whole from then on; `BAD_USER_INPUT` where it sent another than it names
+ *   clients know to send documents whole from then on; `BAD_USER_INPUT` where it sent another than it names, or none
  */
 export function documentOf(persisted: Persisted | undefined, { query: sent, extensions }: Params): string {
-  const query = sent === '' ? undefined : sent; // a WebSocket's message must have one
+  const query = sent || undefined; // a WebSocket's message must have one, and some clients send null
   const hash = hashIn(extensions);
   if (!persisted) {
     if (query === undefined && hash !== undefined)
       throw refusal('PersistedQueryNotSupported', 'PERSISTED_QUERY_NOT_SUPPORTED');
-    return query ?? '';
+    if (query === undefined) throw noDocument();
+    return query;
   }
   const { documents, only } = persisted;
   if (hash !== undefined) {
@@ -37,7 +38,7 @@ export function documentOf(persisted: Persisted | undefined, { query: sent, exte
     // By this code clients know that they may send the document itself, where that is allowed.
     if (query === undefined || only) throw refusal('PersistedQueryNotFound', 'PERSISTED_QUERY_NOT_FOUND');
   }
-  if (query === undefined) throw refusal('The request has no document.', 'BAD_USER_INPUT');
+  if (query === undefined) throw noDocument();
   if (only && !Object.hasOwn(documents, createHash('sha256').update(query).digest('hex')))
     throw refusal('Only operations that were made known to this API beforehand are answered.', 'PERSISTED_QUERY_ONLY');
   return query;
@@ -56,6 +57,10 @@ function hashIn(extensions: Params['extensions']): string | undefined {
   const named = extensions?.persistedQuery;
   if (typeof named !== 'object' || named === null || !('sha256Hash' in named)) return undefined;
   return typeof named.sha256Hash === 'string' ? named.sha256Hash : undefined;
+}
+
+function noDocument(): GraphQLError {
+  return refusal("The request has no document. Send it as 'query'.", 'BAD_USER_INPUT');
 }
 
 function refusal(message: string, code: string): GraphQLError {

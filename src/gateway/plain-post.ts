@@ -79,7 +79,7 @@ export function answerPlainPosts(
     if (position !== undefined) headers[positionHeader] = position;
     const length = Buffer.byteLength(body);
     if (isCompressed && length >= leastCompressed) return sendCompressed(res, body, status, headers);
-    if (res.destroyed) return; // the client is gone
+    if (isOver(res)) return;
     headers['content-length'] = String(length);
     res.writeHead(status, headers).end(body);
   }
@@ -104,6 +104,11 @@ export function answerPlainPosts(
   };
 }
 
+/** The client is gone, or has had the last word of a process that stops. */
+function isOver(res: ServerResponse): boolean {
+  return res.destroyed || res.writableEnded;
+}
+
 /** As the plugin does it for what yoga answers. */
 async function sendCompressed(
   res: ServerResponse,
@@ -117,7 +122,7 @@ async function sendCompressed(
   const sent = encoding ? await compress(encoding, body) : Buffer.from(body);
   if (encoding) headers['content-encoding'] = encoding;
   headers['content-length'] = String(sent.length);
-  if (!res.destroyed) res.writeHead(status, headers).end(sent);
+  if (!isOver(res)) res.writeHead(status, headers).end(sent);
 }
 
 type PipelineInput = Parameters<Yoga['getResultForParams']>[0];

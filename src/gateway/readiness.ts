@@ -3,7 +3,9 @@ import type { GatewayServices } from './gateway-services.ts';
 import type { SchemaSource } from './served-schema.ts';
 
 /**
- * `/health`: the same body, always with 200 while the process answers, for people and for platforms that know one address only. Such platforms
+ * `/health/live`: 200 while the process answers.
+ *
+ * `/health`: the body of `/health/ready`, always with 200 while the process answers, for people and for platforms that know one address only. Such platforms
  * restart what fails there, which would never end for a process whose first version is being built.
  *
  * `/health/ready`: 200 once every projection has an active version here, 503 before, and again while the process stops,
@@ -21,6 +23,8 @@ export function useReadiness(
   return {
     onRequest({ request, url, fetchAPI, endResponse }) {
       if (!request.url.includes('/health')) return;
+      if (url.pathname === '/health/live')
+        return endResponse(new fetchAPI.Response(null, { status: 200, headers: { 'cache-control': 'no-store' } }));
       const isProbe = url.pathname === '/health/ready';
       if (!isProbe && url.pathname !== '/health') return;
       const projections = [...source.current().versions.served.values()].map(({ projection, active, state }) => ({

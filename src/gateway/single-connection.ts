@@ -132,7 +132,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
     const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // left there by the schema's plugin
     const headers = Object.fromEntries(served ? versionHeaders(served) : []);
     // 204: its client has ended it meanwhile.
-    const accept = () => void res.writeHead(operation.isOver ? 204 : 202, headers).end();
+    const accept = () => void (res.writableEnded || res.writeHead(operation.isOver ? 204 : 202, headers).end());
     const opened = prepared.isSubscription ? await subscriptions.open(prepared.args) : undefined;
     if (opened instanceof Subscription) {
       operation.serve(opened);

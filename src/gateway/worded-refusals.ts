@@ -18,6 +18,7 @@ export function useWordedRefusals(): Plugin {
       const headers = new fetchAPI.Headers(response.headers);
       headers.set('content-type', 'application/json; charset=utf-8');
       headers.delete('content-length');
+      headers.delete('accept'); // yoga's own is as long as what the client sent, times the types that there are
       const body = JSON.stringify({ errors: [{ message, extensions: { code } }] });
       setResponse(new fetchAPI.Response(body, { status: response.status, headers }));
     },

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type RequestOptions, request } from 'node:http';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
@@ -12,6 +13,8 @@ interface Response {
   readonly status: number | undefined;
   readonly type: string | undefined;
   readonly body: string;
+  /** Characters of all headers. */
+  readonly heads: number;
 }
 
 /** By node:http, which sends any header, `host` included. */
@@ -23,7 +26,8 @@ async function send(endpoint: string, headers: Record<string, string>, more: Req
   });
   sent.end(sent.method === 'GET' ? undefined : '{"query":"{ __typename }"}');
   const [response] = await once(sent, 'response');
-  return { status: response.statusCode, type: response.headers['content-type'], body: await text(response) };
+  const heads = response.rawHeaders.join('').length;
+  return { status: response.statusCode, type: response.headers['content-type'], body: await text(response), heads };
 }
 
 function opens(endpoint: string, host: string): Promise<boolean> {
@@ -139,4 +143,76 @@ test('no two documents and operation names are taken for each other', () => {
     ['query A { a }', undefined],
   ] as const;
   expect(new Set(pairs.map(([text, name]) => keyOf(text, name))).size).toBe(pairs.length);
+});
+
+/** What is sent as bytes, and comes as bytes; the server closes. */
+async function exchange(endpoint: string, head: string, body = ''): Promise<string> {
+  const { port } = new URL(endpoint);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.write(`${head}\r\nConnection: close\r\n\r\n${body}`);
+  return text(socket);
+}
+
+const body = '{"query":"{ __typename }"}';
+const plain = `Content-Type: application/json\r\nContent-Length: ${body.length}`;
+
+test('a target that is a whole URL is answered, one that is none is refused, and no stack is told', async () => {
+  const { endpoint, logged } = await startGateway({ development: true });
+  const { host } = new URL(endpoint);
+  const answered = await exchange(endpoint, `POST http://${host}/graphql HTTP/1.1\r\nHost: other\r\n${plain}`, body);
+  expect(answered).toContain('{"data":{"__typename":"Query"}}');
+  // The host of the URL counts, so it is no way round the check.
+  const rebound = `POST http://rebound.example/graphql HTTP/1.1\r\nHost: ${host}\r\n${plain}`;
+  expect(await exchange(endpoint, rebound, body)).toMatch(/^HTTP\/1.1 403 /);
+  for (const target of ['*', 'graphql', 'ftp://localhost/graphql', 'http://[/graphql', 'javascript:0']) {
+    const refused = await exchange(endpoint, `OPTIONS ${target} HTTP/1.1\r\nHost: ${host}`);
+    expect([target, refused]).toEqual([target, expect.stringMatching(/^HTTP\/1.1 400 /)]);
+    expect(refused).not.toContain(' at ');
+  }
+  const production = await startGateway();
+  for (const name of ['[', 'a b', 'a:b', '@', '%'])
+    for (const path of ['/graphql', '/graphql?query={__typename}', '/health', '/']) {
+      const refused = await exchange(production.endpoint, `GET ${path} HTTP/1.1\r\nHost: ${name}`);
+      expect([name, path, refused]).toEqual([name, path, expect.stringMatching(/^HTTP\/1.1 400 /)]);
+      expect(refused).not.toContain(' at ');
+    }
+  expect([...logged, ...production.logged].filter(({ level }) => Number(level) >= 40)).toEqual([]);
+});
+
+test('a client that offers HTTP/2 is answered by HTTP/1.1', async () => {
+  const { endpoint } = await startGateway();
+  const offer = 'Host: localhost\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nConnection: Upgrade, HTTP2-Settings';
+  expect(await exchange(endpoint, `POST /graphql HTTP/1.1\r\n${offer}\r\n${plain}`, body)).toContain('{"data":');
+  expect(await exchange(endpoint, `GET /health/ready HTTP/1.1\r\n${offer}`)).toContain('"ready":true');
+});
+
+test('health is what the path says, whatever the query', async () => {
+  const { gateway } = await startGateway();
+  const status = async (path: string) => (await fetch(gateway.url + path)).status;
+  for (const path of ['/health', '/health/live', '/health/ready', '/health/live?at=1', '/health?at=1'])
+    expect([path, await status(path)]).toEqual([path, 200]);
+  expect(await status('/elsewhere?x=/health/live')).toBe(404);
+  expect(await status('/graphql?x=/health/live')).toBe(400);
+});
+
+test('what is refused for its head is refused as what it is', async () => {
+  const { endpoint } = await startGateway();
+  const at = async (method: string, headers: Record<string, string> = {}, sent?: string) => {
+    const response = await fetch(endpoint, { method, headers, ...(sent === undefined ? {} : { body: sent }) });
+    return { status: response.status, allow: response.headers.get('allow'), body: await response.text() };
+  };
+  for (const method of ['HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH'])
+    expect([method, await at(method)]).toMatchObject([method, { status: 405, allow: 'GET, POST' }]);
+  const json = { 'content-type': 'application/json' };
+  const compressed = await at('POST', { ...json, 'content-encoding': 'gzip' }, body);
+  expect([compressed.status, compressed.body]).toEqual([415, expect.stringContaining('without content-encoding')]);
+  for (const none of ['{}', '{"query":""}', '{"query":null}'])
+    expect(await at('POST', json, none)).toMatchObject({
+      status: 400,
+      body: expect.stringContaining("The request has no document. Send it as 'query'."),
+    });
+  expect(await at('GET', { accept: 'application/json' })).toMatchObject({ status: 400 });
+  // Told back as often as there are types, it would be an answer of megabytes.
+  const many = await send(endpoint, { accept: ','.repeat(4000) });
+  expect([many.status, many.heads < 1000]).toEqual([406, true]);
 });

@@ -264,8 +264,7 @@ const heads: readonly HttpAttempt[] = [
   {
     name: 'a method to remove',
     send: (target, authorization) => sendHttp(target, { method: 'DELETE', headers: { authorization } }),
-    status: 403,
-    codes: ['FORBIDDEN'],
+    status: 405,
   },
   {
     name: 'a method that echoes',
