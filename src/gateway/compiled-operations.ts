@@ -1,16 +1,11 @@
-import {
-  type DocumentNode,
-  type GraphQLSchema,
-  getOperationAST,
-  getVariableValues,
-  type OperationDefinitionNode,
-} from 'graphql';
+import { type DocumentNode, type GraphQLSchema, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Viewer } from '../access.ts';
 import { RefoldError } from '../errors.ts';
 import { type CompiledOperation, compileOperation, conditionNames } from '../schema/compile-operation.ts';
 import { NotCompiled, type Variables } from '../schema/compiling.ts';
+import { coerceVariables } from '../schema/graphql-release.ts';
 import type { ReadModels } from '../schema/operation-context.ts';
 import { checkDepth } from '../schema/storable-input.ts';
 import type { Admission } from './admission.ts';
@@ -110,7 +105,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
     const { schema, versions } = served;
     try {
       checkDepth(params.variables);
-      const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], params.variables ?? {});
+      const coerced = coerceVariables(schema, operation, params.variables ?? {});
       const query = coerced && compiledOf(served, known, coerced)?.query(coerced);
       if (!query) return undefined;
       checkCost(operation, { document, variableValues: params.variables }, schema, maxCost);

@@ -1,5 +1,6 @@
-import { createSourceEventStream, type ExecutionResult, GraphQLError } from 'graphql';
+import { type ExecutionResult, GraphQLError } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { sourceEventStream } from '../schema/graphql-release.ts';
 import { liveMessages } from '../schema/live-messages.ts';
 import type { Admission } from './admission.ts';
 import { expired } from './authentication.ts';
@@ -68,7 +69,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     const { context, expiresAt, close } = await scope.open(args);
     let source: AsyncIterable<unknown> | ExecutionResult | undefined;
     try {
-      source = await createSourceEventStream({ ...args, contextValue: context });
+      source = await sourceEventStream({ ...args, contextValue: context });
     } finally {
       if (!isAsyncIterable(source)) close();
     }

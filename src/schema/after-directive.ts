@@ -3,12 +3,12 @@ import {
   GraphQLDirective,
   GraphQLScalarType,
   GraphQLSchema,
-  getDirectiveValues,
   isScalarType,
   type OperationDefinitionNode,
 } from 'graphql';
 import { laterToken, type PositionToken, parseToken } from '../events/position-token.ts';
 import { badInput } from './canonical-input.ts';
+import { directiveValues } from './graphql-release.ts';
 import { scalars } from './scalars.ts';
 
 /** `query @after(position: "1042")`: the answer includes everything up to this position of the log. */
@@ -28,7 +28,7 @@ const standalone = afterDirective(
     name: 'Position',
     parseValue: tokenIn,
     parseLiteral(node) {
-      scalars.Position.parseLiteral(node); // refuses what is no position
+      scalars.Position.parseLiteral(node, {}); // refuses what is no position
       return parseToken('value' in node ? String(node.value) : '');
     },
   }),
@@ -53,7 +53,7 @@ export function demandedAfter(
   header: string | null | undefined,
 ): PositionToken | null {
   const directive = operation?.directives?.length
-    ? getDirectiveValues(standalone, operation, variables ?? {})?.position
+    ? directiveValues(standalone, operation, variables ?? {})?.position
     : undefined;
   const demands = [directive, header].filter((demand) => demand !== undefined && demand !== null).map(tokenIn);
   return demands.length === 0 ? null : demands.reduce(laterToken);

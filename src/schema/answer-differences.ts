@@ -25,12 +25,20 @@ export function sharedDocument(
   document: DocumentNode,
 ): DocumentNode | { readonly problem: string } {
   const typeInfo = new TypeInfo(schema);
+  let emptied: string | undefined;
   const shared = visit(
     document,
     visitWithTypeInfo(typeInfo, {
       Field: () => (typeInfo.getParentType() && !typeInfo.getFieldDef() ? null : undefined),
+      // graphql 17 validates `{ }`.
+      SelectionSet: {
+        leave(set) {
+          if (set.selections.length === 0) emptied ??= String(typeInfo.getParentType());
+        },
+      },
     }),
   );
+  if (emptied !== undefined) return { problem: `"${emptied}" must have at least one field selected.` };
   const [error] = validate(schema, shared, rules);
   return error ? { problem: error.message } : shared;
 }

@@ -5,6 +5,7 @@ import { relatedFilters } from '../projections/filter-columns.ts';
 import type { RowFilter } from '../projections/row-query.ts';
 import type { ServedVersion, VersionMap } from '../projections/version-map.ts';
 import { parseGlobalId } from './global-id.ts';
+import { variablesOf } from './graphql-release.ts';
 import type { OperationContext, ReadModels } from './operation-context.ts';
 import { readFields, selectedNames } from './operation-reads.ts';
 import { queryNames, uniqueLookUps } from './query-names.ts';
@@ -104,12 +105,11 @@ function readingOf({ operation, fragments }: GraphQLResolveInfo): Reading {
 }
 
 function readVersions(info: GraphQLResolveInfo, versions: VersionMap): readonly ServedVersion[] {
-  const { operation, fragments, variableValues } = info;
+  const { operation, fragments } = info;
+  const variables = variablesOf(info);
   const { names, byArguments } = readingOf(info);
   const given = byArguments.flatMap((field) =>
-    (field.arguments ?? []).flatMap(({ value }): readonly unknown[] =>
-      [valueFromASTUntyped(value, variableValues)].flat(),
-    ),
+    (field.arguments ?? []).flatMap(({ value }): readonly unknown[] => [valueFromASTUntyped(value, variables)].flat()),
   );
   const identified = new Set(given.map((id) => (typeof id === 'string' ? parseGlobalId(id)?.name : undefined)));
   const entities = new Set(given.map(typeNameIn));

@@ -6,7 +6,6 @@ import {
   type GraphQLObjectType,
   type GraphQLSchema,
   GraphQLSkipDirective,
-  getDirectiveValues,
   isInterfaceType,
   isObjectType,
   Kind,
@@ -19,6 +18,7 @@ import type { AnswerQuery, AnswerRead, AnswerShape } from '../projections/answer
 import type { VersionMap } from '../projections/version-map.ts';
 import { compileRoots } from './compile-fields.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
+import { directiveValues } from './graphql-release.ts';
 
 /** An operation that one statement answers, whatever its variables are. */
 export interface CompiledOperation {
@@ -143,8 +143,8 @@ function isIncluded(selection: SelectionNode, conditions: Variables): boolean {
   if (directives.length === 0) return true;
   const other = directives.find(({ name }) => name.value !== 'skip' && name.value !== 'include');
   if (other) throw new NotCompiled(`It has the directive @${other.name.value}.`);
-  const skip = getDirectiveValues(GraphQLSkipDirective, selection, conditions);
-  const include = getDirectiveValues(GraphQLIncludeDirective, selection, conditions);
+  const skip = directiveValues(GraphQLSkipDirective, selection, conditions);
+  const include = directiveValues(GraphQLIncludeDirective, selection, conditions);
   return skip?.if !== true && include?.if !== false;
 }
 

@@ -2,7 +2,6 @@ import {
   type FieldNode,
   type GraphQLField,
   type GraphQLObjectType,
-  getArgumentValues,
   getNamedType,
   isObjectType,
   Kind,
@@ -15,6 +14,7 @@ import type { RowFilter } from '../projections/row-query.ts';
 import type { ServedVersion, VersionMap } from '../projections/version-map.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 import { type FieldMeaning, meaningOf } from './field-meaning.ts';
+import { argumentValues } from './graphql-release.ts';
 
 export type Selected = ReadonlyMap<string, readonly FieldNode[]>;
 type AnyField = GraphQLField<unknown, unknown>;
@@ -45,15 +45,15 @@ export function membersOf<Part>(
 
 /** What a field's arguments are for some variables; those without variables are looked at once. */
 export function argumentsOf({ field, node }: Selection): (variables: Variables) => Variables {
-  if (varies(node)) return (variables) => getArgumentValues(field, node, variables);
-  const fixed = getArgumentValues(field, node, {});
+  if (varies(node)) return (variables) => argumentValues(field, node, variables);
+  const fixed = argumentValues(field, node);
   return () => fixed;
 }
 
 /** The arguments of a field that say what its statement is. */
 export function fixedArguments({ field, node }: Selection): Variables {
   if (varies(node)) throw new NotCompiled(`An argument of '${field.name}' is a variable.`);
-  return getArgumentValues(field, node, {});
+  return argumentValues(field, node);
 }
 
 function varies(node: FieldNode): boolean {

@@ -3,7 +3,6 @@ import {
   GraphQLIncludeDirective,
   type GraphQLResolveInfo,
   GraphQLSkipDirective,
-  getDirectiveValues,
   isObjectType,
   Kind,
   type SelectionNode,
@@ -12,6 +11,7 @@ import {
 import type { Projection } from '../projections/projection.ts';
 import { fromColumns } from '../projections/relations.ts';
 import { computedFields } from './computed-fields.ts';
+import { directiveValues, variablesOf } from './graphql-release.ts';
 
 /** A way from a field down to rows, such as `['edges', 'node']`. */
 export type SelectionPath = readonly string[];
@@ -88,8 +88,9 @@ function visit(
 
 function isIncluded(selection: SelectionNode, info: GraphQLResolveInfo, collected: Collected): boolean {
   if (!selection.directives?.length) return true;
-  const skip = getDirectiveValues(GraphQLSkipDirective, selection, info.variableValues);
-  const include = getDirectiveValues(GraphQLIncludeDirective, selection, info.variableValues);
+  const variables = variablesOf(info);
+  const skip = directiveValues(GraphQLSkipDirective, selection, variables);
+  const include = directiveValues(GraphQLIncludeDirective, selection, variables);
   if (skip || include) collected.conditional = true;
   return skip?.if !== true && include?.if !== false;
 }
