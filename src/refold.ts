@@ -4,6 +4,7 @@ import { type Logger, pino } from 'pino';
 import type { Viewer } from './access.ts';
 import type { Command } from './commands/define-command.ts';
 import type { Config } from './config/define-config.ts';
+import { importWithGraphql } from './config/graphql-package.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/command-handler.ts';
 import type { EventSource } from './runtime/event-source.ts';
@@ -84,7 +85,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   const role = options.role ?? 'all';
   const extension = config.schema as SchemaExtension | undefined; // made by extendSchema, says its kind
   // Loaded here, not with the package: what declares, operates or only maintains needs no GraphQL, and is half as long in starting.
-  const { checkSchema } = await import('./schema/check-schema.ts');
+  const { checkSchema } = await importWithGraphql(() => import('./schema/check-schema.ts'));
   checkSchema(config.projections, config.commands, config.gateway.maxPageSize, extension);
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;

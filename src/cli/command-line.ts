@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type ArgDef, type ArgsDef, type CommandDef, runCommand, showUsage } from 'citty';
+import { importWithGraphql } from '../config/graphql-package.ts';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 
@@ -40,7 +41,7 @@ async function namedCommand(named: Named): Promise<Named> {
   if (!subCommands || name === undefined || name.startsWith('-')) return named;
   const known = Object.keys(subCommands);
   if (!known.includes(name)) throw refused(path, `has no command '${name}'.${closest(name, known)}`);
-  const next = (await resolved(subCommands[name])) as CommandDef; // known
+  const next = (await importWithGraphql(async () => resolved(subCommands[name]))) as CommandDef; // known
   return namedCommand({ command: next, parent: command, path: `${path} ${name}`, rest: others });
 }
 

@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ExecutionResult } from 'graphql';
-import { createYoga } from 'graphql-yoga';
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import { createGraphQLError, createYoga } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import type { Authenticator, Viewer } from '../access.ts';
 import type { Command } from '../commands/define-command.ts';
 import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
+import { refuseOtherCopy } from '../schema/check-graphql.ts';
 import type { SchemaExtension } from '../schema/extend-schema.ts';
 import { createGuard } from '../schema/guard.ts';
 import type { ReadModels } from '../schema/operation-context.ts';
@@ -92,7 +93,7 @@ export interface Gateway {
 // for a deployment.
 const closingPatience = 7000;
 
-/** @throws RefoldError `PORT_IN_USE`, or `INVALID_DECLARATION` where no schema can be made of the declarations. */
+/** @throws RefoldError `PORT_IN_USE`, `INVALID_DECLARATION` where no schema can be made of the declarations, or `INVALID_CONFIG` where `graphql` does not fit. */
 export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const { services, commands, options, development, logger } = given;
   const { maxPageSize, maxBodySize, proxies, rateLimit, persistedOperations } = options;
@@ -105,6 +106,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     extension: given.extension,
     logger,
   });
+  refuseOtherCopy('graphql-yoga', createGraphQLError('') instanceof GraphQLError);
   const maskError = createErrorMask({ logger, hints: isOpen, onTableError: () => services.lookAtTables?.() });
   const viewerOf = createAuthentication(given.auth, logger);
   const registry = given.metrics ?? new Registry();

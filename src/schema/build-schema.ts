@@ -4,6 +4,7 @@ import type { VersionMap } from '../projections/version-map.ts';
 import { withAfterDirective } from './after-directive.ts';
 import { addAggregateFields } from './aggregate-fields.ts';
 import { createBuilder } from './builder.ts';
+import { checkGraphql } from './check-graphql.ts';
 import type { InputPart } from './command-input.ts';
 import { addEventsField } from './event-fields.ts';
 import { applyExtension, type SchemaExtension } from './extend-schema.ts';
@@ -33,9 +34,11 @@ export interface SchemaOptions {
 /**
  * The GraphQL schema of the versions that a process serves. Its resolvers work with an `OperationContext` of the same version map.
  *
- * @throws RefoldError `INVALID_DECLARATION` where names collide, or a command's input has what GraphQL can't express.
+ * @throws RefoldError `INVALID_DECLARATION` where names collide, or a command's input has what GraphQL can't express;
+ *   `INVALID_CONFIG` where the installed `graphql` does not fit.
  */
 export function buildSchema({ versions, commands, maxPageSize, federation, extension }: SchemaOptions): GraphQLSchema {
+  checkGraphql();
   const builder = createBuilder();
   const names = createTypeNames();
   const served = [...versions.served.values()];
