@@ -1,11 +1,23 @@
 /**
- * `npm run package:check`: packs the package, installs the tarball in an empty project as a user would, and looks
- * whether everything that package.json promises is there: exports, their types, the command, the migrations.
+ * `npm run package:check`: packs the package, installs the tarball in empty projects as users would, and looks whether everything that package.json
+ * promises is there, beside whatever else is installed: exports, their types, the command, the migrations. `-- NAME` tries one combination alone.
  */
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import pg from 'pg';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded-postgres.ts';
+import { combinations, run, tryCombinations } from './install-combinations.ts';
 
 interface Manifest {
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
@@ -16,32 +28,53 @@ interface Manifest {
 const manifest: Manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
 const compiler = resolve('node_modules/.bin/tsc');
-const project = mkdtempSync(join(tmpdir(), 'refold-package-'));
-const installed = join(project, 'node_modules', 'refold');
+const folder = mkdtempSync(join(tmpdir(), 'refold-package-'));
+let server: EmbeddedPostgres | undefined;
 
 try {
-  installTarball();
-  checkFiles();
-  checkTypes();
-  runProgram();
-  runCommands();
-  console.log('package: installed from its tarball, complete, typed, and it runs');
+  const [tarball] = await Promise.all([packTarball(), startServer()]);
+  const wanted = process.argv[2] ?? '';
+  const tried = combinations.filter(({ name }) => name.includes(wanted));
+  const projects = await tryCombinations(tried, { tarball, folder, createDatabase });
+  const [first] = projects;
+  if (first === undefined) throw new Error(`No combination is named '${wanted}'.`);
+  checkFiles(join(first, 'node_modules/refold'));
+  // One of graphql 17 and one of 16: the types are of both.
+  for (const project of wanted ? [first] : projects.slice(0, 3)) await checkTypes(project);
+  if (wanted === '') await checkRefusals(first);
+  console.log(`package: installed from its tarball in ${projects.length} ways, complete, typed, and it runs`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
 } finally {
-  rmSync(project, { recursive: true, force: true });
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
 }
 
-function installTarball(): void {
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', project], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const tarball = readdirSync(project).find((file) => file.endsWith('.tgz'));
+async function packTarball(): Promise<string> {
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], '.');
+  const tarball = readdirSync(folder).find((file) => file.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack made no tarball.');
-  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'a-user', private: true, type: 'module' }));
-  run('npm', ['install', '--silent', '--no-audit', '--no-fund', `./${tarball}`]);
+  return join(folder, tarball);
 }
 
-function checkFiles(): void {
+async function startServer(): Promise<void> {
+  server = await startEmbeddedPostgres({ dataDir: join(folder, 'postgres'), settings: { fsync: 'off' } });
+}
+
+async function createDatabase(name: string): Promise<string> {
+  if (!server) throw new Error('The server runs before anything is tried.');
+  const client = new pg.Client(server.url);
+  await client.connect();
+  try {
+    await client.query(`create database ${name}`);
+  } finally {
+    await client.end();
+  }
+  return server.url.replace(/refold$/, name);
+}
+
+function checkFiles(installed: string): void {
   const targets = Object.values(manifest.exports).flatMap((target) =>
     typeof target === 'string' ? [target] : Object.values(target),
   );
@@ -52,41 +85,47 @@ function checkFiles(): void {
 }
 
 /** Only complaints about the package itself count: its dependencies' types are theirs. */
-function checkTypes(): void {
+async function checkTypes(project: string): Promise<void> {
   const lines = entries.map((entry, index) => {
     const specifier = entry.replace(/^\./, 'refold');
     return `import * as entry${index} from '${specifier}';\nconsole.log('${specifier}:', Object.keys(entry${index}).length, 'names');`;
   });
-  writeFileSync(join(project, 'program.ts'), `${lines.join('\n')}\n`);
+  writeFileSync(join(project, 'names.ts'), `${lines.join('\n')}\n`);
   const compilerOptions = { module: 'nodenext', target: 'es2024', strict: true, noEmit: true };
-  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }));
-  const complaints = compilerOutput()
+  const files = ['names.ts', 'refold.config.ts'];
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
+  const said = await run(compiler, ['-p', '.', '--pretty', 'false'], project).catch((error: Error) => error.message);
+  const complaints = said
     .split('\n')
-    .filter((line) => /^(program\.ts|node_modules\/refold\/|error )/.test(line));
+    .filter((line) => /^(names\.ts|refold\.config\.ts|node_modules\/refold\/|error )/.test(line))
+    // A program of a user has the types of Node, if it wants them.
+    .filter((line) => !line.includes("Cannot find name 'process'") && !line.includes("Cannot find name 'console'"));
   if (complaints.length > 0) throw new Error(`The package's types do not hold:\n${complaints.join('\n')}`);
+  console.log((await run(process.execPath, ['names.ts'], project)).trimEnd());
 }
 
-function compilerOutput(): string {
-  try {
-    return run(compiler, ['-p', '.', '--pretty', 'false']);
-  } catch (error) {
-    if (error instanceof Error && 'stdout' in error) return String(error.stdout);
-    throw error;
-  }
-}
-
-function runProgram(): void {
-  console.log(run(process.execPath, ['program.ts']).trimEnd());
-}
-
-function runCommands(): void {
-  for (const command of Object.keys(manifest.bin)) run(join(project, 'node_modules', '.bin', command), ['--help']);
-}
-
-function run(program: string, programArguments: readonly string[]): string {
-  return execFileSync(program, programArguments, {
-    cwd: project,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+/** A `graphql` that does not fit is refused in words. */
+async function checkRefusals(project: string): Promise<void> {
+  const modules = join(project, 'node_modules');
+  const [graphql, aside] = [join(modules, 'graphql'), join(project, 'graphql')];
+  const refuses = async (situation: string, words: string) => {
+    const said = await run(process.execPath, ['node_modules/refold/dist/cli/main.js', 'schema'], project).then(
+      () => 'nothing',
+      (error: Error) => error.message,
+    );
+    if (!said.includes(`\nrefold: ${words}`)) throw new Error(`${situation}, \`refold schema\` said ${said}`);
+  };
+  renameSync(graphql, aside);
+  await refuses('Without graphql', 'The npm package graphql is missing. Refold needs one copy of graphql');
+  // What it exports to those who import it by name, as older ones do.
+  mkdirSync(graphql);
+  writeFileSync(join(graphql, 'package.json'), '{ "name": "graphql", "version": "15.11.0", "main": "index.js" }');
+  writeFileSync(join(graphql, 'index.js'), "exports.version = '15.11.0';");
+  await refuses('Beside graphql 15', 'graphql 15.11.0 is installed. Refold needs one copy of graphql');
+  rmSync(graphql, { recursive: true });
+  renameSync(aside, graphql);
+  const copy = join(modules, '@pothos/core/node_modules/graphql');
+  cpSync(graphql, copy, { recursive: true });
+  await refuses('Beside two copies', 'Several copies of graphql are installed: Refold uses ');
+  rmSync(copy, { recursive: true });
 }
