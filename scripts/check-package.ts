@@ -3,6 +3,7 @@
  * promises is there, beside whatever else is installed: exports, their types, the command, the migrations. `-- NAME` tries one combination alone.
  */
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -29,6 +30,8 @@ const manifest: Manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
 const compiler = resolve('node_modules/.bin/tsc');
 const folder = mkdtempSync(join(tmpdir(), 'refold-package-'));
+// For root, servers run as another user: what that one can't enter would be copied, and stay.
+chmodSync(folder, 0o755);
 let server: EmbeddedPostgres | undefined;
 
 try {
