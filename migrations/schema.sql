@@ -338,7 +338,6 @@ create table refold.rebuilds (
   snapshot_id bigint,
   state_before text,
   anchor text,
-  events_skipped bigint not null default 0,
   held_reason text,
   dead_letters_accepted boolean not null default false
 ) with (fillfactor=50);
@@ -426,6 +425,19 @@ alter table refold.shadows add constraint shadows_one_of_check CHECK ((one_of >=
 alter table refold.shadows add constraint shadows_pkey PRIMARY KEY (name, version);
 
 alter table refold.shadows add constraint shadows_within_seconds_check CHECK ((within_seconds >= 1));
+
+create table refold.skips (
+  name text collate "C" not null,
+  version integer not null,
+  table_name text not null,
+  position bigint not null,
+  key jsonb,
+  refused boolean not null
+);
+
+alter table refold.skips add constraint skips_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
+
+CREATE INDEX skips_of_table ON refold.skips USING btree (table_name, "position");
 
 create table refold.stream_snapshots (
   stream_position bigint not null,

@@ -38,8 +38,9 @@ export interface ActivationOptions {
    */
   readonly breaking?: BreakingRule;
   /**
-   * How many dead letters a version may have that the version which answers does not have: `none-new`, `any`, or at most so many. More of them
-   * hold it at ready, and a rebuild of a version that answers does not take over. Where no version answers, nothing is compared.
+   * How many dead letters and skipped events a version may have that the version which answers does not have: `none-new`, `any`, or at most so
+   * many. More of them hold it at ready, and a rebuild of a version that answers does not take over. Where no version answers, nothing is
+   * compared.
    * @default 'none-new'
    */
   readonly deadLetters?: 'none-new' | 'any' | number;
@@ -73,7 +74,7 @@ export interface ActivationRule {
   /** Null: live queries are not asked. */
   readonly shadow: Required<ShadowGateOptions> | null;
   readonly breaking: BreakingRule;
-  /** Dead letters that the version which answers does not have. Infinity: any number. */
+  /** Dead letters and skipped events that the version which answers does not have. Infinity: any number. */
   readonly mostNewDeadLetters: number;
 }
 

@@ -6,8 +6,8 @@ import { furthest, type Partition } from '../projections/partition.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { Database } from '../store/database.ts';
-import { readDiscards } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { readAllLeftOut } from '../store/left-out.ts';
 import { readVisible } from '../store/read-events.ts';
 import { createReadTable } from '../store/read-table.ts';
 import { readRegistry } from '../store/registry.ts';
@@ -61,7 +61,7 @@ export async function auditVersion(options: AuditOptions): Promise<Verification 
     partitions: sample.partitions,
     beyond: sample.beyond,
     chosen,
-    discarded: sample.discarded,
+    leftOut: sample.leftOut,
     pageSize,
     async onPage() {
       await onPage?.();
@@ -86,7 +86,7 @@ interface Sample {
   /** Events after the position that the rows show, too. */
   readonly beyond: readonly RecordedEvent[];
   readonly rows: ReadonlyMap<string, Row>;
-  readonly discarded: Discarded;
+  readonly leftOut: Discarded;
 }
 
 /** The chosen rows and the position that they are at. Only the keys of the others are read. */
@@ -110,14 +110,14 @@ async function readSample(
         if (keys.length === 0) continue;
         for (const row of await load(snapshot, keys)) rows.set(keyText(keyOf(row)), row);
       }
-      const discarded = await readDiscards(snapshot, projection.name, projection.version);
+      const leftOut = await readAllLeftOut(snapshot, stored);
       const { checkpoint, partitions } = found;
       if (found.inline === null || found.inline === 'building')
-        return { position: checkpoint, partitions, beyond: [], rows, discarded };
+        return { position: checkpoint, partitions, beyond: [], rows, leftOut };
       const position = earlierPosition(horizon, checkpoint);
       const range = { after: position, upTo: checkpoint };
       const beyond = await readVisible(snapshot, log.families, range, projection.filter);
-      return { position, partitions: [], beyond, rows, discarded };
+      return { position, partitions: [], beyond, rows, leftOut };
     },
     { isolation: 'repeatable read', readOnly: true },
   );

@@ -1,13 +1,13 @@
 import type { Projection } from '../projections/projection.ts';
-import { countNewDeadLetters } from '../store/dead-letters.ts';
+import { countNewlyLeftOut, type LeftOut } from '../store/left-out.ts';
 import { readRegistry } from '../store/registry.ts';
 import type { Queryable } from '../store/statement.ts';
 import { type HeldBy, recordStep, restateHold } from '../store/transitions.ts';
 import type { StepReason } from './step.ts';
 
 /**
- * Why a version must not answer: more dead letters than its declaration allows are of events that the version which answers has taken in.
- * Null where nothing speaks against it, or no other version answers.
+ * Why a version must not answer: it has left out, as dead letters or skipped, more of the events that the version which answers has taken in than
+ * its declaration allows. Null where nothing speaks against it, or no other version answers.
  */
 export async function heldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, activation } = projection;
@@ -16,9 +16,11 @@ export async function heldByDeadLetters(db: Queryable, projection: Projection): 
   const own = versions.find((entry) => entry.version === version);
   const answering = versions.findLast((entry) => entry.state === 'active' && entry.version !== version);
   if (!own || !answering) return null;
-  const letters = await countNewDeadLetters(db, own.tableName, answering);
-  if (letters <= activation.mostNewDeadLetters) return null;
-  return `${lettersText(letters)} that ${name}@${answering.version} does not have; see 'refold dead-letters list ${id}'.`;
+  const leftOut = await countNewlyLeftOut(db, own.tableName, answering);
+  if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
+  const letters = leftOut.letters > 0 ? `; see 'refold dead-letters list ${id}'` : '';
+  const skipped = leftOut.skipped > 0 ? ` 'refold activate ${id}' activates it without them.` : '';
+  return `${leftOutText(leftOut)} that ${name}@${answering.version} does not have${letters}.${skipped}`;
 }
 
 /**
@@ -30,9 +32,9 @@ export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projec
   if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
   const serving = (await readRegistry(db)).find((entry) => entry.name === name && entry.version === version);
   if (serving?.state !== 'active') return null;
-  const letters = await countNewDeadLetters(db, tableName, serving);
-  if (letters <= activation.mostNewDeadLetters) return null;
-  return `${lettersText(letters)} that the table which answers does not have. 'refold rebuild ${id} --accept-dead-letters' has it take over all the same, 'refold rebuild ${id} --cancel' ends it.`;
+  const leftOut = await countNewlyLeftOut(db, tableName, serving);
+  if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
+  return `${leftOutText(leftOut)} that the table which answers does not have. 'refold rebuild ${id} --accept-dead-letters' has it take over all the same, 'refold rebuild ${id} --cancel' ends it.`;
 }
 
 /** Whether the version stays at ready because of its dead letters. */
@@ -53,6 +55,9 @@ export async function holdForDeadLetters(
   return true;
 }
 
-function lettersText(letters: number): string {
-  return `${letters} dead ${letters === 1 ? 'letter' : 'letters'}`;
+function leftOutText({ letters, skipped, firstSkipped }: LeftOut): string {
+  const deadLetters = `${letters} dead ${letters === 1 ? 'letter' : 'letters'}`;
+  if (skipped === 0) return deadLetters;
+  const skips = `${skipped} skipped ${skipped === 1 ? 'event' : 'events'} (the first at position ${firstSkipped})`;
+  return letters === 0 ? skips : `${deadLetters} and ${skips}`;
 }

@@ -1,9 +1,9 @@
 import { beginning, type GlobalPosition } from '../events/global-position.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { Database } from '../store/database.ts';
-import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import { forgetRecalled } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { forgetLeftOut } from '../store/left-out.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
@@ -135,7 +135,7 @@ async function replaceTable(
   // Of a rebuild, whoever does it says in the end which code it had.
   const codeFingerprint = snapshot?.codeFingerprint ?? projection.codeFingerprint;
   await beginAgain(tx, { name, version, tableName, checkpoint, codeFingerprint });
-  await deleteDeadLettersOf(tx, before.tableName);
+  await forgetLeftOut(tx, before.tableName);
   await forgetDifferences(tx, name, version);
   await forgetRecalled(tx, name, version);
   return { tableName, checkpoint };

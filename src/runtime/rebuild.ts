@@ -4,9 +4,9 @@ import { furthest } from '../projections/partition.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { ProcessorClaim } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
-import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import { forgetRecalled } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { forgetLeftOut } from '../store/left-out.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { lockPartitions } from '../store/partitions.ts';
 import { createReadTable } from '../store/read-table.ts';
@@ -131,7 +131,7 @@ export async function cancelRebuild(
     const { state, heldReason } = await expectVersion(tx, name, version);
     const ended = await deleteRebuild(tx, name, version, 'beside');
     if (!ended) throw refused(name, version, await whyNotCancelled(tx, name, version));
-    await deleteDeadLettersOf(tx, ended.tableName);
+    await forgetLeftOut(tx, ended.tableName);
     await dropLater(tx, readSchema, ended.tableName, 0);
     await recordStep(tx, {
       name,
@@ -175,9 +175,8 @@ export async function completeRebuild(options: {
     const ended = await deleteRebuild(tx, name, version, 'beside');
     await forgetDifferences(tx, name, version);
     if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
-    const eventsSkipped = ended?.eventsSkipped ?? 0n;
-    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint, eventsSkipped });
-    await deleteDeadLettersOf(tx, before.tableName);
+    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint });
+    await forgetLeftOut(tx, before.tableName);
     // What was thrown away while this was under way may be among what this has kept.
     await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');
     await dropLater(tx, readSchema, before.tableName, oldTableSeconds);

@@ -1,11 +1,11 @@
 import { RefoldError } from '../errors.ts';
 import { type Projection, storedIn } from '../projections/projection.ts';
 import type { Database, Transaction } from '../store/database.ts';
-import { deleteDeadLettersOf } from '../store/dead-letters.ts';
 import { updateDefinition } from '../store/definitions.ts';
 import { deleteDiscards } from '../store/discards.ts';
 import { readHead } from '../store/horizon.ts';
 import { declareInline, forgetInline, keepFromLive } from '../store/inline-versions.ts';
+import { forgetLeftOut } from '../store/left-out.ts';
 import { registryLockKey } from '../store/lock-keys.ts';
 import { dropLater, dropNever } from '../store/old-tables.ts';
 import { changePartitions } from '../store/partitions.ts';
@@ -197,7 +197,7 @@ async function compareVersion(
     await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
     const rebuild = await deleteRebuild(tx, name, version);
     if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
-    await deleteDeadLettersOf(tx, known.tableName);
+    await forgetLeftOut(tx, known.tableName);
     // The edited code is to meet again what the old code could not fold.
     await deleteDiscards(tx, name, version);
     if (tableChanged) await deleteTableSnapshotsOf(tx, name, version);

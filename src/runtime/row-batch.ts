@@ -6,21 +6,15 @@ import { type Discarded, eventsToFold, stepsToFold } from '../projections/discar
 import { type FoldStep, fold, foldAround, foldSteps } from '../projections/fold.ts';
 import { isEvolveFailure, rowRefused } from '../projections/fold-failures.ts';
 import { floorOf, partitionOf } from '../projections/partition.ts';
-import {
-  eventsIn,
-  type FoldFailure,
-  keysText,
-  keyText,
-  type Projection,
-  type RowKey,
-} from '../projections/projection.ts';
+import { type FoldFailure, keysText, keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import { createUniqueClaims } from '../projections/unique-claims.ts';
 import type { VersionState } from '../projections/version-map.ts';
-import { addSkipped, advanceCheckpoint, insertChanges, type ProcessorClaim } from '../store/checkpoints.ts';
+import { advanceCheckpoint, insertChanges, type ProcessorClaim } from '../store/checkpoints.ts';
 import type { Database, Transaction } from '../store/database.ts';
 import { sqlStateOf } from '../store/database-errors.ts';
 import { insertDeadLetters, type NewDeadLetter, readBlockedKeys } from '../store/dead-letters.ts';
 import { readDiscards } from '../store/discards.ts';
+import { recordSkips } from '../store/left-out.ts';
 import { createReadTable } from '../store/read-table.ts';
 import { refusalOf } from '../store/refused-rows.ts';
 import { shareState } from '../store/registry.ts';
@@ -221,7 +215,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
   /** What goes with the rows: what was left out of them, and which have changed. */
   async function publish(tx: Queryable, to: GlobalPosition, state: VersionState): Promise<void> {
     if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
-    if (skipped.length > 0) await addSkipped(tx, claim, eventsIn(skipped));
+    if (skipped.length > 0) await recordSkips(tx, claim, projection.tableName, skipped);
     const { upsertedKeys, deletedKeys } = cache.changes();
     if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building')
       await insertChanges(tx, claim, to, keysText(upsertedKeys), keysText(deletedKeys));

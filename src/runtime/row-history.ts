@@ -4,8 +4,8 @@ import { fold, foldAround, foldSteps, type RowMemory } from '../projections/fold
 import { keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { RowVersion } from '../schema/operation-context.ts';
-import { readLeftOut } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { readLeftOut } from '../store/left-out.ts';
 import type { Queryable } from '../store/statement.ts';
 
 /** Every state that a row has had, with the event that led to it. */
@@ -15,8 +15,8 @@ export type RowHistory = (projection: Projection, key: RowKey) => Promise<readon
 const mostEvents = 20_000;
 
 /**
- * Folds a row's own events again, as a rebuild up to each of them would, without those that its table lacks today: dead letters, and what was
- * thrown away.
+ * Folds a row's own events again, as a rebuild up to each of them would, without those that its table lacks today: dead letters, what was
+ * skipped, and what was thrown away.
  *
  * @throws RefoldError `QUERY_TOO_COMPLEX` where there are more than 20,000
  */
@@ -24,8 +24,10 @@ export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
   return async (projection, key) => {
     const { policy } = projection.onError;
     const text = keyText(key);
-    const leftOut = await readLeftOut(db, projection, key);
-    const events = (await eventsOf(log, projection, key)).filter(({ position }) => !leftOut.has(position));
+    const all = await eventsOf(log, projection, key);
+    const positions = all.map(({ position }) => position);
+    const leftOut = await readLeftOut(db, projection, key, positions);
+    const events = all.filter(({ position }) => !leftOut.has(position));
     const steps = foldSteps(projection, events, (_, error) => {
       if (policy === 'stop') throw error;
     });

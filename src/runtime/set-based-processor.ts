@@ -4,8 +4,9 @@ import { type GlobalPosition, globalPosition } from '../events/global-position.t
 import { sqlFoldFailed } from '../projections/fold-failures.ts';
 import type { FoldFailure } from '../projections/projection.ts';
 import type { SqlFold } from '../projections/sql-fold.ts';
-import { addSkipped, addWork, advanceCheckpoint, insertChanges } from '../store/checkpoints.ts';
+import { addWork, advanceCheckpoint, insertChanges } from '../store/checkpoints.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { recordSkips } from '../store/left-out.ts';
 import { refusalOf } from '../store/refused-rows.ts';
 import { savepoint } from '../store/savepoint.ts';
 import { createSetMerge } from '../store/sql-fold.ts';
@@ -151,7 +152,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
       rows: 0,
       busyMs: 0,
     });
-    await addSkipped(tx, claim, 1);
+    await recordSkips(tx, claim, projection.tableName, [failed]);
     projection.onError.onSkip?.(failed);
   }
 

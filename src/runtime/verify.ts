@@ -9,8 +9,8 @@ import { keyText, type Projection, storedIn } from '../projections/projection.ts
 import type { Row } from '../projections/row-codec.ts';
 import type { Difference } from '../store/compare-tables.ts';
 import type { Database } from '../store/database.ts';
-import { readDiscards } from '../store/discards.ts';
 import type { EventLog } from '../store/event-log.ts';
+import { readAllLeftOut } from '../store/left-out.ts';
 import { readVisible } from '../store/read-events.ts';
 import { createReadTable } from '../store/read-table.ts';
 import { readRegistry } from '../store/registry.ts';
@@ -82,18 +82,18 @@ export async function verifyVersion({
       // What commits with the events is there with them, also above the horizon.
       const range = { after: upTo, upTo: found.checkpoint };
       const beyond = inline ? await readVisible(snapshot, log.families, range, projection.filter) : [];
-      const { sqlFold } = projection;
+      const { sqlFold, name, version } = projection;
+      const { tableName } = found;
       const progress = async (position: GlobalPosition) => {
         onProgress?.(position, upTo);
         await onPage?.();
       };
       if (sqlFold) {
-        const { tableName } = found;
         const again = { snapshot, log, readSchema, projection, fold: sqlFold, tableName, upTo, samples: samplesKept };
         const { rows, ...outcome } = await verifySetBased({ ...again, onBatch: progress });
         return { position: found.checkpoint, rowsCompared: rows, ...outcome };
       }
-      const discarded = await readDiscards(snapshot, projection.name, projection.version);
+      const leftOut = await readAllLeftOut(snapshot, { name, version, tableName });
       const expected = await foldAgain({
         log,
         projection,
@@ -101,10 +101,10 @@ export async function verifyVersion({
         beyond,
         partitions: inline ? [] : found.partitions,
         chosen,
-        discarded,
+        leftOut,
         onPage: progress,
       });
-      const stored = storedIn(projection, found.tableName);
+      const stored = storedIn(projection, tableName);
       const { keyOf } = createReadTable(stored, readSchema);
       const differences: Difference[] = [];
       let compared = 0;
@@ -147,8 +147,8 @@ export interface FoldAgainOptions {
   readonly beyond?: readonly RecordedEvent[];
   /** Which rows are folded, by the text of their key. */
   readonly chosen: (text: string) => boolean;
-  /** What an operator has thrown away. @default nothing */
-  readonly discarded?: Discarded;
+  /** What the table lacks: dead letters, what an operator has thrown away, and what the database refused and was skipped. @default nothing */
+  readonly leftOut?: Discarded;
   /** Events read at once. @default 10000 */
   readonly pageSize?: number;
   /** Called after each page; the next one is read when it is done. */
@@ -158,7 +158,7 @@ export interface FoldAgainOptions {
 /** The chosen rows as the log says they are, by the text of their key; null where a row was removed. */
 export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, Row | null>> {
   const { log, projection, upTo, partitions = [], beyond = [], chosen, pageSize = 10_000, onPage } = options;
-  const { discarded = new Set() } = options;
+  const { leftOut = new Set() } = options;
   const rows = new Map<string, Row | null>();
   const memory = {
     get: (text: string) => rows.get(text) ?? null,
@@ -179,8 +179,8 @@ export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, 
   return rows;
 
   function foldEvents(found: readonly RecordedEvent[]): void {
-    const events = eventsToFold(found, discarded);
-    const toFold = (steps: readonly FoldStep[]) => stepsToFold(steps, discarded).filter(wanted);
+    const events = eventsToFold(found, leftOut);
+    const toFold = (steps: readonly FoldStep[]) => stepsToFold(steps, leftOut).filter(wanted);
     if (policy === 'stop') {
       fold(projection, toFold(foldSteps(projection, events)), memory, { freeze: false });
       return;

@@ -238,19 +238,6 @@ export async function addWork(
   });
 }
 
-/** Counts events that the batch leaves out, for good. */
-export async function addSkipped(
-  db: Queryable,
-  { kind, name, version, partition }: ProcessorUnit,
-  events: number,
-): Promise<void> {
-  const { table, isUnit } = unitTables[kind];
-  await db.query({
-    text: `update ${table} set events_skipped = events_skipped + $4 where ${isUnit}`,
-    values: [name, version, partition, events],
-  });
-}
-
 /**
  * Keeps which keys a batch changed, for subscriptions: theirs to follow, and to resume from. A partition may reach a position again with
  * other keys, after a change of their number.

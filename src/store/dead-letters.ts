@@ -119,49 +119,8 @@ export async function countDeadLetters(db: Queryable): Promise<DeadLetterCount[]
   });
 }
 
-/**
- * How many letters a table has of events that another one has taken in: those that it neither keeps, nor has had discarded by an operator. A letter
- * that only waits counts with one that it waits behind: where that one is known, it is folded as soon as the table takes over.
- */
-export async function countNewDeadLetters(db: Queryable, tableName: string, other: Table): Promise<number> {
-  const [row] = await db.query<{ letters: number }>({
-    text: `
-      with fresh as (
-        select letter.key, letter.position, letter.error is not null as failed
-        from refold.dead_letters as letter
-        where table_name = $1
-          and not exists (
-            select from refold.dead_letters as known
-            where known.table_name = $2 and known.position = letter.position
-          )
-          and not exists (
-            select from refold.discards as discard
-            where discard.name = $3
-              and discard.version = $4
-              and discard.position = letter.position
-              and discard.recalled_at is null
-          )
-      ), causes as (
-        select key, min(position) as position
-        from fresh
-        where failed
-        group by key
-      )
-      select count(*)::integer as letters
-      from fresh
-      join causes on causes.key is not distinct from fresh.key and causes.position <= fresh.position`,
-    values: [tableName, other.tableName, other.name, other.version],
-  });
-  return row?.letters ?? 0;
-}
-
 export async function deleteDeadLetters(db: Queryable, ids: readonly bigint[]): Promise<void> {
   await db.query({ text: 'delete from refold.dead_letters where id = any ($1)', values: [ids] });
-}
-
-/** The letters of a table that is not used any more. */
-export async function deleteDeadLettersOf(db: Queryable, tableName: string): Promise<void> {
-  await db.query({ text: 'delete from refold.dead_letters where table_name = $1', values: [tableName] });
 }
 
 /** Another try has failed, now with this error. */

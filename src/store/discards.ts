@@ -1,5 +1,5 @@
 import { discardText } from '../projections/discarded.ts';
-import { keyText, type RowKey } from '../projections/projection.ts';
+import type { RowKey } from '../projections/projection.ts';
 import type { DeadLetter } from './dead-letters.ts';
 import type { Queryable } from './statement.ts';
 
@@ -35,30 +35,6 @@ export async function readDiscards(db: Queryable, name: string, version: number)
     values: [name, version],
   });
   return new Set(rows.map(({ position, key }) => discardText(position, key)));
-}
-
-/**
- * The positions of the events that a row lacks, as its table is today: dead letters, and what was thrown away. What was recalled is among them
- * until the table is rebuilt.
- */
-export async function readLeftOut(
-  db: Queryable,
-  { name, version, tableName }: { readonly name: string; readonly version: number; readonly tableName: string },
-  key: RowKey,
-): Promise<ReadonlySet<bigint>> {
-  const rows = await db.query<{ position: bigint }>({
-    name: 'read left out',
-    text: `
-      select position
-      from refold.discards
-      where name = $1 and version = $2 and key in ($4::jsonb, 'null')
-      union
-      select position
-      from refold.dead_letters
-      where table_name = $3 and (key = $4::jsonb or key is null)`,
-    values: [name, version, tableName, keyText(key)],
-  });
-  return new Set(rows.map(({ position }) => position));
 }
 
 /** An event that was thrown away for a row. */

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../events/event.ts';
 import { rowRefused } from '../projections/fold-failures.ts';
 import { type FoldFailure, keyText, type Projection } from '../projections/projection.ts';
 import { insertDeadLetters, letterError, readBlockedAmong } from './dead-letters.ts';
-import { countSkipped, foldBatch, keysTouched } from './folded-batch.ts';
+import { foldBatch, keysTouched, recordSkipsOf } from './folded-batch.ts';
 import type { ReadTable } from './read-table.ts';
 import { refusalOf } from './refused-rows.ts';
 import type { Queryable } from './statement.ts';
@@ -53,7 +53,7 @@ export async function foldApart(
     for (const [text, changed] of taken) written.set(text, changed);
     if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
   }
-  await countSkipped(tx, projection, skipped);
+  await recordSkipsOf(tx, projection, skipped);
   await publish(tx, projection, events.at(-1)?.position, [...written.values()]);
   return { skipped, refused: null };
 }

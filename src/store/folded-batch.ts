@@ -4,11 +4,11 @@ import type { GlobalPosition } from '../events/global-position.ts';
 import { type Discarded, eventsToFold, stepsToFold } from '../projections/discarded.ts';
 import { type FoldStep, fold, foldAround, foldSteps } from '../projections/fold.ts';
 import { isEvolveFailure } from '../projections/fold-failures.ts';
-import { eventsIn, type FoldFailure, keyText, type Projection, type RowKey } from '../projections/projection.ts';
+import { type FoldFailure, keyText, type Projection, type RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import { createUniqueClaims, type UniqueClaims } from '../projections/unique-claims.ts';
-import { addSkipped } from './checkpoints.ts';
 import { insertDeadLetters, letterError, type NewDeadLetter } from './dead-letters.ts';
+import { recordSkips } from './left-out.ts';
 import type { ReadTable } from './read-table.ts';
 import type { Queryable } from './statement.ts';
 import { tellChanges } from './tell-changes.ts';
@@ -137,16 +137,15 @@ export function writesOf(
     );
   else if (deletedKeys.length > 0) writes.push(() => tellChanges(tx, told));
   if (letters.length > 0) writes.push(() => insertDeadLetters(tx, projection, letters));
-  if (skipped.length > 0) writes.push(() => countSkipped(tx, projection, skipped));
+  if (skipped.length > 0) writes.push(() => recordSkipsOf(tx, projection, skipped));
   return writes;
 }
 
-/** Counts what was left out along with an append, which no processor does. */
-export async function countSkipped(
+/** Of what is left out along with an append, which no processor does. */
+export async function recordSkipsOf(
   tx: Queryable,
-  { name, version }: Projection,
+  { name, version, tableName }: Projection,
   skipped: readonly FoldFailure[],
 ): Promise<void> {
-  const events = eventsIn(skipped);
-  if (events > 0) await addSkipped(tx, { kind: 'processor', name, version, partition: 0 }, events);
+  if (skipped.length > 0) await recordSkips(tx, { kind: 'processor', name, version, partition: 0 }, tableName, skipped);
 }

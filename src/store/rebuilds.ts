@@ -1,6 +1,7 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { VersionState } from '../projections/version-map.ts';
 import { checkpointChannel, type ProcessorClaim } from './checkpoints.ts';
+import { countOfSkips } from './left-out.ts';
 import type { Queryable } from './statement.ts';
 
 /** Beside the table that serves, which the new one replaces in the end; or in the version's own table, which is emptied for it. */
@@ -145,7 +146,6 @@ export interface EndedRebuild {
   readonly snapshotId: bigint | null;
   /** By a processor of its own; 0 in place. */
   readonly eventsFolded: bigint;
-  readonly eventsSkipped: bigint;
   readonly stateBefore: VersionState | null;
   readonly requestedAt: string;
 }
@@ -166,7 +166,6 @@ export async function deleteRebuild(
         started_at_position as "startedAtPosition",
         snapshot_id as "snapshotId",
         events_folded as "eventsFolded",
-        events_skipped as "eventsSkipped",
         state_before as "stateBefore",
         requested_at as "requestedAt"`,
     values: [name, version, form ?? null],
@@ -186,30 +185,20 @@ export interface AdoptedTable {
  * The version's rows are in another table from now on, complete up to `checkpoint`. Its processors go on from there under new
  * epochs, so that their owners drop the rows that it remembers of the old table.
  */
-export async function adoptTable(
-  db: Queryable,
-  adopted: AdoptedTable & { readonly eventsSkipped: bigint },
-): Promise<void> {
+export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<void> {
   await db.query({
     text: `
       with moved as (
         update refold.processors
         set
           checkpoint = $4, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, updated_at = now(),
-          events_skipped = case partition when 0 then $6 else 0 end
+          events_skipped = case partition when 0 then ${countOfSkips('$3')} else 0 end
         where name = $1 and version = $2
       )
       update refold.projections
       set table_name = $3, generation = generation + 1, code_fingerprint = $5
       where name = $1 and version = $2`,
-    values: [
-      adopted.name,
-      adopted.version,
-      adopted.tableName,
-      adopted.checkpoint,
-      adopted.codeFingerprint,
-      adopted.eventsSkipped,
-    ],
+    values: [adopted.name, adopted.version, adopted.tableName, adopted.checkpoint, adopted.codeFingerprint],
   });
 }
 
@@ -222,7 +211,9 @@ export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<vo
     text: `
       with moved as (
         update refold.processors
-        set checkpoint = $4, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, updated_at = now()
+        set
+          checkpoint = $4, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, updated_at = now(),
+          events_folded = 0, rows_written = 0, events_skipped = case partition when 0 then ${countOfSkips('$3')} else 0 end
         where name = $1 and version = $2
       ), forgotten as (
         delete from refold.changes where name = $1 and version = $2

@@ -25,14 +25,14 @@ export async function pruneRuns(db: Queryable, keepDays: number): Promise<void> 
   });
 }
 
-/** Forgets dead letters and discards of versions that were retired and whose tables are dropped. */
+/** Forgets dead letters, skips and discards of versions that were retired and whose tables are dropped. */
 export async function pruneRetired(db: Queryable): Promise<void> {
   const isGone = `
     version_of.state = 'retired'
     and not exists (
       select from refold.old_tables where table_schema = version_of.table_schema and old_tables.table_name = version_of.table_name
     )`;
-  for (const table of ['dead_letters', 'discards']) {
+  for (const table of ['dead_letters', 'skips', 'discards']) {
     await db.query({
       text: `
         delete from refold.${table} as forgotten

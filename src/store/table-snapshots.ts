@@ -1,5 +1,6 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { Projection } from '../projections/projection.ts';
+import { copyLeftOut, forgetLeftOut } from './left-out.ts';
 import { snapshotLockKey } from './lock-keys.ts';
 import type { Queryable } from './statement.ts';
 
@@ -63,7 +64,7 @@ export interface NewTableSnapshot {
   readonly reason: string;
 }
 
-/** Copies the table and its dead letters as the transaction sees them. */
+/** Copies the table and what it lacks as the transaction sees them. */
 export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnapshot): Promise<TableSnapshot> {
   const { name, version, readSchema, source } = snapshot;
   const [drawn] = await tx.query<{ id: bigint }>({
@@ -74,7 +75,7 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
   const table = `"${readSchema}"."${tableName}"`;
   // Without indexes: it is only ever read whole.
   await tx.query({ text: `create table ${table} as select * from "${readSchema}"."${source}"` });
-  await copyDeadLetters(tx, source, tableName);
+  await copyLeftOut(tx, source, tableName);
   const rows = await tx.query<TableSnapshot>({
     text: `
       insert into refold.table_snapshots (
@@ -180,7 +181,7 @@ export async function readMisfit(tx: Queryable, snapshot: TableSnapshot): Promis
   return misfit ?? { recalled: null, discarded: null };
 }
 
-/** Puts the snapshot's rows and dead letters into the table of `projection`, which is empty. */
+/** Puts the snapshot's rows and what they lack into the table of `projection`, which is empty. */
 export async function fillFromSnapshot(
   tx: Queryable,
   readSchema: string,
@@ -196,7 +197,7 @@ export async function fillFromSnapshot(
       select ${names}
       from "${snapshot.tableSchema}"."${snapshot.tableName}"`,
   });
-  await copyDeadLetters(tx, snapshot.tableName, projection.tableName);
+  await copyLeftOut(tx, snapshot.tableName, projection.tableName);
 }
 
 /** Drops a snapshot; undefined where there is none. */
@@ -279,17 +280,5 @@ export async function trySnapshotLock(tx: Queryable, name: string, version: numb
 
 async function dropCopy(tx: Queryable, { tableSchema, tableName }: TableSnapshot): Promise<void> {
   await tx.query({ text: `drop table if exists "${tableSchema}"."${tableName}"` });
-  await tx.query({ text: 'delete from refold.dead_letters where table_name = $1', values: [tableName] });
-}
-
-async function copyDeadLetters(tx: Queryable, from: string, to: string): Promise<void> {
-  await tx.query({
-    text: `
-      insert into refold.dead_letters (name, version, table_name, key, position, event_type, stream_id, error, attempts, at)
-      select name, version, $2, key, position, event_type, stream_id, error, attempts, at
-      from refold.dead_letters
-      where table_name = $1
-      order by id`,
-    values: [from, to],
-  });
+  await forgetLeftOut(tx, tableName);
 }

@@ -49,6 +49,7 @@ function credits(
   version: number,
   bad: (event: { streamId: string; amount: string }) => boolean,
   more?: ActivationOptions,
+  options: { onError?: 'skip'; partitions?: number; mode?: 'inline' } = {},
 ) {
   return defineProjection({
     name: 'credits',
@@ -64,6 +65,7 @@ function credits(
     },
     onError: 'dead-letter',
     ...(more ? { activation: more } : {}),
+    ...options,
   });
 }
 
@@ -187,4 +189,39 @@ test('a version rebuilt in place with new dead letters is held, and the one that
   await until(async () => (await status(runtime, 2))?.heldReason?.startsWith('6 dead letters that credits@1'));
   await runtime.versions.refresh();
   expect(runtime.versions.current().served.get('credits')).toMatchObject({ active: true, projection: { version: 1 } });
+});
+
+test.each([
+  { partitions: 2 },
+  { mode: 'inline' },
+] as const)('skipped events that the version which answers has taken in hold a version at ready: %o', async (options) => {
+  await served();
+  const runtime = await start(credits(1, nothing), credits(2, thirteen, {}, { onError: 'skip', ...options }));
+  const heldReason =
+    "3 skipped events (the first at position 2) that credits@1 does not have. 'refold activate credits@2' activates it without them.";
+  await until(async () => (await status(runtime, 2))?.heldReason === heldReason);
+  expect(await status(runtime, 2)).toMatchObject({ state: 'ready', eventsSkipped: 3n, deadLetters: 0 });
+  await runtime.lifecycle.activate('credits', 2, byAnn);
+  // What an active version skips is news to nobody who skips it, too.
+  await append(runtime, 'd', '13');
+  await stop(runtime);
+  const next = await start(
+    credits(2, thirteen, {}, { onError: 'skip', ...options }),
+    credits(3, thirteen),
+    credits(4, ({ streamId }) => streamId === 'a', { deadLetters: 2 }, { onError: 'skip' }),
+  );
+  await becomes(next, 3, 'active');
+  await becomes(next, 4, 'active');
+});
+
+test('a rebuild that skips what the table which answers has taken in waits', async () => {
+  await served(({ amount, streamId }) => thirteen({ amount }) && streamId === 'a');
+  const worse = credits(1, thirteen, {}, { onError: 'skip' });
+  const runtime = await start(worse);
+  await requestRebuild(runtime.db, worse, readSchema, byAnn);
+  const held = await until(async () => (await status(runtime, 1))?.rebuild?.heldReason);
+  expect(held).toMatch(/^2 skipped events \(the first at position 5\) that the table which answers does not have\. /);
+  await acceptRebuild(runtime.db, 'credits', 1, byAnn);
+  await until(async () => (await status(runtime, 1))?.rebuild === null);
+  expect(await status(runtime, 1)).toMatchObject({ state: 'active', deadLetters: 0, eventsSkipped: 3n });
 });

@@ -173,6 +173,8 @@ test('with skip, an event that the SQL fails on is left out, the hook is told, a
   const lenient = defineProjection({
     ...largestOf(),
     onError: { policy: 'skip', onSkip: ({ event, error }) => skipped.push([event.position, error.code]) },
+    // Nothing that a temporary table has, too.
+    setUp: async ({ query, table }) => void (await query(`create index on ${table} ((1 / (largest - 49)))`)),
   });
   const idle = await start([lenient], false);
   for (let n = 1; n <= 50; n++) {
@@ -185,11 +187,11 @@ test('with skip, an event that the SQL fails on is left out, the hook is told, a
   await stop(idle);
   const runtime = await start([lenient]);
   await caughtUp(runtime, lenient);
-  expect(skipped).toEqual([10n, 20n, 30n, 40n, 50n].map((position) => [position, 'EVOLVE_FAILED']));
+  expect(skipped).toEqual([10n, 20n, 30n, 40n, 49n, 50n].map((position) => [position, 'EVOLVE_FAILED']));
   expect(await storedTable(runtime.db, lenient)).toEqual(
     new Map([
       ['["a0"]', { accountId: 'a0', largest: '48' }],
-      ['["a1"]', { accountId: 'a1', largest: '49' }],
+      ['["a1"]', { accountId: 'a1', largest: '46' }],
       ['["a2"]', { accountId: 'a2', largest: '47' }],
     ]),
   );
@@ -202,7 +204,7 @@ test('with skip, an event that the SQL fails on is left out, the hook is told, a
     projection: lenient,
   });
   expect(verified).toMatchObject({ rowsCompared: 3, differences: 0 });
-  expect(skipped).toHaveLength(10);
+  expect(skipped).toHaveLength(12);
 });
 
 test('stored payloads of older code are upcast before the SQL sees them, beside those of types that never changed', async () => {

@@ -2,10 +2,14 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineConfig, defineEvents, defineProjection, type Projection, t, tenant } from '../../src/index.ts';
+import { auditVersion } from '../../src/runtime/audit.ts';
 import { listDeadLetters, retryDeadLetters } from '../../src/runtime/dead-letters.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { requestRebuild } from '../../src/runtime/rebuild.ts';
+import { createRowHistory } from '../../src/runtime/row-history.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { takeSnapshot } from '../../src/runtime/table-snapshots.ts';
+import { verifyVersion } from '../../src/runtime/verify.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -42,6 +46,7 @@ function parcels(onError: Policy, mode: 'async' | 'inline' = 'async'): Projectio
       await query(`alter table ${table} add constraint has_weight check (weight > 0)`);
     },
     onError,
+    history: true,
   });
 }
 
@@ -74,7 +79,8 @@ const sent = (tenantId: string, tracking: string, weight = 1) =>
   ({ type: 'Sent', payload: { tenantId, tracking, weight } }) as const;
 const weighed = (weight: number) => ({ type: 'Weighed', payload: { weight } }) as const;
 const lost = { type: 'Lost', payload: {} } as const;
-type ParcelEvent = ReturnType<typeof sent | typeof weighed> | typeof lost;
+const relabelled = (tracking: string) => ({ type: 'Relabelled', payload: { tracking } }) as const;
+type ParcelEvent = ReturnType<typeof sent | typeof weighed | typeof relabelled> | typeof lost;
 
 async function append({ log }: Runtime, streamId: string, ...events: readonly ParcelEvent[]) {
   return log.append({ family: parcel, streamId, events });
@@ -168,7 +174,55 @@ test('skipped rows are counted and logged, also with an append, and the count is
     'refold_skipped_events_total{projection="parcel",version="1"} 2',
   );
   expect(lines.filter(({ msg }) => /1 events skipped.*has_weight/.test(msg))).toHaveLength(2);
-  await requestRebuild(runtime.db, projection, 'read_models', { actor: 'ann', reason: 'again' });
+  const step = { actor: 'ann', reason: 'again' };
+  await requestRebuild(runtime.db, projection, 'read_models', step);
   await until(async () => (await runtime.status())[0]?.rebuild === null);
   expect((await runtime.status())[0]?.eventsSkipped).toBe(2n);
+  // A snapshot's rows lack them, too.
+  await takeSnapshot({ ...runtime, readSchema: 'read_models', name: 'parcel', version: 1 }, step);
+  await append(runtime, 'a', weighed(-4));
+  await requestRebuild(runtime.db, projection, 'read_models', step, { log: runtime.log, snapshot: 'latest' });
+  await until(async () => (await runtime.status())[0]?.rebuild === null);
+  expect((await runtime.status())[0]?.eventsSkipped).toBe(3n);
+  expect(await verifyVersion({ ...runtime, readSchema: 'read_models', projection })).toMatchObject({ differences: 0 });
+});
+
+test.each([
+  ['skip', 'async'],
+  ['skip', 'inline'],
+  ['dead-letter', 'async'],
+  ['dead-letter', 'inline'],
+] as const)('a verification, an audit and a past state leave out what the database refused: %s, %s', async (policy, mode) => {
+  const projection = parcels(policy, mode);
+  const runtime = await start([projection]);
+  await caughtUp(runtime);
+  await until(async () => mode === 'async' || (await runtime.status())[0]?.inline === 'live');
+  await append(runtime, 'a', sent('tenant-1', 'T-1'));
+  await append(runtime, 'b', sent('tenant-1', 'T-2'), relabelled('T-1'), weighed(7));
+  await append(runtime, 'c', sent('tenant-1', 'T-1', 3));
+  await caughtUp(runtime);
+  const found = [
+    { parcel_id: 'a', tracking: 'T-1', weight: 1 },
+    { parcel_id: 'b', tracking: 'T-2', weight: policy === 'skip' ? 7 : 1 },
+  ];
+  expect(await rows(runtime)).toEqual(found);
+  const options = { ...runtime, readSchema: 'read_models', projection };
+  expect(await verifyVersion(options)).toMatchObject({ rowsCompared: 2, differences: 0 });
+  expect(
+    await auditVersion({ ...options, oneOf: 1, round: 0n, share: 1, signal: new AbortController().signal }),
+  ).toMatchObject({
+    rowsCompared: 2,
+    differences: 0,
+  });
+  const history = createRowHistory(runtime.db, runtime.log);
+  const past = await history(runtime.versions.stored(projection), ['b']);
+  expect(past.map(({ row }) => [row?.tracking, row?.weight])).toEqual(
+    policy === 'skip'
+      ? [
+          ['T-2', 1],
+          ['T-2', 7],
+        ]
+      : [['T-2', 1]],
+  );
+  expect(await history(runtime.versions.stored(projection), ['c'])).toEqual([]);
 });
