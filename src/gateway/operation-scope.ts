@@ -3,6 +3,7 @@ import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import type { Viewer } from '../access.ts';
 import type { EventMetadata } from '../events/event.ts';
+import type { PositionToken } from '../events/position-token.ts';
 import type { Pins, VersionMap } from '../projections/version-map.ts';
 import { demandedAfter } from '../schema/after-directive.ts';
 import type { Guard } from '../schema/guard.ts';
@@ -84,7 +85,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         countUsage(services.usage, context, { schema, document, operation, variables: variableValues ?? {}, pins });
       }
     }
-    if (demanded?.anchor) await services.checkToken?.(demanded);
+    if (demanded) await checkToken(demanded);
     const guard = guardOf(viewer);
     const position = header('refold-position') === '1' ? createAnswerPosition(logger) : undefined;
     const positions = position !== undefined;
@@ -111,6 +112,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         },
         live: livePinned(guard ? restrictLive(services.live, guard) : services.live, context.served.pins),
         after: demanded?.position ?? null,
+        checkToken,
         lastEventId: header('last-event-id') ?? null,
       },
       lost: () => opened?.lost === true,
@@ -129,6 +131,11 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         if (opened) closeReads(opened);
       },
     };
+  }
+
+  /** A position alone is taken as it is. */
+  async function checkToken(token: PositionToken): Promise<void> {
+    if (token.anchor !== null) await services.checkToken?.(token);
   }
 
   function closeReads(reads: OperationReadModels): void {

@@ -1,7 +1,7 @@
 import {
   DirectiveLocation,
   GraphQLDirective,
-  GraphQLScalarType,
+  type GraphQLScalarType,
   GraphQLSchema,
   isScalarType,
   type OperationDefinitionNode,
@@ -22,17 +22,7 @@ function afterDirective(position: GraphQLScalarType): GraphQLDirective {
   });
 }
 
-/** As the schema's scalar, but keeps the anchor. */
-const standalone = afterDirective(
-  new GraphQLScalarType<PositionToken>({
-    name: 'Position',
-    parseValue: tokenIn,
-    parseLiteral(node) {
-      scalars.Position.parseLiteral(node, {}); // refuses what is no position
-      return parseToken('value' in node ? String(node.value) : '');
-    },
-  }),
-);
+const standalone = afterDirective(scalars.Position);
 
 /** The schema with the directive. Made from the schema, since a directive must share its very scalar. */
 export function withAfterDirective(schema: GraphQLSchema): GraphQLSchema {

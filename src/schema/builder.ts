@@ -1,5 +1,6 @@
 import SchemaBuilder, { type InputListRef, type InputRef, type ListRef, type OutputRef } from '@pothos/core';
 import type { GlobalPosition } from '../events/global-position.ts';
+import type { PositionToken } from '../events/position-token.ts';
 import type { OperationContext } from './operation-context.ts';
 import { scalars } from './scalars.ts';
 
@@ -30,7 +31,7 @@ interface Options {
     Decimal: Scalar<string>;
     JSON: Scalar<unknown>;
     /** With its anchor, where somebody may come back with it, as text. */
-    Position: { Input: GlobalPosition; Output: GlobalPosition | string };
+    Position: { Input: PositionToken; Output: GlobalPosition | string };
     SafeInt: Scalar<number>;
     UUID: Scalar<string>;
   };

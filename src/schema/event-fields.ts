@@ -1,5 +1,5 @@
 import type { ObjectRef } from '@pothos/core';
-import { parseToken } from '../events/position-token.ts';
+import { type PositionToken, parseToken, tokenOf, tokenText } from '../events/position-token.ts';
 import { beforeRead } from './before-read.ts';
 import type { Builder, Types } from './builder.ts';
 import { badInput, canonicalKey } from './canonical-input.ts';
@@ -55,6 +55,8 @@ export function addEventsField(builder: Builder, names: TypeNames, types: Projec
         if (waiting) await waiting;
         const key = canonicalKey(projection, args as Readonly<Record<string, unknown>>); // and what it does not look at
         const window = windowOf(args);
+        for (const cursor of [window.after, window.before])
+          if (cursor) await context.checkToken?.(cursor[0] as PositionToken); // as decoded
         // Payloads may hold what any column is made of.
         const isTold = selectedFields(info, eventPaths).has('payload');
         const columns = isTold ? Object.keys(projection.columns) : rowColumns(info);
@@ -68,17 +70,17 @@ type Window = ReturnType<typeof windowOf>;
 
 /** @throws RefoldError `BAD_USER_INPUT` */
 function windowOf(args: PageArguments) {
-  return pageOf(args, { decode: (text, argument) => [positionIn(text, argument)] }, mostEvents);
+  return pageOf(args, { decode: (text, argument) => [tokenIn(text, argument)] }, mostEvents);
 }
 
-/** A cursor is the event's position: it stays good whatever becomes of the row. */
+/** A cursor is the event's position: it stays good whatever becomes of the row, as long as the log has the event. */
 function cursorOf({ event }: RowVersion): string {
-  return String(event.position);
+  return tokenText(tokenOf(event));
 }
 
-function positionIn(text: string, argument: string): bigint {
+function tokenIn(text: string, argument: string): PositionToken {
   try {
-    return parseToken(text).position;
+    return parseToken(text);
   } catch (cause) {
     throw badInput(`'${argument}' is no cursor of an event. Give one that a page of the same field answered with.`, {
       cause,
@@ -88,8 +90,8 @@ function positionIn(text: string, argument: string): bigint {
 
 /** The page of a window: what is between its cursors, from the start or from the end. */
 function pageIn(all: readonly RowVersion[], { direction, limit, after, before }: Window): EventPage {
-  const from = after ? countUpTo(all, (position) => position <= (after[0] as bigint)) : 0; // as decoded
-  const to = before ? countUpTo(all, (position) => position < (before[0] as bigint)) : all.length; // as decoded
+  const from = after ? countUpTo(all, (position) => position <= (after[0] as PositionToken).position) : 0; // as decoded
+  const to = before ? countUpTo(all, (position) => position < (before[0] as PositionToken).position) : all.length; // as decoded
   const end = direction === 'forward' ? Math.min(to, from + limit) : Math.max(from, to);
   const start = direction === 'forward' ? from : Math.max(from, to - limit);
   const rows = all.slice(start, end);
@@ -116,7 +118,7 @@ function eventConnectionOf(
       position: t.field({
         type: 'Position',
         description: 'In the order of the whole log.',
-        resolve: ({ event }) => event.position,
+        resolve: ({ event }) => tokenText(tokenOf(event)),
       }),
       streamId: t.id({ description: 'The stream that it is in.', resolve: ({ event }) => event.streamId }),
       streamPosition: t.int({ description: '1, 2, 3… in its stream.', resolve: ({ event }) => event.streamPosition }),

@@ -1,14 +1,14 @@
 import type { InputRef } from '@pothos/core';
-import type { GlobalPosition } from '../events/global-position.ts';
+import type { PositionToken } from '../events/position-token.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
 import type { Builder } from './builder.ts';
 import { badInput } from './canonical-input.ts';
-import type { ReadModels } from './operation-context.ts';
+import type { OperationContext } from './operation-context.ts';
 
 /** A moment of the log. */
 export interface AsOfInput {
-  readonly position?: GlobalPosition | null;
+  readonly position?: PositionToken | null;
   readonly time?: string | null;
 }
 
@@ -30,16 +30,18 @@ export function asOfType(builder: Builder): InputRef<AsOfInput> {
   return type;
 }
 
-/** The row as it was. @throws RefoldError `QUERY_TOO_COMPLEX` */
+/** The row as it was. @throws RefoldError `QUERY_TOO_COMPLEX`, `HISTORY_CHANGED` */
 export async function rowAsOf(
-  readModels: ReadModels,
+  { readModels, checkToken }: OperationContext,
   projection: Projection,
   key: RowKey,
   columns: readonly string[],
-  { position, time }: AsOfInput,
+  { position: token, time }: AsOfInput,
 ): Promise<Row | null> {
-  const head = position ? (await readModels.progress(projection)).head : null;
-  if (position && head !== null && position > head)
+  if (token) await checkToken?.(token);
+  const position = token?.position;
+  const head = position === undefined ? null : (await readModels.progress(projection)).head;
+  if (position !== undefined && head !== null && position > head)
     throw badInput(`'asOf' is at position ${position}; the log ends at ${head}.`);
   const until = time === null || time === undefined ? undefined : Date.parse(time);
   const versions = await readModels.history(projection, key, columns);

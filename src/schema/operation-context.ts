@@ -2,6 +2,7 @@ import type { Viewer } from '../access.ts';
 import type { Command } from '../commands/define-command.ts';
 import type { ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
+import type { PositionToken } from '../events/position-token.ts';
 import type { AnswerQuery } from '../projections/answer-query.ts';
 import type { Projection, RowKey } from '../projections/projection.ts';
 import type { Row } from '../projections/row-codec.ts';
@@ -29,6 +30,8 @@ export interface OperationContext {
   readonly live: LiveReadModels;
   /** The position that the client demands its answers to include (`@after`, header `refold-after`); null where it demands none. */
   readonly after: GlobalPosition | null;
+  /** Throws RefoldError `HISTORY_CHANGED` where the log has other events by now than those that the client knows. @default never */
+  checkToken?(token: PositionToken): Promise<void>;
   /** The id of the last event that the client was sent, where it comes back (header `Last-Event-ID`). */
   readonly lastEventId: string | null;
 }

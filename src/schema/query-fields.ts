@@ -48,7 +48,7 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
         const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
         const key = canonicalKey(projection, args);
-        if (asOf) return rowAsOf(context.readModels, projection, key, columnsOf(info), asOf);
+        if (asOf) return rowAsOf(context, projection, key, columnsOf(info), asOf);
         const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
         return found;
       },

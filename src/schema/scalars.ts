@@ -1,7 +1,6 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import { GraphQLJSON, GraphQLSafeInt } from 'graphql-scalars';
-import type { GlobalPosition } from '../events/global-position.ts';
-import { parseToken } from '../events/position-token.ts';
+import { type PositionToken, parseToken } from '../events/position-token.ts';
 import { type Column, t } from '../projections/column.ts';
 import { isDecimal } from '../projections/decimal.ts';
 import { createRowCodec } from '../projections/row-codec.ts';
@@ -50,7 +49,7 @@ export const scalars = {
       return GraphQLJSON.parseLiteral(node, variables);
     },
   }),
-  Position: new GraphQLScalarType<GlobalPosition, string>({
+  Position: new GraphQLScalarType<PositionToken, string>({
     name: 'Position',
     extensions: typedAs('string'),
     description:
@@ -121,9 +120,9 @@ function canonicalText(column: Column): (text: string) => string | undefined {
   };
 }
 
-function parsePosition(text: string | undefined, found: unknown, node?: ValueNode): GlobalPosition {
+function parsePosition(text: string | undefined, found: unknown, node?: ValueNode): PositionToken {
   try {
-    if (text !== undefined) return parseToken(text).position;
+    if (text !== undefined) return parseToken(text);
   } catch {
     // refused below, as anything else that is no position
   }

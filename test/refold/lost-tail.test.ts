@@ -23,7 +23,7 @@ afterAll(async () => {
 
 async function start(ownership: 'advisory' | 'lease', role: 'all' | 'gateway' = 'all'): Promise<Refold> {
   const config = defineConfig({
-    projections: [balanceV1],
+    projections: [{ ...balanceV1, history: ([accountId]) => String(accountId) }],
     commands: [openAccount, credit],
     database: { url: servers.url(ownership) },
     // What was let go of without a server is free when its lease ends.
@@ -173,6 +173,21 @@ describe('a fail-over that lost events', () => {
       `query @after(position: "${keptToken}") { balance(accountId: "kept-1") { accountId } }`,
     );
     expect(kept).toEqual({ data: { balance: { accountId: 'kept-1' } } });
+  });
+
+  test('a moment of the past is one of the history that there is, and so are the cursors of a row’s events', async () => {
+    const moments = (token: string) => [
+      `{ balance(accountId: "kept-1", asOf: { position: "${token}" }) { accountId } }`,
+      `{ balanceEvents(accountId: "kept-1", after: "${token}") { nodes { type } } }`,
+    ];
+    for (const query of moments(lostToken))
+      expect((await post(gateway, query)).errors?.[0]?.extensions).toMatchObject({ code: 'HISTORY_CHANGED' });
+    for (const query of moments(keptToken)) expect((await post(gateway, query)).errors).toBeUndefined();
+    const { data } = await post(gateway, '{ balanceEvents(accountId: "kept-1") { nodes { position } } }');
+    const [{ position } = { position: '' }] = (data as { balanceEvents: { nodes: { position: string }[] } })
+      .balanceEvents.nodes;
+    expect(position).toMatch(/^\d+\.[0-9a-f]{8}$/);
+    for (const query of moments(position)) expect((await post(gateway, query)).errors).toBeUndefined();
   });
 
   test('the log and the metrics tell', async () => {
