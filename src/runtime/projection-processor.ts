@@ -5,17 +5,19 @@ import { type GlobalPosition, globalPosition } from '../events/global-position.t
 import { isEvolveFailure } from '../projections/fold-failures.ts';
 import type { Projection } from '../projections/projection.ts';
 import type { VersionState } from '../projections/version-map.ts';
-import type { ProcessorClaim } from '../store/checkpoints.ts';
+import { type ProcessorClaim, recordStop } from '../store/checkpoints.ts';
 import type { Database } from '../store/database.ts';
 import type { EventLog } from '../store/event-log.ts';
-import { isRowRefusal } from '../store/refused-rows.ts';
+import { isRowRefusal, refusalOf } from '../store/refused-rows.ts';
 import { savepoint } from '../store/savepoint.ts';
 import type { Queryable } from '../store/statement.ts';
+import { withdrawStop } from '../store/stopped-processors.ts';
 import type { EventPage } from './event-source.ts';
 import { isolatePoison } from './isolate-poison.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import { createPruning } from './pruning.ts';
 import { createRowBatch, type Move } from './row-batch.ts';
+import { stopOf } from './stopped-processor.ts';
 import { writeIsDue } from './write-back.ts';
 
 export interface ProjectionProcessorOptions {
@@ -72,6 +74,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   async function takeIn(page: EventPage): Promise<'continue' | 'stop'> {
     const poison = await batch.fold(page.events);
     if (poison) {
+      await announceStop(poison.error, poison.error.message);
       reached = globalPosition(poison.position - 1n);
       await flush();
       failure ??= poison.error;
@@ -103,10 +106,23 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     } catch (error) {
       if (!isRowRefusal(error)) throw error;
       batch.revert();
+      const announced =
+        projection.onError.policy === 'stop' && (await announceStop(error, refusalOf(projection, error).reason));
       await writeAround(upTo, batch.write, (work) => db.transaction(work));
+      if (announced && !failure) await withdrawStop(db, claim);
       reached = checkpoint;
     }
     if (state !== 'building') await prune();
+  }
+
+  /**
+   * Before the checkpoint moves on to the event that this partition stops at: another one would find all of them near the end of the log, and
+   * complete the version.
+   */
+  async function announceStop(error: unknown, message: string): Promise<boolean> {
+    if (state !== 'building' || claim.partitions === 1) return false;
+    await recordStop(db, claim, stopOf(error, message, projection.codeFingerprint));
+    return true;
   }
 
   /**

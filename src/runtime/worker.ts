@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../errors.ts';
-import type { ProcessorError } from '../store/checkpoints.ts';
 import {
   claimProcessor,
   forgetCheckpoint,
@@ -19,6 +18,7 @@ import { lostProcessor } from './lost-history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from './maintained-unit.ts';
 import { ownedDatabase } from './owned-database.ts';
 import type { ProcessDescription } from './presence.ts';
+import { stopOf } from './stopped-processor.ts';
 import type { Versions } from './versions.ts';
 import { createWorkShares, type Standing } from './work-shares.ts';
 
@@ -202,7 +202,7 @@ export function createWorker(options: WorkerOptions): Worker {
     const reason = messageOf(error);
     await db.transaction(async (tx) => {
       await maintained.onStop?.(tx, reason);
-      await recordStop(tx, owned.claim, stopOf(error, reason, maintained));
+      await recordStop(tx, owned.claim, stopOf(error, reason, maintained.codeFingerprint));
     });
     owned.stopped = true;
     logger.error({ projection: id, err: error }, `${id} has stopped; the other projections go on. ${reason}`);
@@ -303,14 +303,6 @@ function givenUp({ maintained }: Slot): RefoldError<'PROCESSOR_FENCED'> {
   const { name, version } = maintained.unit;
   const message = `${maintained.id}: the database server was started again, or its history has changed.`;
   return new RefoldError('PROCESSOR_FENCED', message, { name, version });
-}
-
-function stopOf(error: unknown, message: string, { codeFingerprint }: MaintainedUnit): ProcessorError {
-  const at = new Date().toISOString();
-  const known = { message, at, ...(codeFingerprint === undefined ? {} : { codeFingerprint }) };
-  if (!(error instanceof RefoldError)) return known;
-  const { position } = error.fields;
-  return { ...known, code: error.code, ...(position === undefined ? {} : { position: String(position) }) };
 }
 
 /** Whether the same batch may succeed later: not where PostgreSQL refuses its values or the statement, nor where code failed. */

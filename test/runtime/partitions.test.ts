@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beginning } from '../../src/events/global-position.ts';
 import { defineConfig, type Projection } from '../../src/index.ts';
 import { partitionOf } from '../../src/projections/partition.ts';
+import { createProjectionProcessor } from '../../src/runtime/projection-processor.ts';
 import { requestRebuild } from '../../src/runtime/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../src/runtime/verify.ts';
@@ -35,13 +37,13 @@ afterEach(async () => {
 });
 
 /** As a process of its own would run it. */
-async function start(owner: string, projections: readonly Projection[]): Promise<Runtime> {
+async function start(owner: string, projections: readonly Projection[], maintain = true): Promise<Runtime> {
   const runtime = await startRuntime({
     config: defineConfig({ projections, runtime: { pageSize: 50, polling: { min: 5, max: 50 } } }),
     url: database.url,
     owner,
     development: false,
-    maintain: true,
+    maintain,
     logger: pino({ level: 'silent' }),
   });
   running.add(runtime);
@@ -134,6 +136,42 @@ describe('a projection in partitions', () => {
     await until(async () => (await registered('held_up')).state === 'active');
     await caughtUp('held_up');
     expect(await tableOf(projection)).toEqual(await foldedTable(log, balanceV1));
+  });
+
+  test.each([
+    'an event that evolve fails on',
+    'a row that the database refuses',
+  ])('is not completed while a partition has met %s and not yet stopped', async (met) => {
+    const poisoned = 'account-poison';
+    const own = partitionOf(`["${poisoned}"]`, 2);
+    const apply: Projection['apply'] = (row, event, key) => {
+      if (event.streamId === poisoned) throw new Error('poison');
+      return balanceV1.apply(row, event, key);
+    };
+    const setUp: Projection['setUp'] = async ({ query, table }) =>
+      void (await query(`alter table ${table} add check (owner <> 'poison')`));
+    const projection = balance('raced', 2, met.startsWith('a row') ? { setUp } : { apply });
+    await traffic(log, 20, seeded(5));
+    const events = [{ type: 'Opened', payload: { owner: 'poison' } } as const];
+    await log.append({ family: account, streamId: poisoned, events });
+    const { lifecycle } = await start('one', [projection], false);
+    const horizon = await log.horizon();
+    const after = beginning;
+    const page = await log.readAll({ after, upTo: horizon, filter: projection.filter, limit: 100 });
+    const outcomes: string[] = [];
+    for (const partition of [own, 1 - own]) {
+      const claim = await claimProcessor(db, { kind: 'processor', name: 'raced', version: 1, partition }, 'one');
+      const processor = createProjectionProcessor({
+        ...{ db, log, readSchema: 'read_models', projection, claim, state: 'building', freeze: false },
+        logger: pino({ level: 'silent' }),
+        onCaughtUp: () => lifecycle.caughtUp(projection, 'one', claim, horizon),
+      });
+      outcomes.push(await processor.process({ ...page, after, horizon }));
+    }
+    expect(outcomes).toEqual(['stop', 'continue']);
+    const { state, partitions } = await registered('raced');
+    expect(partitions.map(({ checkpoint }) => checkpoint >= horizon - 1n)).toEqual([true, true]);
+    expect(state).toBe('building');
   });
 
   test('tells those who wait for a position when the last partition has reached it', async () => {
@@ -247,4 +285,19 @@ describe('a projection in partitions', () => {
     });
     expect((await verified()).differences).toBe(1);
   });
+});
+
+test('a version that is held stays held when the number of its partitions changes', async () => {
+  await traffic(log, 20, seeded(6));
+  const { activation, ...before } = balance('held', 1);
+  const waiting = { ...before, activation: { ...activation, minReadySeconds: 3600 } };
+  const runtime = await start('one', [waiting]);
+  await until(async () => (await registered('held')).state === 'ready');
+  await runtime.lifecycle.hold(waiting, 'verification', { actor: 'ann', reason: 'look at it first' });
+  await stop(runtime);
+  await start('two', [balance('held', 3)]);
+  await until(async () => (await registered('held')).partitions.every(({ status }) => status === 'running'));
+  await caughtUp('held');
+  const hold = { state: 'ready', heldReason: 'look at it first', heldBy: 'verification' };
+  expect(await registered('held')).toMatchObject(hold);
 });
