@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { appendFileSync, chownSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { globalPosition } from '../../src/events/global-position.ts';
@@ -9,11 +11,13 @@ import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { type Feed, followFeed } from '../support/feed-client.ts';
 import { startOwnServer } from '../support/own-server.ts';
-import type { PostgresCluster } from '../support/postgres-cluster.ts';
+import { type PostgresCluster, serverAccount } from '../support/postgres-cluster.ts';
 import { account, balanceV1, credit, openAccount } from '../support/sample-domain.ts';
 import { until } from '../support/until.ts';
 
 let cluster: PostgresCluster;
+/** Of write-ahead log. */
+let archive: string;
 let db: Database;
 let app: Refold;
 const feeds: Feed[] = [];
@@ -29,7 +33,11 @@ const greeter = defineReactor({
 });
 
 beforeAll(async () => {
-  cluster = await startOwnServer();
+  archive = mkdtempSync(join(tmpdir(), 'refold-archive-'));
+  const { uid, gid } = serverAccount();
+  if (uid !== undefined && gid !== undefined) chownSync(archive, uid, gid);
+  const settings = { archive_mode: 'on', archive_command: `cp %p ${archive}/%f` };
+  cluster = await startOwnServer({ settings });
   db = createDatabase({ url: cluster.url });
   app = await start();
 });
@@ -40,6 +48,7 @@ afterAll(async () => {
   await app?.stop();
   await db?.close();
   await cluster?.stop();
+  rmSync(archive, { recursive: true, force: true });
 });
 
 function start(): Promise<Refold> {
@@ -140,6 +149,50 @@ test('a disk that is put back to an earlier state, on the same timeline, is noti
   expect([...feed.rows].sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']);
   expect(feed.messages.filter(({ lagged }) => lagged === 'HISTORY_CHANGED').length).toBe(1);
   expect(Number(await cuts())).toBeGreaterThan(0);
+});
+
+test('a restore to a point in time, of a base backup and archived write-ahead log, is noticed', async () => {
+  const before = await accounts();
+  const backup = `${cluster.dataDirectory}-backup`;
+  await cluster.kill();
+  copyFolder(cluster.dataDirectory, backup);
+  await cluster.restart();
+  await open('kept-1', 'kept-2');
+  await untilAccounts(...before, 'kept-1', 'kept-2');
+  await db.query({ text: "select pg_create_restore_point('before the mistake')" });
+  await open('gone-1', 'gone-2', 'gone-3');
+  const feed = follow();
+  await until(() => feed.rows.size === before.length + 5);
+  const [{ file } = { file: '' }] = await db.query<{ file: string }>({
+    text: 'select pg_walfile_name(pg_switch_wal()) as file',
+  });
+  await until(async () => {
+    const [found] = await db.query<{ last: string | null }>({
+      text: 'select last_archived_wal as last from pg_stat_archiver',
+    });
+    return (found?.last ?? '') >= file;
+  });
+
+  await cluster.kill();
+  rmSync(cluster.dataDirectory, { recursive: true });
+  renameSync(backup, cluster.dataDirectory);
+  writeFileSync(join(cluster.dataDirectory, 'recovery.signal'), '');
+  const recovery = [
+    `restore_command = 'cp ${archive}/%f %p'`,
+    `recovery_target_name = 'before the mistake'`,
+    `recovery_target_action = 'promote'`,
+  ];
+  appendFileSync(join(cluster.dataDirectory, 'postgresql.auto.conf'), `${recovery.join('\n')}\n`);
+  await cluster.restart();
+  const expected = [...before, 'kept-1', 'kept-2', 'next-1', 'next-2', 'next-3', 'next-4'];
+  await open('next-1', 'next-2', 'next-3', 'next-4');
+  await untilAccounts(...expected);
+  await until(() => [...feed.rows].sort().join() === [...expected].sort().join());
+  expect(feed.messages.some(({ lagged }) => lagged === 'HISTORY_CHANGED')).toBe(true);
+  const [{ timeline } = { timeline: '' }] = await db.query<{ timeline: string }>({
+    text: 'select left(pg_walfile_name(pg_current_wal_lsn()), 8) as timeline',
+  });
+  expect(timeline).toBe('00000002');
 });
 
 test.each([
