@@ -256,7 +256,8 @@ export async function insertChanges(
   });
 }
 
-function insertChangesText(changes: string): string {
+/** A position may be there from before: of another number of partitions, or of a history that is gone. */
+export function insertChangesText(changes: string): string {
   return `
       insert into refold.changes as before (name, version, partition, checkpoint, upserted, deleted)
       ${changes}

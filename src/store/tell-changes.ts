@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../events/global-position.ts';
 import { keysText, type Projection, type RowKey } from '../projections/projection.ts';
-import { checkpointChannel } from './checkpoints.ts';
+import { checkpointChannel, insertChangesText } from './checkpoints.ts';
 import type { Queryable } from './statement.ts';
 
 /** Which rows a batch changed, for subscriptions. */
@@ -20,8 +20,7 @@ export async function tellChanges(tx: Queryable, told: Told): Promise<void> {
 export function tellChangesText(first: number): string {
   const [name, version, checkpoint, upserted, deleted] = [0, 1, 2, 3, 4].map((offset) => `$${first + offset}`);
   return `${first === 1 ? 'with' : ','} kept as (
-      insert into refold.changes (name, version, checkpoint, upserted, deleted)
-      values (${name}, ${version}, ${checkpoint}, ${upserted}, ${deleted})
+      ${insertChangesText(`values (${name}, ${version}, 0, ${checkpoint}, ${upserted}, ${deleted})`)}
     )
     select pg_notify('${checkpointChannel}', ${name}::text || '@' || ${version}::text || ':' || ${checkpoint}::text)`;
 }

@@ -22,7 +22,15 @@ afterEach(async () => {
   await database.drop();
 });
 
-const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'warn' } });
+/** Of two hosts, the first of which nobody is at. */
+function twoHosts(): string {
+  const { username, password, host, pathname, search } = new URL(database.url);
+  const login = password === '' ? username : `${username}:${password}`;
+  const parameters = `${search === '' ? '?' : `${search}&`}target_session_attrs=read-write`;
+  return `postgresql://${login}@127.0.0.1:1,${host}${pathname}${parameters}`;
+}
+
+const environment = () => ({ env: { DATABASE_URL: twoHosts(), PORT: '0', LOG_LEVEL: 'warn' } });
 const run = (...cliArguments: string[]): Promise<CliResult> =>
   runCli([...cliArguments, '--config', config], environment());
 
@@ -39,7 +47,7 @@ async function credit(times: number): Promise<void> {
   await until(async () => (await readRegistry(db)).every(({ checkpoint }) => checkpoint >= position));
 }
 
-test('an operator takes a snapshot, rebuilds from it, restores it and drops it', async () => {
+test('an operator takes a snapshot, rebuilds from it, restores it and drops it, with a URL of two hosts', async () => {
   const worker = startCli(['start', '--role', 'worker', '--config', config], environment());
   await worker.prints(/maintains/);
   await credit(10);

@@ -32,10 +32,18 @@ function start(role: 'all' | 'gateway', maxReadLag: number): Promise<Refold> {
   const config = defineConfig({
     projections: [balanceV1, openingsV1],
     commands: [openAccount, credit],
-    database: { url: cluster.url, readUrl: standby.url, maxReadLag },
+    database: { url: cluster.url, readUrl: role === 'all' ? standby.url : anyStandby(), maxReadLag },
     gateway: { port: 0, positionTimeout: 300_000 },
   });
   return createRefold(config, { role });
+}
+
+/** Of both servers, the first of which is no standby. */
+function anyStandby(): string {
+  const [primary, second] = [cluster, standby].map(({ url }) => new URL(url));
+  return String(primary)
+    .replace(String(primary?.host), `${primary?.host},${second?.host}`)
+    .concat('?target_session_attrs=standby');
 }
 
 async function answer<T>({ graphql }: Refold, source: string): Promise<T> {

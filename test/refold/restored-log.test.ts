@@ -10,6 +10,7 @@ import { requestRebuild } from '../../src/runtime/rebuild.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { type Feed, followFeed } from '../support/feed-client.ts';
+import { inlineBalance } from '../support/inline-domain.ts';
 import { startOwnServer } from '../support/own-server.ts';
 import { type PostgresCluster, serverAccount } from '../support/postgres-cluster.ts';
 import { account, balanceV1, credit, openAccount } from '../support/sample-domain.ts';
@@ -53,7 +54,7 @@ afterAll(async () => {
 
 function start(): Promise<Refold> {
   const config = defineConfig({
-    projections: [balanceV1],
+    projections: [balanceV1, inlineBalance],
     commands: [openAccount, credit],
     reactors: [greeter],
     database: { url: cluster.url },
@@ -73,13 +74,24 @@ async function open(...ids: string[]): Promise<void> {
 }
 
 async function accounts(): Promise<string[]> {
-  const { data } = await app.graphql('{ balances(first: 200) { nodes { accountId } } }');
-  const { nodes } = (data as { balances?: { nodes: { accountId: string }[] } } | null)?.balances ?? { nodes: [] };
+  return rowsOf('balances');
+}
+
+async function rowsOf(field: 'balances' | 'inlineBalances'): Promise<string[]> {
+  const { data } = await app.graphql(`{ ${field}(first: 200) { nodes { accountId } } }`);
+  const { nodes } = (data as Record<string, { nodes: { accountId: string }[] }> | null)?.[field] ?? { nodes: [] };
   return nodes.map(({ accountId }) => accountId).sort();
 }
 
 async function untilAccounts(...ids: string[]): Promise<void> {
   await until(async () => (await accounts()).join() === [...ids].sort().join());
+}
+
+/** As `untilAccounts`, of what is written with the appends, too, and goes on to be. */
+async function untilAllAccounts(...ids: string[]): Promise<void> {
+  await untilAccounts(...ids);
+  await until(async () => (await rowsOf('inlineBalances')).join() === [...ids].sort().join());
+  await until(async () => (await app.status()).every(({ inline }) => inline === null || inline === 'live'));
 }
 
 function follow(): Feed {
@@ -144,7 +156,7 @@ test('a disk that is put back to an earlier state, on the same timeline, is noti
   rmSync(copy, { recursive: true });
   await cluster.restart();
   await open('e', 'f', 'g', 'h');
-  await untilAccounts('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
+  await untilAllAccounts('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
   await until(() => feed.rows.size === 8);
   expect([...feed.rows].sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']);
   expect(feed.messages.filter(({ lagged }) => lagged === 'HISTORY_CHANGED').length).toBe(1);
@@ -186,7 +198,7 @@ test('a restore to a point in time, of a base backup and archived write-ahead lo
   await cluster.restart();
   const expected = [...before, 'kept-1', 'kept-2', 'next-1', 'next-2', 'next-3', 'next-4'];
   await open('next-1', 'next-2', 'next-3', 'next-4');
-  await untilAccounts(...expected);
+  await untilAllAccounts(...expected);
   await until(() => [...feed.rows].sort().join() === [...expected].sort().join());
   expect(feed.messages.some(({ lagged }) => lagged === 'HISTORY_CHANGED')).toBe(true);
   const [{ timeline } = { timeline: '' }] = await db.query<{ timeline: string }>({
