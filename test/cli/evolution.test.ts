@@ -44,7 +44,9 @@ test('changes and usage tell what a version changes for clients, and who would n
   );
   expect(changes.code).toBe(1);
   const all = await run('changes', '--all');
-  expect(all.stdout).toMatch(/from String! to String\.\n(?: {4}.*\n)* {4}breaking {3}BalanceFilter\.owner changed type/);
+  expect(all.stdout).toMatch(
+    /from String! to String\.\n(?: {4}.*\n)* {4}breaking {3}BalanceFilter\.owner changed type/,
+  );
   expect((await run('usage', 'Balance')).stdout).toMatch(
     /^path +client +version +pins +operations +last\nBalance\.owner +web +- +- +1 {2}\d{4}-\S+ \d\d:\d\d\nRecorded for \d+ min\.\n$/,
   );

@@ -9,8 +9,7 @@ import { parcel } from '../schema/parcels.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 const read = 'query ($id: ID!) { parcel(parcelId: $id) { parcelId weight } }';
-const pack =
-  'mutation ($id: ID!) { packParcel(input: { parcelId: $id, weight: "2.5" }) { position streamVersion } }';
+const pack = 'mutation ($id: ID!) { packParcel(input: { parcelId: $id, weight: "2.5" }) { position streamVersion } }';
 const wrong = 'mutation { packParcel(input: { parcelId: "a", weight: "much" }) { position } }';
 const watch = 'subscription { parcel(parcelId: "a") { weight } }';
 
