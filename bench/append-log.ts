@@ -1,7 +1,7 @@
 import type { EventLog, Projection } from '../src/index.ts';
-import { createDatabase, type Database } from '../src/store/database.ts';
 import { createEventLog } from '../src/store/event-log.ts';
-import { migrate } from '../src/store/migrate.ts';
+import { createDatabase, type Database } from '../src/store/postgres/database.ts';
+import { migrate } from '../src/store/server/migrate.ts';
 import { startWorker } from './build.ts';
 import { cart } from './carts.ts';
 import { check } from './check.ts';

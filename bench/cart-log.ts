@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { migrate } from '../src/store/migrate.ts';
+import { migrate } from '../src/store/server/migrate.ts';
 import { openClient } from './open-client.ts';
 import type { BenchServer } from './server.ts';
 

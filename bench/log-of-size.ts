@@ -1,6 +1,6 @@
 import { globalPosition } from '../src/index.ts';
-import { createDatabase } from '../src/store/database.ts';
 import { createEventLog } from '../src/store/event-log.ts';
+import { createDatabase } from '../src/store/postgres/database.ts';
 import { buildByRefold } from './build.ts';
 import { createCartLog, forgetReadModels } from './cart-log.ts';
 import { cart, cartSummary, itemAdded } from './carts.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Projection } from '../src/index.ts';
-import { checkpointChannel } from '../src/store/checkpoints.ts';
+import { checkpointChannel } from '../src/store/processors/checkpoints.ts';
 import { check } from './check.ts';
 
 /** How far something has come, and when it came to each place on the way. */

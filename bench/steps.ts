@@ -6,9 +6,9 @@
 import pg from 'pg';
 import { pino } from 'pino';
 import { createRefold, defineConfig } from '../src/index.ts';
-import { createDatabase } from '../src/store/database.ts';
 import { createEventLog } from '../src/store/event-log.ts';
-import { migrate } from '../src/store/migrate.ts';
+import { createDatabase } from '../src/store/postgres/database.ts';
+import { migrate } from '../src/store/server/migrate.ts';
 import { cart, cartSummary, itemAdded } from './carts.ts';
 import { subscribe } from './http/server-sent-events.ts';
 import { quantile } from './rounds.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/index.ts';
-import type { Database } from '../src/store/database.ts';
-import { sqlStateOf } from '../src/store/database-errors.ts';
 import { createEventLog } from '../src/store/event-log.ts';
+import type { Database } from '../src/store/postgres/database.ts';
+import { sqlStateOf } from '../src/store/postgres/database-errors.ts';
 import { seeded } from '../test/support/account-traffic.ts';
 import type { TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';

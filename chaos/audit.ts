@@ -1,4 +1,4 @@
-import type { Queryable } from '../src/store/statement.ts';
+import type { Queryable } from '../src/store/postgres/statement.ts';
 
 /**
  * What the server itself notes beside the application, by triggers and within the application's own transactions: every step of a checkpoint, every

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Database } from '../src/store/database.ts';
+import type { Database } from '../src/store/postgres/database.ts';
 import { type AuditedStep, readSteps } from './audit.ts';
 import type { Place } from './place.ts';
 import type { AppProcess } from './processes.ts';

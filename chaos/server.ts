@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createDatabase, type Database } from '../src/store/database.ts';
+import { createDatabase, type Database } from '../src/store/postgres/database.ts';
 import { embeddedBinaries, type PostgresCluster, startPostgresCluster } from '../test/support/postgres-cluster.ts';
 import { databaseUrl } from '../test/support/postgres-for-the-run.ts';
 import { startTcpProxy, type TcpProxy } from '../test/support/tcp-proxy.ts';

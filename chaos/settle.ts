@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../src/errors.ts';
-import { acceptRebuild } from '../src/runtime/rebuild.ts';
-import { readStatus, type VersionStatus } from '../src/runtime/status.ts';
-import { readReactors } from '../src/store/reactors.ts';
-import { readRebuilds } from '../src/store/rebuilds.ts';
+import { readStatus, type VersionStatus } from '../src/runtime/monitoring/status.ts';
+import { acceptRebuild } from '../src/runtime/rebuilds/rebuild.ts';
+import { readReactors } from '../src/store/reactors/reactors.ts';
+import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConcurrencyConflict, type EventLog, type ExpectedVersion, RefoldError } from '../src/index.ts';
-import type { StreamAppend } from '../src/store/append-request.ts';
-import { sqlStateOf } from '../src/store/database-errors.ts';
+import type { StreamAppend } from '../src/store/log/append-request.ts';
+import { sqlStateOf } from '../src/store/postgres/database-errors.ts';
 import { seeded } from '../test/support/account-traffic.ts';
 import { type Draft, draftAppend } from './drafts.ts';
 import { acknowledge, type Ledger, type LedgerEntry } from './ledger.ts';

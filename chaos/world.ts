@@ -1,9 +1,9 @@
 import { defineConfig } from '../src/index.ts';
-import { openApplicationLog } from '../src/runtime/application-log.ts';
-import { createDatabase, type Database } from '../src/store/database.ts';
+import { openApplicationLog } from '../src/runtime/commands/application-log.ts';
 import type { EventLog } from '../src/store/event-log.ts';
-import { migrate } from '../src/store/migrate.ts';
-import { readRegistry } from '../src/store/registry.ts';
+import { createDatabase, type Database } from '../src/store/postgres/database.ts';
+import { readRegistry } from '../src/store/registry/registry.ts';
+import { migrate } from '../src/store/server/migrate.ts';
 import { freePort } from '../test/support/postgres-cluster.ts';
 import type { TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';

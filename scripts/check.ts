@@ -18,6 +18,7 @@ const steps: readonly Step[] = [
   { script: 'lint' },
   { script: 'codegen:check', subject: 'codegen.ts' },
   { script: 'migrations:check', subject: 'scripts/dump-schema.ts' },
+  { script: 'house:check' },
   { script: tests },
   { script: 'package:check' },
 ];

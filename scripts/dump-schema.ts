@@ -4,8 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createDatabase } from '../src/store/database.ts';
-import { migrate } from '../src/store/migrate.ts';
+import { createDatabase } from '../src/store/postgres/database.ts';
+import { migrate } from '../src/store/server/migrate.ts';
 import { embeddedBinaries, startPostgresCluster } from '../test/support/postgres-cluster.ts';
 import { dumpSchema } from './schema-dump.ts';
 

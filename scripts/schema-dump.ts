@@ -1,4 +1,4 @@
-import type { Queryable } from '../src/store/statement.ts';
+import type { Queryable } from '../src/store/postgres/statement.ts';
 
 /**
  * The schema `refold` as SQL text from the catalog, in a fixed order: what the migrations add up to, to read and to

@@ -3,7 +3,7 @@ import { account, balance, foldOneByOne, order, standing, totals } from '../chao
 import type { Ledger, LedgerEntry } from '../chaos/ledger.ts';
 import { parseToken } from '../src/events/position-token.ts';
 import type { Projection, RecordedEvent } from '../src/index.ts';
-import type { Row } from '../src/projections/row-codec.ts';
+import type { Row } from '../src/projections/columns/row-codec.ts';
 import { told } from '../test/refold/naive-values.ts';
 import type { ClientRecord } from './client-record.ts';
 import type { Ask, Outcome, Session } from './session.ts';

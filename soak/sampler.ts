@@ -1,4 +1,4 @@
-import type { Database } from '../src/store/database.ts';
+import type { Database } from '../src/store/postgres/database.ts';
 import type { Sample, Series } from './bounds.ts';
 import type { Latency } from './client-record.ts';
 import type { Deployed } from './processes.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { parseToken } from '../src/events/position-token.ts';
 import type { Projection } from '../src/index.ts';
-import type { Row } from '../src/projections/row-codec.ts';
+import type { Row } from '../src/projections/columns/row-codec.ts';
 import { rowOf } from '../test/refold/naive-values.ts';
 import { amounts, bigs, days, ids, labels, owners, times } from '../test/refold/random-conditions.ts';
 import { cursorAsked, cursorsIn, type RandomOperation, randomOperation } from '../test/refold/random-operations.ts';

@@ -1,5 +1,5 @@
 import type { Projection } from '../src/index.ts';
-import type { Row } from '../src/projections/row-codec.ts';
+import type { Row } from '../src/projections/columns/row-codec.ts';
 import type { NaiveApi } from '../test/refold/naive-answers.ts';
 import { toldRow } from './account-client.ts';
 import type { ClientRecord } from './client-record.ts';

@@ -1,6 +1,6 @@
 import { invalidDeclaration } from './errors.ts';
 import { closest } from './events/closest.ts';
-import type { Columns, InputOf } from './projections/column.ts';
+import type { Columns, InputOf } from './projections/columns/column.ts';
 
 /** Who asks, as an {@link Authenticator} tells. Nobody in particular is {@link anonymous}. */
 export interface Viewer {

@@ -41,20 +41,28 @@ export type {
 export { defineEvents } from './events/event-family.ts';
 export type { GlobalPosition } from './events/global-position.ts';
 export { beginning, globalPosition } from './events/global-position.ts';
-export { type JwtOptions, jwt } from './gateway/jwt.ts';
+export { type JwtOptions, jwt } from './gateway/policies/jwt.ts';
+export type {
+  Column,
+  Columns,
+  DecimalInput,
+  IndexOptions,
+  KeyOf,
+  RowInputOf,
+  RowOf,
+} from './projections/columns/column.ts';
+export { t } from './projections/columns/column.ts';
+export type { Decimal } from './projections/columns/decimal.ts';
+export { decimal } from './projections/columns/decimal.ts';
 export type {
   ActivationOptions,
   ActivationRule,
   BreakingRule,
   ShadowGateOptions,
-} from './projections/activation-rule.ts';
-export type { Column, Columns, DecimalInput, IndexOptions, KeyOf, RowInputOf, RowOf } from './projections/column.ts';
-export { t } from './projections/column.ts';
-export { type ColumnLimit, columnLimits } from './projections/column-limits.ts';
-export type { Decimal } from './projections/decimal.ts';
-export { decimal } from './projections/decimal.ts';
-export { defineProjection } from './projections/define-projection.ts';
-export type { HistoryOption } from './projections/history.ts';
+} from './projections/declaration/activation-rule.ts';
+export { type ColumnLimit, columnLimits } from './projections/declaration/column-limits.ts';
+export { defineProjection } from './projections/declaration/define-projection.ts';
+export type { HistoryOption } from './projections/declaration/history.ts';
 export type {
   ErrorPolicy,
   EventFilter,
@@ -63,17 +71,17 @@ export type {
   Projection,
   ProjectionMode,
   SnapshotSchedule,
-} from './projections/projection.ts';
+} from './projections/declaration/projection.ts';
 export type {
   CommonOptions,
   EvolveOptions,
   EvolveSqlOptions,
   ProjectionOptions,
-} from './projections/projection-options.ts';
-export type { ManyRelation, OneRelation } from './projections/relations.ts';
-export { many, one } from './projections/relations.ts';
-export type { HookContext, TableHook } from './projections/table-hooks.ts';
-export type { CanaryRule } from './projections/version-map.ts';
+} from './projections/declaration/projection-options.ts';
+export type { ManyRelation, OneRelation } from './projections/declaration/relations.ts';
+export { many, one } from './projections/declaration/relations.ts';
+export type { HookContext, TableHook } from './projections/declaration/table-hooks.ts';
+export type { CanaryRule } from './projections/declaration/version-map.ts';
 export type { ReactorHandler, ReactorOptions } from './reactors/define-reactor.ts';
 export { defineReactor } from './reactors/define-reactor.ts';
 export type {
@@ -89,28 +97,28 @@ export type {
 export type { ErrorClass, RetryRule } from './reactors/retry-rules.ts';
 export type { Refold, RefoldOptions } from './refold.ts';
 export { createRefold } from './refold.ts';
-export type { UsedChange, UsedChanges } from './runtime/change-usage.ts';
-export type { ExecuteOptions, ExecuteResult } from './runtime/command-handler.ts';
-export type { Consumer, ConsumerOptions, Subscription } from './runtime/consumer.ts';
-export { createConsumer } from './runtime/consumer.ts';
-export type { EventProcessor, EventProcessorOptions } from './runtime/event-processor.ts';
-export { eventProcessor } from './runtime/event-processor.ts';
-export type { EventPage, EventSource, Processor } from './runtime/event-source.ts';
-export type { Evolution, RecordedUsage } from './runtime/evolution.ts';
-export type { Lifecycle } from './runtime/lifecycle.ts';
-export type { ReactorStatus, ReactorSteps } from './runtime/reactor-steps.ts';
-export type { SchemaChanges } from './runtime/schema-changes.ts';
-export type { PartitionStatus, VersionStatus, VersionVerification } from './runtime/status.ts';
-export type { ActivateOptions, StepReason } from './runtime/step.ts';
-export type { Difference } from './runtime/verify.ts';
-export type { Builder } from './schema/builder.ts';
+export type { Evolution, RecordedUsage } from './runtime/activation/evolution.ts';
+export type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
+export type { Consumer, ConsumerOptions, Subscription } from './runtime/consumers/consumer.ts';
+export { createConsumer } from './runtime/consumers/consumer.ts';
+export type { EventProcessor, EventProcessorOptions } from './runtime/consumers/event-processor.ts';
+export { eventProcessor } from './runtime/consumers/event-processor.ts';
+export type { EventPage, EventSource, Processor } from './runtime/consumers/event-source.ts';
+export type { PartitionStatus, VersionStatus, VersionVerification } from './runtime/monitoring/status.ts';
+export type { ReactorStatus, ReactorSteps } from './runtime/reactors/reactor-steps.ts';
+export type { UsedChange, UsedChanges } from './runtime/schema-changes/change-usage.ts';
+export type { SchemaChanges } from './runtime/schema-changes/schema-changes.ts';
+export type { Difference } from './runtime/verification/verify.ts';
+export type { Lifecycle } from './runtime/versions/lifecycle.ts';
+export type { ActivateOptions, StepReason } from './runtime/versions/step.ts';
+export type { Criticality, SchemaChange } from './schema/analysis/schema-diff.ts';
+export type { OperationContext, ReadModels } from './schema/contract/operation-context.ts';
 export { extendSchema, type RowFieldMaker, type SchemaExtension, type SchemaTools } from './schema/extend-schema.ts';
-export type { OperationContext, ReadModels } from './schema/operation-context.ts';
-export type { Criticality, SchemaChange } from './schema/schema-diff.ts';
+export type { Builder } from './schema/types/builder.ts';
 export type { VersionChange } from './schema/version-changes.ts';
 export type { AppendRequest, AppendResult, AppendToStreamsRequest, EventLog } from './store/event-log.ts';
-export type { FieldUsage, UsageQuery } from './store/field-usage.ts';
-export type { ReactorLetter } from './store/reactor-letters.ts';
-export type { ReactorStep } from './store/reactors.ts';
-export type { Shadow, ShadowExample } from './store/shadows.ts';
-export type { StateOf, StateOfOptions } from './store/stream-state.ts';
+export type { StateOf, StateOfOptions } from './store/log/stream-state.ts';
+export type { ReactorLetter } from './store/reactors/reactor-letters.ts';
+export type { ReactorStep } from './store/reactors/reactors.ts';
+export type { FieldUsage, UsageQuery } from './store/registry/field-usage.ts';
+export type { Shadow, ShadowExample } from './store/registry/shadows.ts';

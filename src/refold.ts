@@ -6,17 +6,17 @@ import type { Command } from './commands/define-command.ts';
 import type { Config } from './config/define-config.ts';
 import { importWithGraphql } from './config/graphql-package.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
-import type { ExecuteOptions, ExecuteResult } from './runtime/command-handler.ts';
-import type { EventSource } from './runtime/event-source.ts';
-import type { Evolution } from './runtime/evolution.ts';
-import type { Lifecycle } from './runtime/lifecycle.ts';
-import type { ReactorSteps } from './runtime/reactor-steps.ts';
+import type { Evolution } from './runtime/activation/evolution.ts';
+import type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
+import type { EventSource } from './runtime/consumers/event-source.ts';
+import type { VersionStatus } from './runtime/monitoring/status.ts';
+import type { ReactorSteps } from './runtime/reactors/reactor-steps.ts';
 import { type Runtime, startRuntime } from './runtime/runtime.ts';
-import type { VersionStatus } from './runtime/status.ts';
+import type { Lifecycle } from './runtime/versions/lifecycle.ts';
 import type { SchemaExtension } from './schema/extend-schema.ts';
-import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded-postgres.ts';
+import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
-import { migrate } from './store/migrate.ts';
+import { migrate } from './store/server/migrate.ts';
 
 export interface RefoldOptions {
   /**
@@ -142,7 +142,7 @@ async function openGateway(
   options: RefoldOptions & { development: boolean },
 ): Promise<Gateway> {
   const { createGateway } = await import('./gateway/create-gateway.ts');
-  const { createMetrics } = await import('./runtime/metrics.ts');
+  const { createMetrics } = await import('./runtime/monitoring/metrics.ts');
   const metrics = createMetrics(runtime);
   return createGateway({
     services: {

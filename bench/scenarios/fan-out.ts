@@ -1,6 +1,6 @@
-import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
+import { migrate } from '../../src/store/server/migrate.ts';
 import { cart } from '../carts.ts';
 import { type ServerProcess, startServerProcess } from '../http/server-process.ts';
 import { startSubscribers } from '../http/subscribers.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
+import { migrate } from '../../src/store/server/migrate.ts';
 import { cart, cartSummary, itemAdded } from '../carts.ts';
 import { check } from '../check.ts';
 import { startServerProcess } from '../http/server-process.ts';

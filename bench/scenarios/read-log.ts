@@ -1,7 +1,7 @@
 import { beginning, type GlobalPosition } from '../../src/index.ts';
-import { copyRows } from '../../src/store/copy-rows.ts';
-import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
+import { copyRows } from '../../src/store/postgres/copy-rows.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { createCartLog } from '../cart-log.ts';
 import { cart } from '../carts.ts';
 import { check } from '../check.ts';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { requestRebuild } from '../../src/runtime/rebuild.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { buildByRefold } from '../build.ts';
 import { createCartLog, forgetReadModels } from '../cart-log.ts';
 import { cart, cartSummary } from '../carts.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EventLog } from '../../src/index.ts';
-import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { buildByRefold } from '../build.ts';
 import { callsPerSecond } from '../calls-per-second.ts';
 import { createCartLog } from '../cart-log.ts';

@@ -1,5 +1,5 @@
 import type { Projection, RecordedEvent } from '../../src/index.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { rowText } from '../clients/row-text.ts';
 import { type Answer, positionOf } from '../clients/told.ts';
 import { balance, standing } from '../domain.ts';

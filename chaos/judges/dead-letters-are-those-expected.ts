@@ -1,6 +1,6 @@
-import { keyText, storedIn } from '../../src/projections/projection.ts';
-import { readDeadLetters } from '../../src/store/dead-letters.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { keyText, storedIn } from '../../src/projections/declaration/projection.ts';
+import { readDeadLetters } from '../../src/store/processors/dead-letters.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { projectionOf } from '../domain.ts';
 import { readExpectation } from '../expectation.ts';
 import type { Judge } from './judge.ts';

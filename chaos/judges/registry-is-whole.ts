@@ -1,4 +1,4 @@
-import { readRegistry } from '../../src/store/registry.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import type { Judge } from './judge.ts';
 
 interface Transition {

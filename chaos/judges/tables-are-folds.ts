@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { storedIn } from '../../src/projections/projection.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { storedIn } from '../../src/projections/declaration/projection.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { storedTable } from '../../test/support/folded-table.ts';
 import { projectionOf } from '../domain.ts';
 import { readExpectation } from '../expectation.ts';

@@ -1,10 +1,10 @@
 import { defineCommand } from 'citty';
 import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
-import type { CanaryRule } from '../projections/version-map.ts';
-import { canaryFiguresText, canaryText } from '../runtime/canary-steps.ts';
-import { readCanaryFigures } from '../store/canaries.ts';
-import { readRegistry } from '../store/registry.ts';
+import type { CanaryRule } from '../projections/declaration/version-map.ts';
+import { canaryFiguresText, canaryText } from '../runtime/versions/canary-steps.ts';
+import { readCanaryFigures } from '../store/registry/canaries.ts';
+import { readRegistry } from '../store/registry/registry.ts';
 import { telling } from './exit-with-error.ts';
 import { json } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { ageText, clientsText, type UsedChange, type UsedChanges } from '../runtime/change-usage.ts';
+import { ageText, clientsText, type UsedChange, type UsedChanges } from '../runtime/schema-changes/change-usage.ts';
 import { type FoldedChange, foldChanges, foldedText } from '../schema/fold-changes.ts';
 import { telling } from './exit-with-error.ts';
 import { json } from './format.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../config/define-config.ts';
-import { checkDeclarations, type Finding } from '../runtime/check-declarations.ts';
-import { createDatabase } from '../store/database.ts';
-import { pendingMigrations } from '../store/migrate.ts';
+import { checkDeclarations, type Finding } from '../runtime/activation/check-declarations.ts';
+import { createDatabase } from '../store/postgres/database.ts';
+import { pendingMigrations } from '../store/server/migrate.ts';
 import { declaredSchema } from './declared-schema.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';

@@ -5,7 +5,7 @@ import {
   discardDeadLetters,
   recallDiscarded,
   retryDeadLetters,
-} from '../runtime/dead-letters.ts';
+} from '../runtime/dead-letters/dead-letters.ts';
 import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';

@@ -1,8 +1,8 @@
 import { type GraphQLSchema, isScalarType, isSpecifiedScalarType, printSchema } from 'graphql';
 import type { Config } from '../config/define-config.ts';
+import { newestVersions } from '../schema/analysis/newest-versions.ts';
 import { buildSchema } from '../schema/build-schema.ts';
 import type { SchemaExtension } from '../schema/extend-schema.ts';
-import { newestVersions } from '../schema/newest-versions.ts';
 
 /** The GraphQL schema of the newest declared versions, as a file holds it. */
 export function declaredSchema(config: Config): string {

@@ -1,7 +1,7 @@
 import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import type { Projection } from '../projections/projection.ts';
+import type { Projection } from '../projections/declaration/projection.ts';
 import { parseVersionId } from './version-argument.ts';
 
 /** The declaration of a version named on the command line. @throws RefoldError `INVALID_CONFIG`, `INVALID_TRANSITION` */

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
-import { diffVersions, type VersionDiff } from '../runtime/diff.ts';
-import { changesBetween } from '../runtime/schema-changes.ts';
+import { changesBetween } from '../runtime/schema-changes/schema-changes.ts';
+import { diffVersions, type VersionDiff } from '../runtime/verification/diff.ts';
 import { foldChanges, foldedText } from '../schema/fold-changes.ts';
 import type { VersionChange } from '../schema/version-changes.ts';
 import { declaredVersion } from './declared-version.ts';

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { readTransitions, type Transition } from '../store/transitions.ts';
+import { readTransitions, type Transition } from '../store/registry/transitions.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty';
 import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import { type ImportProgress, importEvents } from '../runtime/import-events.ts';
+import { type ImportProgress, importEvents } from '../runtime/commands/import-events.ts';
 import { telling } from './exit-with-error.ts';
 import { duration, integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';

@@ -1,9 +1,9 @@
 import type { Config } from '../config/define-config.ts';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import { listDeadLetters } from '../runtime/dead-letters.ts';
-import { readAllDeadLetters } from '../store/dead-letters.ts';
-import { type Discard, listDiscards } from '../store/discards.ts';
+import { listDeadLetters } from '../runtime/dead-letters/dead-letters.ts';
+import { readAllDeadLetters } from '../store/processors/dead-letters.ts';
+import { type Discard, listDiscards } from '../store/processors/discards.ts';
 import { declaredVersion } from './declared-version.ts';
 import { integer, json } from './format.ts';
 import type { Operation } from './open-operation.ts';

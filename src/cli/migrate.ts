@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
-import { createDatabase } from '../store/database.ts';
-import { migrate } from '../store/migrate.ts';
+import { createDatabase } from '../store/postgres/database.ts';
+import { migrate } from '../store/server/migrate.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { openServer } from './open-operation.ts';

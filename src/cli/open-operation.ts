@@ -2,14 +2,14 @@ import { hostname, userInfo } from 'node:os';
 import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import { embeddedDataDir } from '../refold.ts';
-import { openApplicationLog } from '../runtime/application-log.ts';
-import { createEvolution, type Evolution } from '../runtime/evolution.ts';
-import { createLifecycle, type Lifecycle } from '../runtime/lifecycle.ts';
-import { createReactorSteps, type ReactorSteps } from '../runtime/reactor-steps.ts';
-import { createDatabase, type Database } from '../store/database.ts';
-import { type DatabaseServer, startEmbeddedPostgres } from '../store/embedded-postgres.ts';
+import { createEvolution, type Evolution } from '../runtime/activation/evolution.ts';
+import { openApplicationLog } from '../runtime/commands/application-log.ts';
+import { createReactorSteps, type ReactorSteps } from '../runtime/reactors/reactor-steps.ts';
+import { createLifecycle, type Lifecycle } from '../runtime/versions/lifecycle.ts';
+import { type DatabaseServer, startEmbeddedPostgres } from '../store/embedded/embedded-postgres.ts';
 import type { EventLog } from '../store/event-log.ts';
-import { checkServer } from '../store/server-check.ts';
+import { createDatabase, type Database } from '../store/postgres/database.ts';
+import { checkServer } from '../store/server/server-check.ts';
 
 /** What an operator's command works with: the application's database, without a part in its running. */
 export interface Operation {

@@ -1,4 +1,4 @@
-import type { ReactorStatus } from '../runtime/reactor-steps.ts';
+import type { ReactorStatus } from '../runtime/reactors/reactor-steps.ts';
 import { integer } from './format.ts';
 import { textTable } from './text-table.ts';
 

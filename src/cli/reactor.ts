@@ -1,8 +1,8 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
 import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
-import type { ReactorSteps } from '../runtime/reactor-steps.ts';
-import type { StepReason } from '../runtime/step.ts';
+import type { ReactorSteps } from '../runtime/reactors/reactor-steps.ts';
+import type { StepReason } from '../runtime/versions/step.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';

@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline/promises';
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { refused } from '../runtime/expect-version.ts';
-import { losingProcesses, processesText } from '../runtime/losing-processes.ts';
-import { readStatus } from '../runtime/status.ts';
-import type { LiveProcess } from '../store/live-processes.ts';
+import { readStatus } from '../runtime/monitoring/status.ts';
+import { refused } from '../runtime/versions/expect-version.ts';
+import { losingProcesses, processesText } from '../runtime/versions/losing-processes.ts';
+import type { LiveProcess } from '../store/ownership/live-processes.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
-import { refused } from '../runtime/expect-version.ts';
-import { readStatus } from '../runtime/status.ts';
+import { readStatus } from '../runtime/monitoring/status.ts';
+import { refused } from '../runtime/versions/expect-version.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import type { Shadow } from '../store/shadows.ts';
+import type { Shadow } from '../store/registry/shadows.ts';
 import { telling } from './exit-with-error.ts';
 import { integer, json } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';

@@ -1,8 +1,8 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { restoreSnapshot } from '../runtime/rebuild-in-place.ts';
-import { dropSnapshot, listSnapshots, takeSnapshot } from '../runtime/table-snapshots.ts';
-import type { TableSnapshot, WhichSnapshot } from '../store/table-snapshots.ts';
+import { restoreSnapshot } from '../runtime/rebuilds/rebuild-in-place.ts';
+import { dropSnapshot, listSnapshots, takeSnapshot } from '../runtime/rebuilds/table-snapshots.ts';
+import type { TableSnapshot, WhichSnapshot } from '../store/tables/table-snapshots.ts';
 import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { bytes, integer, json } from './format.ts';

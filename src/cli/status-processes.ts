@@ -1,6 +1,6 @@
-import type { AnsweringVersion } from '../runtime/answering-versions.ts';
-import { canaryText } from '../runtime/canary-steps.ts';
-import type { LiveProcess } from '../store/live-processes.ts';
+import type { AnsweringVersion } from '../runtime/versions/answering-versions.ts';
+import { canaryText } from '../runtime/versions/canary-steps.ts';
+import type { LiveProcess } from '../store/ownership/live-processes.ts';
 import { textTable } from './text-table.ts';
 
 /** Which version answers for each read model, and where. Empty where there is none. */

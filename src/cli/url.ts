@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
 import { embeddedDataDir } from '../refold.ts';
-import { runningEmbeddedPostgres } from '../store/embedded-postgres.ts';
+import { runningEmbeddedPostgres } from '../store/embedded/embedded-postgres.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 

@@ -1,8 +1,8 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
-import { ageText } from '../runtime/change-usage.ts';
-import type { RecordedUsage } from '../runtime/evolution.ts';
-import type { FieldUsage } from '../store/field-usage.ts';
+import type { RecordedUsage } from '../runtime/activation/evolution.ts';
+import { ageText } from '../runtime/schema-changes/change-usage.ts';
+import type { FieldUsage } from '../store/registry/field-usage.ts';
 import { telling } from './exit-with-error.ts';
 import { integer, json } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';

@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
 import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../errors.ts';
-import { type Verification, verifyVersion } from '../runtime/verify.ts';
+import { type Verification, verifyVersion } from '../runtime/verification/verify.ts';
 import { declaredVersion } from './declared-version.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';

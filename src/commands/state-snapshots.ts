@@ -1,7 +1,7 @@
 import { invalidDeclaration, RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { EventFamily } from '../events/event-family.ts';
-import { fingerprint } from '../projections/fingerprint.ts';
+import { fingerprint } from '../projections/declaration/fingerprint.ts';
 import { changedByJson } from './changed-by-json.ts';
 
 /** How states of a stream are kept, so that a long stream need not be folded from its beginning. */

@@ -1,4 +1,4 @@
-import type { Projection } from '../projections/projection.ts';
+import type { Projection } from '../projections/declaration/projection.ts';
 import { invalidConfig } from './option-checks.ts';
 
 /** How the connections of a process are divided. Beside them it has one that owns what it maintains, and one that listens. */

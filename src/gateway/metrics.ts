@@ -1,8 +1,8 @@
 import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Canary } from '../projections/version-map.ts';
-import type { ServedSchemaContext } from './served-schema.ts';
+import type { Canary } from '../projections/declaration/version-map.ts';
+import type { ServedSchemaContext } from './operations/served-schema.ts';
 
 // From a look-up by key to a query that waits for its position.
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

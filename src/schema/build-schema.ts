@@ -1,23 +1,23 @@
 import { GraphQLSchema, isScalarType } from 'graphql';
 import type { Command } from '../commands/define-command.ts';
-import type { VersionMap } from '../projections/version-map.ts';
-import { withAfterDirective } from './after-directive.ts';
-import { addAggregateFields } from './aggregate-fields.ts';
-import { createBuilder } from './builder.ts';
-import { checkGraphql } from './check-graphql.ts';
-import type { InputPart } from './command-input.ts';
-import { addEventsField } from './event-fields.ts';
+import type { VersionMap } from '../projections/declaration/version-map.ts';
+import { checkGraphql } from './contract/check-graphql.ts';
 import { applyExtension, type SchemaExtension } from './extend-schema.ts';
-import { addFederation } from './federation.ts';
-import { addMeta } from './meta.ts';
-import { addMutationField, commandPayload } from './mutation-fields.ts';
-import { createNamedInputs } from './named-inputs.ts';
-import { addNodeFields } from './node-fields.ts';
-import { createProjectionTypes } from './projection-types.ts';
-import { addQueryFields } from './query-fields.ts';
-import { addRelationFields } from './relation-fields.ts';
-import { addSubscriptionFields } from './subscription-fields.ts';
-import { createTypeNames } from './type-names.ts';
+import { withAfterDirective } from './fields/after-directive.ts';
+import { addAggregateFields } from './fields/aggregate-fields.ts';
+import { addEventsField } from './fields/event-fields.ts';
+import { addFederation } from './fields/federation.ts';
+import { addMeta } from './fields/meta.ts';
+import { addMutationField, commandPayload } from './fields/mutation-fields.ts';
+import { addNodeFields } from './fields/node-fields.ts';
+import { addQueryFields } from './fields/query-fields.ts';
+import { addRelationFields } from './fields/relation-fields.ts';
+import { addSubscriptionFields } from './fields/subscription-fields.ts';
+import { createBuilder } from './types/builder.ts';
+import type { InputPart } from './types/command-input.ts';
+import { createNamedInputs } from './types/named-inputs.ts';
+import { createProjectionTypes } from './types/projection-types.ts';
+import { createTypeNames } from './types/type-names.ts';
 
 export interface SchemaOptions {
   /** The versions that answer. */

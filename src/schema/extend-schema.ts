@@ -1,11 +1,11 @@
 import type { ObjectRef } from '@pothos/core';
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import type { Row } from '../projections/row-codec.ts';
-import type { Builder, Types } from './builder.ts';
-import { computedFrom } from './computed-fields.ts';
-import type { ProjectionTypes } from './projection-types.ts';
-import type { TypeNames } from './type-names.ts';
+import type { Row } from '../projections/columns/row-codec.ts';
+import type { Builder, Types } from './types/builder.ts';
+import { computedFrom } from './types/computed-fields.ts';
+import type { ProjectionTypes } from './types/projection-types.ts';
+import type { TypeNames } from './types/type-names.ts';
 
 /** What an application adds to its schema with. */
 export interface SchemaTools {

@@ -1,9 +1,9 @@
 import type { Command } from '../commands/define-command.ts';
-import type { Projection } from '../projections/projection.ts';
+import type { Projection } from '../projections/declaration/projection.ts';
+import { changeOrigins } from './analysis/change-origins.ts';
+import { newestVersions } from './analysis/newest-versions.ts';
+import { type SchemaChange, schemaDiff } from './analysis/schema-diff.ts';
 import { buildSchema } from './build-schema.ts';
-import { changeOrigins } from './change-origins.ts';
-import { newestVersions } from './newest-versions.ts';
-import { type SchemaChange, schemaDiff } from './schema-diff.ts';
 
 /** A difference between the schemas of two versions. */
 export interface VersionChange extends SchemaChange {

@@ -3,21 +3,19 @@ import { ConcurrencyConflict, InvalidInput, invalidDeclaration, RefoldError } fr
 import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
 import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
-import { type AppendQueueOptions, createAppendQueue } from './append-queue.ts';
-import { type CheckedAppend, checkAppend, type StreamAppend } from './append-request.ts';
+import { createInlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
+import { type AppendQueueOptions, createAppendQueue } from './log/append-queue.ts';
+import { type CheckedAppend, checkAppend, type StreamAppend } from './log/append-request.ts';
 import {
   type AppendOutcome,
   appendBatch,
   findAppend,
   type StreamVersion,
   type WrittenAppend,
-} from './append-statement.ts';
-import type { Database } from './database.ts';
-import { unknownOutcome } from './database-errors.ts';
-import { type LogHead, readHead, readHorizon, readLogHead } from './horizon.ts';
-import { createInlineAppends, type InlineAppendsOptions } from './inline-appends.ts';
-import { createPageDecoder } from './page-decoder.ts';
-import { createReadAhead } from './read-ahead.ts';
+} from './log/append-statement.ts';
+import { type LogHead, readHead, readHorizon, readLogHead } from './log/horizon.ts';
+import { createPageDecoder } from './log/page-decoder.ts';
+import { createReadAhead } from './log/read-ahead.ts';
 import {
   copyPage,
   type EventPage,
@@ -27,10 +25,12 @@ import {
   type ReadTailOptions,
   readPositions,
   readTail,
-} from './read-events.ts';
-import { type ReadStreamOptions, readStream, streamVersion } from './read-stream.ts';
-import type { Queryable } from './statement.ts';
-import { readState, type StateOf, type StateOfOptions } from './stream-state.ts';
+} from './log/read-events.ts';
+import { type ReadStreamOptions, readStream, streamVersion } from './log/read-stream.ts';
+import { readState, type StateOf, type StateOfOptions } from './log/stream-state.ts';
+import type { Database } from './postgres/database.ts';
+import { unknownOutcome } from './postgres/database-errors.ts';
+import type { Queryable } from './postgres/statement.ts';
 
 export interface AppendRequest<F extends EventFamily = EventFamily> {
   readonly family: F;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { RecordedEvent } from '../events/event.ts';
-import { fold, foldSteps } from '../projections/fold.ts';
-import type { Projection } from '../projections/projection.ts';
-import type { Row } from '../projections/row-codec.ts';
+import type { Row } from '../projections/columns/row-codec.ts';
+import type { Projection } from '../projections/declaration/projection.ts';
+import { fold, foldSteps } from '../projections/fold/fold.ts';
 import { createInMemoryLog, type InMemoryAppend } from './in-memory-log.ts';
 
 /** What a projection makes of events; awaiting one of its methods runs it. Each throws an `AssertionError` where it is otherwise. */

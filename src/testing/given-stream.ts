@@ -4,7 +4,7 @@ import type { StreamState } from '../commands/define-state.ts';
 import { CommandRejected } from '../errors.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from '../events/event.ts';
 import { type EventFamily, type NewEventOf, validateEvent } from '../events/event-family.ts';
-import { deepFreeze } from '../projections/deep-freeze.ts';
+import { deepFreeze } from '../projections/columns/deep-freeze.ts';
 import { createInMemoryLog } from './in-memory-log.ts';
 
 export interface DecisionOptions {

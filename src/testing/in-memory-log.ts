@@ -2,8 +2,8 @@ import { ConcurrencyConflict } from '../errors.ts';
 import type { ExpectedVersion, NewEvent, RecordedEvent } from '../events/event.ts';
 import { type EventFamily, payloadVersion, validateEvent } from '../events/event-family.ts';
 import { globalPosition, laterPosition } from '../events/global-position.ts';
-import type { EventSource } from '../runtime/event-source.ts';
-import { createSignal } from '../runtime/signal.ts';
+import type { EventSource } from '../runtime/consumers/event-source.ts';
+import { createSignal } from '../runtime/scheduling/signal.ts';
 
 export interface InMemoryAppend {
   readonly family: EventFamily;

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { beginning, type GlobalPosition, globalPosition } from '../events/global-position.ts';
-import { keyText, type Projection } from '../projections/projection.ts';
-import type { Row } from '../projections/row-codec.ts';
-import type { SqlFold } from '../projections/sql-fold.ts';
-import { upcastEvents } from '../runtime/upcast-events.ts';
-import { compareRow, foldAgain, missingRows } from '../runtime/verify.ts';
-import type { Database } from '../store/database.ts';
+import type { Row } from '../projections/columns/row-codec.ts';
+import { keyText, type Projection } from '../projections/declaration/projection.ts';
+import type { SqlFold } from '../projections/declaration/sql-fold.ts';
+import { upcastEvents } from '../runtime/processors/upcast-events.ts';
+import { compareRow, foldAgain, missingRows } from '../runtime/verification/verify.ts';
+import { withScratchDatabase } from '../store/embedded/scratch-database.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
-import { createReadSchema, createReadTable } from '../store/read-table.ts';
-import { withScratchDatabase } from '../store/scratch-database.ts';
-import { createSetMerge } from '../store/sql-fold.ts';
-import { scanTable } from '../store/table-scan.ts';
+import type { Database } from '../store/postgres/database.ts';
+import { createReadSchema, createReadTable } from '../store/tables/read-table.ts';
+import { createSetMerge } from '../store/tables/sql-fold.ts';
+import { scanTable } from '../store/tables/table-scan.ts';
 import type { InMemoryAppend } from './in-memory-log.ts';
 
 export interface EqualityProof {

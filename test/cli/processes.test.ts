@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { registryLockKey } from '../../src/store/lock-keys.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { registryLockKey } from '../../src/store/server/lock-keys.ts';
 import { runCli, startCli } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

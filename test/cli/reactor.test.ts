@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
-import { readReactors } from '../../src/store/reactors.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readReactors } from '../../src/store/reactors/reactors.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

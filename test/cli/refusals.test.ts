@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createRefold } from '../../src/index.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { type CliOptions, type CliResult, runCli, startCli } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { applicationFile, userFolder } from './application-file.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

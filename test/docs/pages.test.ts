@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import app from '../../examples/shopping-cart/app.ts';
 import { customer, shoppingCart } from '../../examples/shopping-cart/events.ts';
 import { beginning, type Config, createRefold, defineConfig, type Refold } from '../../src/index.ts';
-import { type ImportProgress, importEvents } from '../../src/runtime/import-events.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { type ImportProgress, importEvents } from '../../src/runtime/commands/import-events.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { untilActive, untilCaughtUp } from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -13,7 +13,7 @@ import { operationTotalsV1 } from '../../examples/bank/operation-totals.v1.ts';
 import { turnoverByDayV1 } from '../../examples/bank/turnover-by-day.v1.ts';
 import { decimal, defineConfig, type Projection } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { verifyVersion } from '../../src/runtime/verify.ts';
+import { verifyVersion } from '../../src/runtime/verification/verify.ts';
 import { type InMemoryAppend, proveEqual } from '../../src/testing.ts';
 import { generateBankFile, lateAndCorrected, realBankFile } from '../support/bank-file.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';

@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import app from '../../examples/online-retail/app.ts';
 import type { InvoiceLine } from '../../examples/online-retail/events.ts';
 import { beginning, type RecordedEvent } from '../../src/index.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { differencesFromOracle } from '../support/retail-comparison.ts';
 import { firstLinesOf, generateRetailFile, linesOf, realRetailFile } from '../support/retail-file.ts';

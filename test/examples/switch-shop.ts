@@ -1,7 +1,7 @@
 import { type InvoiceLine, invoice } from '../../examples/online-retail/events.ts';
 import { randomNumbers } from '../../examples/shopping-cart/random-numbers.ts';
 import type { GlobalPosition } from '../../src/index.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { EventLog } from '../../src/store/event-log.ts';
 
 /** A customer, and the latest invoice of what it bought. */

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { anonymous } from '../../src/access.ts';
-import { createAdmission } from '../../src/gateway/admission.ts';
-import { clientOf } from '../../src/gateway/client.ts';
-import type { TransportContext } from '../../src/gateway/transport-context.ts';
+import { createAdmission } from '../../src/gateway/policies/admission.ts';
+import { clientOf } from '../../src/gateway/requests/client.ts';
+import type { TransportContext } from '../../src/gateway/requests/transport-context.ts';
 
 test('an operation is asked and counted once, whichever ways it takes, and each operation is', async () => {
   const told: string[] = [];

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createRefold, defineConfig, defineProjection, jwt, type Refold, t } from '../../src/index.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { account, balanceV1, credit } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

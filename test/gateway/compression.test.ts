@@ -4,7 +4,7 @@ import { type IncomingHttpHeaders, type RequestOptions, request } from 'node:htt
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { acceptedEncoding, leastCompressed } from '../../src/gateway/compression.ts';
+import { acceptedEncoding, leastCompressed } from '../../src/gateway/requests/compression.ts';
 import { type GatewayUnderTest, startGateway, type TestOptions } from './gateway-under-test.ts';
 
 interface Received {

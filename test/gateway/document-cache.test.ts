@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createDocumentCache } from '../../src/gateway/document-cache.ts';
+import { createDocumentCache } from '../../src/gateway/operations/document-cache.ts';
 
 test('documents are kept by the number and by how long they are, the last ones', () => {
   const cache = createDocumentCache<{ readonly number: number }>();

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { listen } from '../../src/gateway/http-server.ts';
-import { lastWord } from '../../src/gateway/last-word.ts';
+import { listen } from '../../src/gateway/http/http-server.ts';
+import { lastWord } from '../../src/gateway/http/last-word.ts';
 
 const longerThanTheTest = 3_600_000;
 

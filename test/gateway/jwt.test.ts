@@ -4,7 +4,7 @@ import { createClient } from 'graphql-ws';
 import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWTPayload, SignJWT } from 'jose';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
-import { createPublishedKeys } from '../../src/gateway/published-keys.ts';
+import { createPublishedKeys } from '../../src/gateway/policies/published-keys.ts';
 import { type JwtOptions, jwt } from '../../src/index.ts';
 import { startGateway, type TestOptions } from './gateway-under-test.ts';
 

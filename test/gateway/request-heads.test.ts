@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { orderedTypes } from '../../src/gateway/accepted-types.ts';
-import { keyOf } from '../../src/gateway/compiled-operations.ts';
+import { orderedTypes } from '../../src/gateway/http/accepted-types.ts';
+import { keyOf } from '../../src/gateway/operations/compiled-operations.ts';
 import { defineConfig, RefoldError, type Viewer } from '../../src/index.ts';
 import { startGateway } from './gateway-under-test.ts';
 

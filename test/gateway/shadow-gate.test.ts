@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Refold, t } from '../../src/index.ts';
-import { checkDeclarations } from '../../src/runtime/check-declarations.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { addShadowResult, readShadowStandings } from '../../src/store/shadows.ts';
+import { checkDeclarations } from '../../src/runtime/activation/check-declarations.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { addShadowResult, readShadowStandings } from '../../src/store/registry/shadows.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

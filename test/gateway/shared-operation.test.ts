@@ -1,6 +1,6 @@
 import { buildSchema, type GraphQLSchema, parse } from 'graphql';
 import { expect, test } from 'vitest';
-import { createAnswers, createSharedOperations } from '../../src/gateway/shared-operation.ts';
+import { createAnswers, createSharedOperations } from '../../src/gateway/subscriptions/shared-operation.ts';
 
 let executions = 0;
 

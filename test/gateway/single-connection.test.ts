@@ -7,8 +7,8 @@ import { createClient } from 'graphql-sse';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Authenticator, anonymous } from '../../src/access.ts';
 import { RefoldError } from '../../src/errors.ts';
-import { createAnswer } from '../../src/gateway/answer.ts';
-import { OperationStream, type StreamedOperation } from '../../src/gateway/operation-stream.ts';
+import { createAnswer } from '../../src/gateway/subscriptions/answer.ts';
+import { OperationStream, type StreamedOperation } from '../../src/gateway/transports/operation-stream.ts';
 import { until } from '../support/until.ts';
 import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 

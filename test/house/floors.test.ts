@@ -2,12 +2,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { floorViolations } from './floors.ts';
+import { rooms } from './rooms.ts';
 
 test('the sources import only from their own floor and from below, and never in a circle', () => {
   const root = join(import.meta.dirname, '../../src');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const sources = new Map(files.map((file) => [file.replaceAll(sep, '/'), readFileSync(join(root, file), 'utf8')]));
   expect(floorViolations(sources)).toEqual([]);
+});
+
+test('no room reaches itself by what it may use', () => {
+  const reached = (room: string, path: readonly string[]): void => {
+    expect(path, `a circle: ${[...path, room].join(' → ')}`).not.toContain(room);
+    for (const used of rooms[room]?.uses ?? []) reached(`${room.split('/')[0]}/${used}`, [...path, room]);
+  };
+  for (const room of Object.keys(rooms)) reached(room, []);
 });
 
 describe('the check of the floors', () => {
@@ -54,8 +63,24 @@ describe('the check of the floors', () => {
     ]);
   });
 
+  test('lets a room use only what it names', () => {
+    const found = violations({
+      'store/log/append.ts': `import '../tables/read-table.ts';\nimport '../postgres/database.ts';\nimport '../event-log.ts';`,
+      'store/event-log.ts': `import './tables/read-table.ts';`,
+      'store/tables/read-table.ts': '',
+      'store/postgres/database.ts': '',
+    });
+    expect(found).toEqual([
+      'store/log/append.ts imports store/tables/read-table.ts, but store/log/ may not use store/tables/',
+      'store/log/append.ts imports store/event-log.ts, which stands on top of the rooms of store/',
+    ]);
+  });
+
   test('knows every file', () => {
     expect(violations({ 'utils/text.ts': '' })).toEqual([`utils/text.ts: 'utils' is on no floor of the house`]);
+    expect(violations({ 'store/misc/text.ts': '' })).toEqual([
+      `store/misc/text.ts: 'store/misc' is no room of the house`,
+    ]);
   });
 
   test('does not take an example in a comment for an import', () => {

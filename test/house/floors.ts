@@ -1,4 +1,5 @@
-import { posix } from 'node:path';
+import { importedBy } from './imports.ts';
+import { rooms } from './rooms.ts';
 
 /** Where a part of `src/` stands; a file may import from its own floor and from the floors below it. */
 const floors: Readonly<Record<string, number>> = {
@@ -48,7 +49,12 @@ const closedDoors: readonly ClosedDoor[] = [
 /** `sources`: path below `src/` to text. Returns one sentence for each import that breaks the house. */
 export function floorViolations(sources: ReadonlyMap<string, string>): readonly string[] {
   const imports = new Map([...sources].map(([file, text]) => [file, importedBy(file, text)]));
-  return [...[...imports].flatMap(([file, targets]) => violationsOf(file, targets)), ...circles(imports)];
+  const files = [...imports];
+  return [
+    ...files.flatMap(([file, targets]) => violationsOf(file, targets)),
+    ...files.flatMap(([file, targets]) => roomViolations(file, targets)),
+    ...circles(imports),
+  ];
 }
 
 function violationsOf(file: string, targets: readonly string[]): readonly string[] {
@@ -64,22 +70,33 @@ function violationsOf(file: string, targets: readonly string[]): readonly string
   });
 }
 
+/** Within one hall: a room uses the rooms that it names, and nothing of what stands on top of them. */
+function roomViolations(file: string, targets: readonly string[]): readonly string[] {
+  const room = roomOf(file);
+  if (room === undefined) return [];
+  if (rooms[room] === undefined) return [`${file}: '${room}' is no room of the house`];
+  const { uses } = rooms[room];
+  const hall = partOf(file);
+  return targets.flatMap((target) => {
+    const targetRoom = roomOf(target);
+    if (partOf(target) !== hall || targetRoom === room) return [];
+    if (targetRoom === undefined) return [`${file} imports ${target}, which stands on top of the rooms of ${hall}/`];
+    return uses.includes(targetRoom.slice(hall.length + 1))
+      ? []
+      : [`${file} imports ${target}, but ${room}/ may not use ${targetRoom}/`];
+  });
+}
+
 function partOf(file: string): string {
   return file.split('/')[0] ?? file;
 }
 
-/** Type imports count as well: a part that needs a type from above cannot be read without what is above. */
-function importedBy(file: string, text: string): readonly string[] {
-  const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '');
-  const patterns = [
-    /^\s*(?:import|export)\s[^'"`;]*?from\s*['"]([^'"]+)['"]/gm,
-    /^\s*import\s*['"]([^'"]+)['"]/gm,
-    /\bimport\(\s*['"]([^'"]+)['"]/g,
-  ];
-  const specifiers = patterns.flatMap((pattern) => [...code.matchAll(pattern)].map((match) => match[1] ?? ''));
-  return [...new Set(specifiers)].map((specifier) =>
-    specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier,
-  );
+const halls = new Set(Object.keys(rooms).map(partOf));
+
+/** Nothing for a file that stands on top of its hall, or whose hall has no rooms. */
+export function roomOf(file: string): string | undefined {
+  const [hall = '', room, ...rest] = file.split('/');
+  return halls.has(hall) && rest.length > 0 ? `${hall}/${room}` : undefined;
 }
 
 function circles(imports: ReadonlyMap<string, readonly string[]>): readonly string[] {

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { keyText, type RowKey } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import { createPositions } from '../../src/runtime/positions.ts';
-import type { LiveListQuery, LiveReadModels } from '../../src/schema/operation-context.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { keyText, type RowKey } from '../../src/projections/declaration/projection.ts';
+import { createPositions } from '../../src/runtime/reads/positions.ts';
+import type { LiveListQuery, LiveReadModels } from '../../src/schema/contract/operation-context.ts';
 import { sorted } from '../store/naive-rows.ts';
 import { filtersOf, ordersOf, rowsOf, shelfPlaces } from '../store/order-book.ts';
 import { effort } from '../support/effort.ts';

@@ -1,14 +1,14 @@
-import type { Projection } from '../../src/projections/projection.ts';
-import type { VersionMap } from '../../src/projections/version-map.ts';
+import type { Projection } from '../../src/projections/declaration/projection.ts';
+import type { VersionMap } from '../../src/projections/declaration/version-map.ts';
 import {
   createLiveReadModels,
   type LiveReadModelSource,
   type LiveReadModelsOptions,
 } from '../../src/runtime/live/read-models.ts';
-import { createPositions, type Positions } from '../../src/runtime/positions.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createNotifications, type Notifications } from '../../src/store/notifications.ts';
-import type { Queryable, Statement } from '../../src/store/statement.ts';
+import { createPositions, type Positions } from '../../src/runtime/reads/positions.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { createNotifications, type Notifications } from '../../src/store/postgres/notifications.ts';
+import type { Queryable, Statement } from '../../src/store/postgres/statement.ts';
 import { readSchema } from '../support/read-model-writer.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 

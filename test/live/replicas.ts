@@ -1,6 +1,6 @@
-import { keyText, type Projection } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import type { LiveListUpdate, LiveRow } from '../../src/schema/operation-context.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { keyText, type Projection } from '../../src/projections/declaration/projection.ts';
+import type { LiveListUpdate, LiveRow } from '../../src/schema/contract/operation-context.ts';
 
 /** What a client knows who applies every message. It notes what no client should get. */
 export interface Replica<State> {

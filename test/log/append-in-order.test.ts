@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { account, deposited } from './families.ts';
 

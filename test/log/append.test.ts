@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConcurrencyConflict, InvalidInput, RefoldError } from '../../src/errors.ts';
 import type { ExpectedVersion } from '../../src/events/event.ts';
 import type { GlobalPosition } from '../../src/events/global-position.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { account, all, deposited, transfer } from './families.ts';
 

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
-import { connectWhenFree } from '../../src/store/connect-when-free.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { databaseAddress } from '../../src/store/database-errors.ts';
+import { connectWhenFree } from '../../src/store/postgres/connect-when-free.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { databaseAddress } from '../../src/store/postgres/database-errors.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let testDatabase: TestDatabase;

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase } from '../../src/store/database.ts';
-import { startEmbeddedPostgres } from '../../src/store/embedded-postgres.ts';
-import { migrate } from '../../src/store/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
+import { migrate } from '../../src/store/server/migrate.ts';
 import { until } from '../support/until.ts';
 
 let folder: string;
@@ -34,7 +34,7 @@ async function query(url: string, text: string): Promise<object[]> {
 /** A process that owns a server until it is told to end, and prints the server's URL. */
 async function startOwner(): Promise<{ url: string; process: ChildProcess }> {
   const program = `
-    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../src/store/embedded-postgres.ts'))};
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../src/store/embedded/embedded-postgres.ts'))};
     const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)} });
     console.log(server.url);
     process.once('SIGINT', async () => { await server.stop(); console.log('stopped'); process.exit(); });
@@ -110,7 +110,7 @@ test('started, used and left by many processes at the same time, it has one serv
   const starts = Number(process.env.STARTS ?? 12);
   const program = (end: string) => `
     import pg from 'pg';
-    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../src/store/embedded-postgres.ts'))};
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../src/store/embedded/embedded-postgres.ts'))};
     const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(shared)} });
     const client = new pg.Client({ connectionString: server.url });
     await client.connect();

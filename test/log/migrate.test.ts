@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { migrate, pendingMigrations } from '../../src/store/migrate.ts';
-import { checkServer, logProblem } from '../../src/store/server-check.ts';
-import { serverProblem } from '../../src/store/server-facts.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { migrate, pendingMigrations } from '../../src/store/server/migrate.ts';
+import { checkServer, logProblem } from '../../src/store/server/server-check.ts';
+import { serverProblem } from '../../src/store/server/server-facts.ts';
 import { databaseUrl } from '../support/postgres-for-the-run.ts';
 
 const { adminUrl, prefix } = inject('postgres');

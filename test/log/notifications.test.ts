@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
-import { createNotifications, type Notifications } from '../../src/store/notifications.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { createNotifications, type Notifications } from '../../src/store/postgres/notifications.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { account, deposited } from './families.ts';
 

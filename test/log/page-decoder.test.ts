@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents } from '../../src/events/event-family.ts';
 import { globalPosition } from '../../src/events/global-position.ts';
-import { isoTimestamp } from '../../src/store/column-parsers.ts';
-import { createPageCollector } from '../../src/store/page-bytes.ts';
-import { createPageDecoder, lastCopiedPosition } from '../../src/store/page-decoder.ts';
+import { createPageCollector } from '../../src/store/log/page-bytes.ts';
+import { createPageDecoder, lastCopiedPosition } from '../../src/store/log/page-decoder.ts';
+import { isoTimestamp } from '../../src/store/postgres/column-parsers.ts';
 
 const note = defineEvents(
   'note',

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { beginning, type GlobalPosition, globalPosition } from '../../src/events/global-position.ts';
-import { createReadAhead } from '../../src/store/read-ahead.ts';
-import type { EventPage, ReadAllOptions } from '../../src/store/read-events.ts';
+import { createReadAhead } from '../../src/store/log/read-ahead.ts';
+import type { EventPage, ReadAllOptions } from '../../src/store/log/read-events.ts';
 
 /** A log of the positions 1, 2, 3…, with even ones where a filter is given; its events are the positions themselves. */
 function fakeLog() {

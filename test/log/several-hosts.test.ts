@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseHostList } from '../../src/config/host-list.ts';
-import { createAdvisoryOwnership } from '../../src/store/advisory-ownership.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { databaseAddress } from '../../src/store/database-errors.ts';
-import { createNotifications } from '../../src/store/notifications.ts';
+import { createAdvisoryOwnership } from '../../src/store/ownership/advisory-ownership.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { databaseAddress } from '../../src/store/postgres/database-errors.ts';
+import { createNotifications } from '../../src/store/postgres/notifications.ts';
 import { patiently } from '../store/patient-owner.ts';
 import { startOwnServer } from '../support/own-server.ts';
 import type { PostgresCluster, PostgresStandby } from '../support/postgres-cluster.ts';

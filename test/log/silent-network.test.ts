@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
-import { createNotifications } from '../../src/store/notifications.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { createNotifications } from '../../src/store/postgres/notifications.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { activationRule, waitsForMore } from '../../src/projections/activation-rule.ts';
+import { activationRule, waitsForMore } from '../../src/projections/declaration/activation-rule.ts';
 
 const columns = ['accountId', 'owner'];
 const rule = (option?: Parameters<typeof activationRule>[2]) => activationRule('balance@2', columns, option);

@@ -2,7 +2,7 @@ import createBig, { type Big } from 'big.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decimal } from '../../src/index.ts';
-import { deepFreeze } from '../../src/projections/deep-freeze.ts';
+import { deepFreeze } from '../../src/projections/columns/deep-freeze.ts';
 
 const LibraryDecimal = createBig();
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decimal } from '../../src/index.ts';
-import { keyText } from '../../src/projections/projection.ts';
+import { keyText } from '../../src/projections/declaration/projection.ts';
 
 test('the text of a key is its JSON, whatever its values: partitions and dead letters of older processes go by it', () => {
   const odd = fc.constantFrom('"', '\\', '\n', '\u001f', '\u007f', '\u2028', '\ud800', 'é', '😀', '');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents, defineProjection, t } from '../../src/index.ts';
-import { partitionOf, reachedBy } from '../../src/projections/partition.ts';
+import { partitionOf, reachedBy } from '../../src/projections/declaration/partition.ts';
 
 const account = defineEvents('account', { Opened: z.object({}) });
 

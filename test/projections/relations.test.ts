@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineConfig, defineEvents, defineProjection, many, one, t } from '../../src/index.ts';
-import type { RelationOption } from '../../src/projections/relations.ts';
+import type { RelationOption } from '../../src/projections/declaration/relations.ts';
 
 const thing = defineEvents('thing', { Done: z.object({}) });
 const rest = {

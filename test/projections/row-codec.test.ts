@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Column, columnLimits, decimal, defineEvents, defineProjection, t } from '../../src/index.ts';
-import { createRowCodec } from '../../src/projections/row-codec.ts';
+import { createRowCodec } from '../../src/projections/columns/row-codec.ts';
 import { anyRow, everyColumn } from '../support/every-column.ts';
 
 const codec = createRowCodec(everyColumn, ['id']);

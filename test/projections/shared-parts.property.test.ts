@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents, defineProjection, type Projection, t } from '../../src/index.ts';
-import { fold, foldSteps } from '../../src/projections/fold.ts';
-import { checkJson } from '../../src/projections/json-values.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import { checkJson } from '../../src/projections/columns/json-values.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 import { anyDocument, anyEdit, type Edit, edited, partsOf, plainly } from '../support/document-edits.ts';
 import { createRecorder } from '../support/in-memory.ts';
 

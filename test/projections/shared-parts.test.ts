@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents, defineProjection, t } from '../../src/index.ts';
-import { fold, foldSteps } from '../../src/projections/fold.ts';
-import { createRowCodec, type Row } from '../../src/projections/row-codec.ts';
+import { createRowCodec, type Row } from '../../src/projections/columns/row-codec.ts';
+import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 import { createRecorder } from '../support/in-memory.ts';
 
 const line = t.object({ name: t.text(), tags: t.list(t.text()).default(['new']) });

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
-import { checkDeclarations } from '../../src/runtime/check-declarations.ts';
-import { requestRebuild } from '../../src/runtime/rebuild.ts';
-import { readStatus } from '../../src/runtime/status.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { checkDeclarations } from '../../src/runtime/activation/check-declarations.ts';
+import { readStatus } from '../../src/runtime/monitoring/status.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { account, balanceV1, balanceV2, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

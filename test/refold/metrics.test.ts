@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { account, balanceV1, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,8 +1,8 @@
-import type { Column } from '../../src/projections/column.ts';
-import { type Decimal, decimal } from '../../src/projections/decimal.ts';
-import type { Projection } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import type { Grouping, Measure } from '../../src/projections/row-query.ts';
+import type { Column } from '../../src/projections/columns/column.ts';
+import { type Decimal, decimal } from '../../src/projections/columns/decimal.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import type { Projection } from '../../src/projections/declaration/projection.ts';
+import type { Grouping, Measure } from '../../src/projections/queries/row-query.ts';
 import { naiveAggregates } from '../store/naive-aggregates.ts';
 import { columnOf, type Input, told } from './naive-values.ts';
 

@@ -1,10 +1,10 @@
 import { type Logger, pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ActivationOptions, defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
-import { requestRebuild } from '../../src/runtime/rebuild.ts';
+import type { VersionStatus } from '../../src/runtime/monitoring/status.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import type { VersionStatus } from '../../src/runtime/status.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { account, balanceV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

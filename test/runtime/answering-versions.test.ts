@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { type AnsweringCandidate, answeringVersions } from '../../src/runtime/answering-versions.ts';
-import type { LiveProcess } from '../../src/store/live-processes.ts';
+import { type AnsweringCandidate, answeringVersions } from '../../src/runtime/versions/answering-versions.ts';
+import type { LiveProcess } from '../../src/store/ownership/live-processes.ts';
 
 const version = (id: string, state: AnsweringCandidate['state'], more: Partial<AnsweringCandidate> = {}) => {
   const [name = '', number] = id.split('@');

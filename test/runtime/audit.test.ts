@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig } from '../../src/index.ts';
-import { auditVersion } from '../../src/runtime/audit.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { readVerifications } from '../../src/store/verifications.ts';
+import { auditVersion } from '../../src/runtime/verification/audit.ts';
+import { readVerifications } from '../../src/store/registry/verifications.ts';
 import { account, balanceV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { GlobalPosition } from '../../src/index.ts';
-import { createProjectionProcessor } from '../../src/runtime/projection-processor.ts';
-import { claimProcessor, type ProcessorClaim } from '../../src/store/checkpoints.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createProjectionProcessor } from '../../src/runtime/processors/projection-processor.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
-import { createReadSchema, createReadTable } from '../../src/store/read-table.ts';
-import { insertVersion, readRegistry } from '../../src/store/registry.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { claimProcessor, type ProcessorClaim } from '../../src/store/processors/checkpoints.ts';
+import { insertVersion, readRegistry } from '../../src/store/registry/registry.ts';
+import { createReadSchema, createReadTable } from '../../src/store/tables/read-table.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
-import { checkDeclarations } from '../../src/runtime/check-declarations.ts';
+import { checkDeclarations } from '../../src/runtime/activation/check-declarations.ts';
 import { startRuntime } from '../../src/runtime/runtime.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { account, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

@@ -12,8 +12,8 @@ import {
   type Refold,
   t,
 } from '../../src/index.ts';
-import { listDeadLetters } from '../../src/runtime/dead-letters.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { listDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { untilCaughtUp } from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
-import { crowdedServer } from '../../src/runtime/crowded-server.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { readLiveProcesses } from '../../src/store/live-processes.ts';
-import { announceProcess } from '../../src/store/processes.ts';
-import { readAdmittedConnections } from '../../src/store/server-facts.ts';
+import { crowdedServer } from '../../src/runtime/ownership/crowded-server.ts';
+import { readLiveProcesses } from '../../src/store/ownership/live-processes.ts';
+import { announceProcess } from '../../src/store/ownership/processes.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readAdmittedConnections } from '../../src/store/server/server-facts.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { inlineBalance } from '../support/inline-domain.ts';
 import { account, balanceV1, openAccount } from '../support/sample-domain.ts';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type GlobalPosition, globalPosition, type RecordedEvent } from '../../src/index.ts';
-import { createConsumer } from '../../src/runtime/consumer.ts';
-import type { EventPage, EventSource, Processor } from '../../src/runtime/event-source.ts';
-import { createSignal } from '../../src/runtime/signal.ts';
+import { createConsumer } from '../../src/runtime/consumers/consumer.ts';
+import type { EventPage, EventSource, Processor } from '../../src/runtime/consumers/event-source.ts';
+import { createSignal } from '../../src/runtime/scheduling/signal.ts';
 import { until } from '../support/until.ts';
 
 function event(position: number, type: string): RecordedEvent {

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type ActivationOptions, defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
-import { discardDeadLetters } from '../../src/runtime/dead-letters.ts';
-import { acceptRebuild, cancelRebuild, requestRebuild } from '../../src/runtime/rebuild.ts';
-import { rebuildInPlace } from '../../src/runtime/rebuild-in-place.ts';
+import { discardDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
+import type { VersionStatus } from '../../src/runtime/monitoring/status.ts';
+import { acceptRebuild, cancelRebuild, requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
+import { rebuildInPlace } from '../../src/runtime/rebuilds/rebuild-in-place.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import type { VersionStatus } from '../../src/runtime/status.ts';
 import { account, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -14,11 +14,11 @@ import {
   discardDeadLetters,
   listDeadLetters,
   retryDeadLetters,
-} from '../../src/runtime/dead-letters.ts';
-import { requestRebuild } from '../../src/runtime/rebuild.ts';
+} from '../../src/runtime/dead-letters/dead-letters.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { insertDeadLetters } from '../../src/store/dead-letters.ts';
-import { lockPartitions } from '../../src/store/partitions.ts';
+import { insertDeadLetters } from '../../src/store/processors/dead-letters.ts';
+import { lockPartitions } from '../../src/store/processors/partitions.ts';
 import { effort } from '../support/effort.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1 } from '../support/sample-domain.ts';

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineConfig, defineProjection, t } from '../../src/index.ts';
-import { diffVersions } from '../../src/runtime/diff.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { diffVersions } from '../../src/runtime/verification/diff.ts';
 import { account, balanceV1, balanceV2 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { totalsByEvolve, totalsBySql } from '../support/account-totals.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { effort } from '../support/effort.ts';

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
-import { createMetrics } from '../../src/runtime/metrics.ts';
+import { createMetrics } from '../../src/runtime/monitoring/metrics.ts';
+import type { VersionStatus } from '../../src/runtime/monitoring/status.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import type { VersionStatus } from '../../src/runtime/status.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -12,9 +12,9 @@ import {
   type Refold,
   t,
 } from '../../src/index.ts';
-import { createUsageRecorder } from '../../src/runtime/usage-recorder.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { pruneUsage } from '../../src/store/field-usage.ts';
+import { createUsageRecorder } from '../../src/runtime/monitoring/usage-recorder.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { pruneUsage } from '../../src/store/registry/field-usage.ts';
 import { account, balanceV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineImport } from '../../src/index.ts';
-import { type ImportProgress, importEvents } from '../../src/runtime/import-events.ts';
-import { createImportPace } from '../../src/runtime/import-pace.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { type ImportProgress, importEvents } from '../../src/runtime/commands/import-events.ts';
+import { createImportPace } from '../../src/runtime/commands/import-pace.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

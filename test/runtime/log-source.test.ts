@@ -4,11 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../src/events/global-position.ts';
-import { createConsumer } from '../../src/runtime/consumer.ts';
-import { eventProcessor } from '../../src/runtime/event-processor.ts';
-import { createHistory } from '../../src/runtime/history.ts';
-import { createLogSource, type LogWaker, positionTold } from '../../src/runtime/log-source.ts';
-import type { ReadAllOptions, ReadTailOptions } from '../../src/store/read-events.ts';
+import { createConsumer } from '../../src/runtime/consumers/consumer.ts';
+import { eventProcessor } from '../../src/runtime/consumers/event-processor.ts';
+import { createHistory } from '../../src/runtime/consumers/history.ts';
+import { createLogSource, type LogWaker, positionTold } from '../../src/runtime/consumers/log-source.ts';
+import type { ReadAllOptions, ReadTailOptions } from '../../src/store/log/read-events.ts';
 import { effort } from '../support/effort.ts';
 
 const all = [{ family: 'f', types: ['Even', 'Odd'] }];

@@ -1,5 +1,5 @@
-import { createAnswers } from '../../src/runtime/answers.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { createAnswers } from '../../src/runtime/reads/answers.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { readSchema } from '../support/read-model-writer.ts';
 import { balanceV1 } from '../support/sample-domain.ts';
 

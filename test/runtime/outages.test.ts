@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
-import { createOutages } from '../../src/runtime/outages.ts';
+import { createOutages } from '../../src/runtime/ownership/outages.ts';
 
 test('an outage is a line when it begins, one a minute with a count, and one when it is over', () => {
   const lines: { msg: string; failures?: number }[] = [];

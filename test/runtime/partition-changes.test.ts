@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Projection } from '../../src/index.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { effort } from '../support/effort.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../src/index.ts';
-import { requestRebuild } from '../../src/runtime/rebuild.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { verifyVersion } from '../../src/runtime/verify.ts';
+import { verifyVersion } from '../../src/runtime/verification/verify.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account } from '../support/sample-domain.ts';

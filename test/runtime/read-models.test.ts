@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { globalPosition } from '../../src/events/global-position.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import type { PageQuery } from '../../src/projections/row-query.ts';
-import { createPositions, type Positions } from '../../src/runtime/positions.ts';
-import { createReadModels, type ReadModelSource } from '../../src/runtime/read-models.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createNotifications, type Notifications } from '../../src/store/notifications.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import type { PageQuery } from '../../src/projections/queries/row-query.ts';
+import { createPositions, type Positions } from '../../src/runtime/reads/positions.ts';
+import { createReadModels, type ReadModelSource } from '../../src/runtime/reads/read-models.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { createNotifications, type Notifications } from '../../src/store/postgres/notifications.ts';
 import { shelfPlaces } from '../store/order-book.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

@@ -1,5 +1,5 @@
-import { requestRebuild } from '../../src/runtime/rebuild.ts';
-import { rebuildInPlace } from '../../src/runtime/rebuild-in-place.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
+import { rebuildInPlace } from '../../src/runtime/rebuilds/rebuild-in-place.ts';
 import { rebuildContract } from './rebuild.contract.ts';
 
 const readSchema = 'read_models';

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
-import { cancelRebuild } from '../../src/runtime/rebuild.ts';
+import { cancelRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
+import { takeSnapshot } from '../../src/runtime/rebuilds/table-snapshots.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { takeSnapshot } from '../../src/runtime/table-snapshots.ts';
-import { readAllRebuilds } from '../../src/store/rebuilds.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { readAllRebuilds } from '../../src/store/registry/rebuilds.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { effort } from '../support/effort.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';

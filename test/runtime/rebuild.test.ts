@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
-import { cancelRebuild, requestRebuild } from '../../src/runtime/rebuild.ts';
+import { cancelRebuild, requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { lockView } from '../../src/store/read-table.ts';
-import { readRebuilds } from '../../src/store/rebuilds.ts';
+import { readRebuilds } from '../../src/store/registry/rebuilds.ts';
+import { lockView } from '../../src/store/tables/read-table.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
-import { createReplica, type Replica } from '../../src/runtime/replica.ts';
-import type { Database } from '../../src/store/database.ts';
-import type { Queryable } from '../../src/store/statement.ts';
+import { createReplica, type Replica } from '../../src/runtime/reads/replica.ts';
+import type { Database } from '../../src/store/postgres/database.ts';
+import type { Queryable } from '../../src/store/postgres/statement.ts';
 import { active, versionMap } from '../schema/in-memory-services.ts';
 import { balanceV1 } from '../support/sample-domain.ts';
 import { until } from '../support/until.ts';

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { beginning, type GlobalPosition, globalPosition } from '../../src/events/global-position.ts';
-import { executeStep } from '../../src/runtime/execute-step.ts';
-import { createReactorSteps } from '../../src/runtime/reactor-steps.ts';
-import { pruneAll } from '../../src/runtime/retention.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { executeStep } from '../../src/runtime/commands/execute-step.ts';
+import { pruneAll } from '../../src/runtime/processors/retention.ts';
+import { createReactorSteps } from '../../src/runtime/reactors/reactor-steps.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
-import { insertReactor } from '../../src/store/reactors.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { insertReactor } from '../../src/store/reactors/reactors.ts';
 import { account, openAccount } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

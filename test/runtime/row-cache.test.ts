@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { FoldStep } from '../../src/projections/fold.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import { createKeyFilter } from '../../src/runtime/key-filter.ts';
-import { createRowCache } from '../../src/runtime/row-cache.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import type { FoldStep } from '../../src/projections/fold/fold.ts';
+import { createKeyFilter } from '../../src/runtime/processors/key-filter.ts';
+import { createRowCache } from '../../src/runtime/processors/row-cache.ts';
 
 const key = fc.nat(12);
 

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { beginning, defineConfig, globalPosition } from '../../src/index.ts';
+import { createSetBasedProcessor } from '../../src/runtime/processors/set-based-processor.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { createSetBasedProcessor } from '../../src/runtime/set-based-processor.ts';
-import { claimProcessor } from '../../src/store/checkpoints.ts';
-import { readRegistry } from '../../src/store/registry.ts';
+import { claimProcessor } from '../../src/store/processors/checkpoints.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
 import { totalsBySql } from '../support/account-totals.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shadowVerdict } from '../../src/runtime/shadow-gate.ts';
+import { shadowVerdict } from '../../src/runtime/activation/shadow-gate.ts';
 
 const standing = {
   name: 'balance',

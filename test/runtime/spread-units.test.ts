@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { spreadUnits } from '../../src/runtime/spread-units.ts';
-import type { AnnouncedProcess } from '../../src/store/processes.ts';
+import { spreadUnits } from '../../src/runtime/ownership/spread-units.ts';
+import type { AnnouncedProcess } from '../../src/store/ownership/processes.ts';
 
 /** Some units, and processes that each declare some of them, and own some of those. */
 const announced = fc

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type HookContext, type Projection, t } from '../../src/index.ts';
-import { requestRebuild } from '../../src/runtime/rebuild.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { createDatabase } from '../../src/store/database.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
-import { readRebuilds } from '../../src/store/rebuilds.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
+import { readRebuilds } from '../../src/store/registry/rebuilds.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -7,15 +7,15 @@ import {
   listDiscarded,
   recallDiscarded,
   retryDeadLetters,
-} from '../../src/runtime/dead-letters.ts';
-import { acceptRebuild, requestRebuild } from '../../src/runtime/rebuild.ts';
-import { rebuildInPlace, restoreSnapshot } from '../../src/runtime/rebuild-in-place.ts';
+} from '../../src/runtime/dead-letters/dead-letters.ts';
+import { acceptRebuild, requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
+import { rebuildInPlace, restoreSnapshot } from '../../src/runtime/rebuilds/rebuild-in-place.ts';
+import { dropSnapshot, listSnapshots, takeSnapshot } from '../../src/runtime/rebuilds/table-snapshots.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { dropSnapshot, listSnapshots, takeSnapshot } from '../../src/runtime/table-snapshots.ts';
-import { verifyVersion } from '../../src/runtime/verify.ts';
-import { readAllRebuilds } from '../../src/store/rebuilds.ts';
-import { readRegistry } from '../../src/store/registry.ts';
-import type { TableSnapshot } from '../../src/store/table-snapshots.ts';
+import { verifyVersion } from '../../src/runtime/verification/verify.ts';
+import { readAllRebuilds } from '../../src/store/registry/rebuilds.ts';
+import { readRegistry } from '../../src/store/registry/registry.ts';
+import type { TableSnapshot } from '../../src/store/tables/table-snapshots.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1, balanceV2 } from '../support/sample-domain.ts';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineConfig } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { verifyVersion } from '../../src/runtime/verify.ts';
+import { verifyVersion } from '../../src/runtime/verification/verify.ts';
 import { account, balanceV1, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,9 +1,9 @@
 import { type Logger, pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
-import { pointView } from '../../src/runtime/lifecycle.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { pointView } from '../../src/runtime/versions/lifecycle.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

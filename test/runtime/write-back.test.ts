@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Unwritten, writeIsDue } from '../../src/runtime/write-back.ts';
+import { type Unwritten, writeIsDue } from '../../src/runtime/processors/write-back.ts';
 
-const writeBack = join(import.meta.dirname, '../../src/runtime/write-back.ts');
+const writeBack = join(import.meta.dirname, '../../src/runtime/processors/write-back.ts');
 
 /** Rows that a process keeps in each state, whose heap may grow to `limit` MB and holds `used` of them. */
 function kept(limit: number, used: number): readonly number[] {

@@ -2,7 +2,7 @@ import { getOperationAST, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import { defineProjection, t } from '../../src/index.ts';
 import { buildSchema } from '../../src/schema/build-schema.ts';
-import { compileOperation, conditionNames } from '../../src/schema/compile-operation.ts';
+import { compileOperation, conditionNames } from '../../src/schema/compile/compile-operation.ts';
 import { active, building, versionMap } from './in-memory-services.ts';
 import { allCommands, courierDayV1, parcel, parcelV1 } from './parcels.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { RowOrder } from '../../src/projections/row-query.ts';
-import { cursorCodec } from '../../src/schema/cursor.ts';
-import { indexedColumns } from '../../src/schema/filter-types.ts';
+import type { RowOrder } from '../../src/projections/queries/row-query.ts';
+import { indexedColumns } from '../../src/schema/types/filter-types.ts';
+import { cursorCodec } from '../../src/schema/values/cursor.ts';
 import { courierDayV1, parcelRow, parcelV1 } from './parcels.ts';
 
 const indexed = indexedColumns(parcelV1).map(([name]) => name);

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { cartSummaryV2 } from '../../examples/shopping-cart/cart-summary.v2.ts';
 import { customerProfileV1 } from '../../examples/shopping-cart/customer-profile.v1.ts';
 import { customer, shoppingCart } from '../../examples/shopping-cart/events.ts';
-import { demandedAfter } from '../../src/schema/after-directive.ts';
 import { buildSchema } from '../../src/schema/build-schema.ts';
-import { globalId } from '../../src/schema/global-id.ts';
+import { demandedAfter } from '../../src/schema/fields/after-directive.ts';
+import { globalId } from '../../src/schema/values/global-id.ts';
 import { active, InMemoryServices, versionMap } from './in-memory-services.ts';
 
 const served = [active(customerProfileV1), active(cartSummaryV2)];

@@ -13,8 +13,8 @@ import moneyTransfer from '../../examples/money-transfer/app.ts';
 import onlineRetail from '../../examples/online-retail/app.ts';
 import outboxRelay from '../../examples/outbox-relay/app.ts';
 import shop from '../../examples/shopping-cart/app.ts';
+import { newestVersions } from '../../src/schema/analysis/newest-versions.ts';
 import { buildSchema } from '../../src/schema/build-schema.ts';
-import { newestVersions } from '../../src/schema/newest-versions.ts';
 import { ownerV1, placeV1, thingV1 } from '../refold/things.ts';
 import { allCommands, courierDayV1, parcelV1 } from './parcels.ts';
 

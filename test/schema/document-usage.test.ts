@@ -1,6 +1,6 @@
 import { buildSchema, getOperationAST, parse, validate } from 'graphql';
 import { expect, test } from 'vitest';
-import { addVariablesUsage, documentUsage } from '../../src/schema/document-usage.ts';
+import { addVariablesUsage, documentUsage } from '../../src/schema/analysis/document-usage.ts';
 
 const schema = buildSchema(`
   enum Status { OPEN CLOSED }

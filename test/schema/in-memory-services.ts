@@ -7,18 +7,23 @@ import type {
   GatewayServices,
   OperationReadModels,
   ReadPosition,
-} from '../../src/gateway/gateway-services.ts';
-import { keyText, type Projection, type RowKey } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import type { Pins, ServedVersion, VersionMap, VersionProgress } from '../../src/projections/version-map.ts';
-import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../src/schema/change-feed.ts';
+} from '../../src/gateway/operations/gateway-services.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { keyText, type Projection, type RowKey } from '../../src/projections/declaration/projection.ts';
+import type {
+  Pins,
+  ServedVersion,
+  VersionMap,
+  VersionProgress,
+} from '../../src/projections/declaration/version-map.ts';
+import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../src/schema/contract/change-feed.ts';
 import type {
   CommandResult,
   LiveListQuery,
   LiveListUpdate,
   LiveRow,
   OperationContext,
-} from '../../src/schema/operation-context.ts';
+} from '../../src/schema/contract/operation-context.ts';
 import { naiveAggregates } from '../store/naive-aggregates.ts';
 import { matches, naivePage, sorted } from '../store/naive-rows.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';

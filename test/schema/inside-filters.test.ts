@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { anonymous, defineEvents, defineProjection, t } from '../../src/index.ts';
-import { createGuard } from '../../src/schema/guard.ts';
+import { createGuard } from '../../src/schema/access/guard.ts';
 import { type SchemaUnderTest, schemaUnderTest } from './schema-under-test.ts';
 
 let tested: SchemaUnderTest;

@@ -1,6 +1,6 @@
 import { getOperationAST, parse } from 'graphql';
 import { expect, test } from 'vitest';
-import { needsSnapshot } from '../../src/schema/operation-reads.ts';
+import { needsSnapshot } from '../../src/schema/analysis/operation-reads.ts';
 import { versionMap } from './in-memory-services.ts';
 
 test.each([

@@ -4,10 +4,10 @@ import { cartSummaryV1 } from '../../examples/shopping-cart/cart-summary.v1.ts';
 import { cartSummaryV2 } from '../../examples/shopping-cart/cart-summary.v2.ts';
 import { customerProfileV1 } from '../../examples/shopping-cart/customer-profile.v1.ts';
 import { customer, shoppingCart } from '../../examples/shopping-cart/events.ts';
-import type { ServedVersion } from '../../src/projections/version-map.ts';
-import { demandedAfter } from '../../src/schema/after-directive.ts';
+import type { ServedVersion } from '../../src/projections/declaration/version-map.ts';
+import { needsSnapshot } from '../../src/schema/analysis/operation-reads.ts';
 import { buildSchema } from '../../src/schema/build-schema.ts';
-import { needsSnapshot } from '../../src/schema/operation-reads.ts';
+import { demandedAfter } from '../../src/schema/fields/after-directive.ts';
 import { active, building, InMemoryServices, versionMap } from './in-memory-services.ts';
 
 const at = '2026-01-31T12:00:00.000Z';

@@ -1,6 +1,6 @@
 import { buildSchema, findBreakingChanges, findDangerousChanges } from 'graphql';
 import { expect, test } from 'vitest';
-import { schemaDiff } from '../../src/schema/schema-diff.ts';
+import { schemaDiff } from '../../src/schema/analysis/schema-diff.ts';
 
 const older = `
   enum Status { OPEN CLOSED }

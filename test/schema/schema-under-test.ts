@@ -7,9 +7,9 @@ import {
   subscribe,
   validate,
 } from 'graphql';
-import type { ServedVersion } from '../../src/projections/version-map.ts';
-import { demandedAfter } from '../../src/schema/after-directive.ts';
+import type { ServedVersion } from '../../src/projections/declaration/version-map.ts';
 import { buildSchema } from '../../src/schema/build-schema.ts';
+import { demandedAfter } from '../../src/schema/fields/after-directive.ts';
 import { active, InMemoryServices, versionMap } from './in-memory-services.ts';
 import { allCommands, courierDayV1, type ParcelRow, parcel, parcelRow, parcelV1 } from './parcels.ts';
 

@@ -1,4 +1,4 @@
-import { createAdvisoryOwnership } from '../../src/store/advisory-ownership.ts';
+import { createAdvisoryOwnership } from '../../src/store/ownership/advisory-ownership.ts';
 import { describeOwnership } from './ownership.contract.ts';
 
 describeOwnership({

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createLeaseOwnership, type LeaseOwnershipOptions } from '../../src/store/lease-ownership.ts';
-import type { Ownership, OwnershipLock } from '../../src/store/ownership.ts';
+import { createLeaseOwnership, type LeaseOwnershipOptions } from '../../src/store/ownership/lease-ownership.ts';
+import type { Ownership, OwnershipLock } from '../../src/store/ownership/ownership.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { describeOwnership } from './ownership.contract.ts';

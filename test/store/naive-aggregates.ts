@@ -1,8 +1,8 @@
-import { averageScale } from '../../src/projections/aggregate-columns.ts';
-import type { Column } from '../../src/projections/column.ts';
-import { type Decimal, decimal } from '../../src/projections/decimal.ts';
-import type { Projection } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import { averageScale } from '../../src/projections/columns/aggregate-columns.ts';
+import type { Column } from '../../src/projections/columns/column.ts';
+import { type Decimal, decimal } from '../../src/projections/columns/decimal.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import type { Projection } from '../../src/projections/declaration/projection.ts';
 import type {
   AggregateQuery,
   AggregateRow,
@@ -10,7 +10,7 @@ import type {
   Grouping,
   GroupOrder,
   Measure,
-} from '../../src/projections/row-query.ts';
+} from '../../src/projections/queries/row-query.ts';
 import { compares, compareValues, matches } from './naive-rows.ts';
 
 /** What aggregates are, told without SQL. */

@@ -1,6 +1,6 @@
-import { isDecimal } from '../../src/projections/decimal.ts';
-import type { Projection } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import { isDecimal } from '../../src/projections/columns/decimal.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import type { Projection } from '../../src/projections/declaration/projection.ts';
 import type {
   Cursor,
   PageQuery,
@@ -8,7 +8,7 @@ import type {
   RowFilter,
   RowOrder,
   RowPage,
-} from '../../src/projections/row-query.ts';
+} from '../../src/projections/queries/row-query.ts';
 
 /** The rows of all tables, for conditions across relations. */
 export type Tables = (projection: Projection) => readonly Row[];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { dropLater, dropNever, dropOldTables } from '../../src/store/old-tables.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { dropLater, dropNever, dropOldTables } from '../../src/store/tables/old-tables.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 

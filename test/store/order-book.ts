@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { z } from 'zod';
 import { defineEvents } from '../../src/events/event-family.ts';
-import { type Column, type ColumnKind, isContainer, t } from '../../src/projections/column.ts';
-import { decimal } from '../../src/projections/decimal.ts';
-import { defineProjection } from '../../src/projections/define-projection.ts';
-import { storedJson } from '../../src/projections/json-containment.ts';
-import { keyText, type Projection } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import type { JsonValue, RowFilter, RowOrder } from '../../src/projections/row-query.ts';
+import { type Column, type ColumnKind, isContainer, t } from '../../src/projections/columns/column.ts';
+import { decimal } from '../../src/projections/columns/decimal.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { defineProjection } from '../../src/projections/declaration/define-projection.ts';
+import { keyText, type Projection } from '../../src/projections/declaration/projection.ts';
+import { storedJson } from '../../src/projections/queries/json-containment.ts';
+import type { JsonValue, RowFilter, RowOrder } from '../../src/projections/queries/row-query.ts';
 
 const orders = defineEvents('order', { Placed: z.object({}) });
 

@@ -1,6 +1,6 @@
-import { createAdvisoryOwnership } from '../../src/store/advisory-ownership.ts';
-import { createLeaseOwnership } from '../../src/store/lease-ownership.ts';
-import type { OwnershipLock } from '../../src/store/ownership.ts';
+import { createAdvisoryOwnership } from '../../src/store/ownership/advisory-ownership.ts';
+import { createLeaseOwnership } from '../../src/store/ownership/lease-ownership.ts';
+import type { OwnershipLock } from '../../src/store/ownership/ownership.ts';
 import { unitOf } from './unit-of.ts';
 
 // Owns a processor until it is killed: node ownership-holder.ts KIND URL NAME

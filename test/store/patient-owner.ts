@@ -1,5 +1,5 @@
-import { isOutage } from '../../src/store/database-errors.ts';
-import type { Ownership, OwnershipLock } from '../../src/store/ownership.ts';
+import type { Ownership, OwnershipLock } from '../../src/store/ownership/ownership.ts';
+import { isOutage } from '../../src/store/postgres/database-errors.ts';
 import { unitOf } from './unit-of.ts';
 
 /** Asks again where the database could not be reached in time, which is as short as renewals are frequent. */

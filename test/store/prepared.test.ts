@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
-import { createDatabase } from '../../src/store/database.ts';
-import { preparedName } from '../../src/store/prepared.ts';
-import { mostPrepared } from '../../src/store/prepared-limit.ts';
-import type { Queryable } from '../../src/store/statement.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
+import { preparedName } from '../../src/store/postgres/prepared.ts';
+import { mostPrepared } from '../../src/store/postgres/prepared-limit.ts';
+import type { Queryable } from '../../src/store/postgres/statement.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 
 const database = await createTestDatabase();

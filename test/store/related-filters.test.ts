@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Projection } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import { type RelatedFilter, type RowFilter, relatedTarget } from '../../src/projections/row-query.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createReadTable } from '../../src/store/read-table.ts';
-import { countRows, findPage } from '../../src/store/row-queries.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import type { Projection } from '../../src/projections/declaration/projection.ts';
+import { type RelatedFilter, type RowFilter, relatedTarget } from '../../src/projections/queries/row-query.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { countRows, findPage } from '../../src/store/queries/row-queries.ts';
+import { createReadTable } from '../../src/store/tables/read-table.ts';
 import { effort } from '../support/effort.ts';
 import { createReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { checkSessions } from '../../src/store/session-check.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { checkSessions } from '../../src/store/server/session-check.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let databases: TestDatabase[];

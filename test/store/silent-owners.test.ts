@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createAdvisoryOwnership } from '../../src/store/advisory-ownership.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createLeaseOwnership } from '../../src/store/lease-ownership.ts';
-import type { Ownership } from '../../src/store/ownership.ts';
+import { createAdvisoryOwnership } from '../../src/store/ownership/advisory-ownership.ts';
+import { createLeaseOwnership } from '../../src/store/ownership/lease-ownership.ts';
+import type { Ownership } from '../../src/store/ownership/ownership.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Projection } from '../../src/projections/projection.ts';
-import { type AggregateQuery, type RowFilter, relatedTarget } from '../../src/projections/row-query.ts';
-import { aggregateQuery, encodedMeasure } from '../../src/store/aggregate-rows.ts';
-import { encoded } from '../../src/store/row-values.ts';
-import { Slot, type Slots, slottedAggregate } from '../../src/store/slots.ts';
+import type { Projection } from '../../src/projections/declaration/projection.ts';
+import { type AggregateQuery, type RowFilter, relatedTarget } from '../../src/projections/queries/row-query.ts';
+import { aggregateQuery, encodedMeasure } from '../../src/store/queries/aggregate-rows.ts';
+import { encoded } from '../../src/store/tables/row-values.ts';
+import { Slot, type Slots, slottedAggregate } from '../../src/store/tables/slots.ts';
 import { effort } from '../support/effort.ts';
 import { filtersOf, orderBook, shelfPlaces } from './order-book.ts';
 

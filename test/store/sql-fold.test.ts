@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { beginning, type Columns, defineEvents, defineProjection, globalPosition, t } from '../../src/index.ts';
-import type { MergeRule } from '../../src/projections/sql-fold.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { MergeRule } from '../../src/projections/declaration/sql-fold.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
-import { createReadSchema, createReadTable } from '../../src/store/read-table.ts';
-import { createSetMerge } from '../../src/store/sql-fold.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { createReadSchema, createReadTable } from '../../src/store/tables/read-table.ts';
+import { createSetMerge } from '../../src/store/tables/sql-fold.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 const probe = defineEvents('probe', { Noted: z.object({ value: z.string().nullable() }) });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
-import type { Statement } from '../../src/store/statement.ts';
-import { requireTextSearch } from '../../src/store/text-search.ts';
+import type { Statement } from '../../src/store/postgres/statement.ts';
+import { requireTextSearch } from '../../src/store/tables/text-search.ts';
 import { orderBook, shelfPlaces } from './order-book.ts';
 
 /** A database that has a collation of ICU or not, and where the extension can't be created. */

@@ -1,4 +1,4 @@
-import type { ProcessorKind, ProcessorUnit } from '../../src/store/processor-unit.ts';
+import type { ProcessorKind, ProcessorUnit } from '../../src/store/server/processor-unit.ts';
 
 /** A unit for tests of ownership. */
 export function unitOf(name: string, kind: ProcessorKind = 'processor', version = 1, partition = 0): ProcessorUnit {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isDecimal } from '../../src/projections/decimal.ts';
+import { isDecimal } from '../../src/projections/columns/decimal.ts';
 
 /** A change of a document, told without the document: numbers are taken by the number of what there is to choose from. */
 export interface Edit {

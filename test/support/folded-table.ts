@@ -1,9 +1,9 @@
 import { beginning, type Projection } from '../../src/index.ts';
-import { fold, foldSteps } from '../../src/projections/fold.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 import type { EventLog } from '../../src/store/event-log.ts';
-import { createReadTable } from '../../src/store/read-table.ts';
-import type { Queryable } from '../../src/store/statement.ts';
+import type { Queryable } from '../../src/store/postgres/statement.ts';
+import { createReadTable } from '../../src/store/tables/read-table.ts';
 
 /** What the read table of a projection must hold: one fold of the whole log, in memory, event by event. */
 export async function foldedTable(log: EventLog, projection: Projection): Promise<Map<string, unknown>> {

@@ -2,9 +2,9 @@ import type { NewEvent, RecordedEvent } from '../../src/events/event.ts';
 import type { EventFamily } from '../../src/events/event-family.ts';
 import { validateEvent } from '../../src/events/event-family.ts';
 import { globalPosition } from '../../src/events/global-position.ts';
-import { fold, foldSteps } from '../../src/projections/fold.ts';
-import type { Projection } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import type { Projection } from '../../src/projections/declaration/projection.ts';
+import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 
 /** Gives events what the log would give them: ids, places in their stream and in the log. Validates them as an append does. */
 export function createRecorder() {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/server/migrate.ts';
 import { startOwnServer } from './own-server.ts';
 import { databaseUrl } from './postgres-for-the-run.ts';
 import { startTcpProxy } from './tcp-proxy.ts';

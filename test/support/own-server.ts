@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { inject } from 'vitest';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/server/migrate.ts';
 import { embeddedBinaries, type PostgresCluster, startPostgresCluster } from './postgres-cluster.ts';
 import { databaseUrl } from './postgres-for-the-run.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../../src/store/migrate.ts';
+import { migrate } from '../../src/store/server/migrate.ts';
 import { embeddedBinaries, type PostgresBinaries, startPostgresCluster } from './postgres-cluster.ts';
 
 declare module 'vitest' {

@@ -1,9 +1,9 @@
 import { beginning, type GlobalPosition, globalPosition } from '../../src/events/global-position.ts';
-import { keyText, type Projection, type RowKey } from '../../src/projections/projection.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
-import { checkpointChannel } from '../../src/store/checkpoints.ts';
-import type { Database } from '../../src/store/database.ts';
-import { createReadSchema, createReadTable } from '../../src/store/read-table.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { keyText, type Projection, type RowKey } from '../../src/projections/declaration/projection.ts';
+import type { Database } from '../../src/store/postgres/database.ts';
+import { checkpointChannel } from '../../src/store/processors/checkpoints.ts';
+import { createReadSchema, createReadTable } from '../../src/store/tables/read-table.ts';
 
 export const readSchema = 'read_models';
 

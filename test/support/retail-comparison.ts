@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { decimal, isDecimal } from '../../src/projections/decimal.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import { decimal, isDecimal } from '../../src/projections/columns/decimal.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { RetailOracle } from './retail-oracle.ts';
 
 /**

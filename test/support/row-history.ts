@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Column, Projection, RecordedEvent } from '../../src/index.ts';
-import { fold, foldSteps } from '../../src/projections/fold.ts';
-import type { Row } from '../../src/projections/row-codec.ts';
+import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 
 /** Positions of the log, the last one excluded. */
 export interface Span {

@@ -8,8 +8,8 @@ import {
   type Projection,
   type Refold,
 } from '../../src/index.ts';
-import { isoTimestamp } from '../../src/store/column-parsers.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { isoTimestamp } from '../../src/store/postgres/column-parsers.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';

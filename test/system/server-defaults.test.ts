@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/database.ts';
-import type { Queryable, Statement } from '../../src/store/statement.ts';
+import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import type { Queryable, Statement } from '../../src/store/postgres/statement.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { inlineBalance, inlineOpenings } from '../support/inline-domain.ts';
 import {

@@ -4,7 +4,7 @@ import { cartSummaryV2 } from '../../examples/shopping-cart/cart-summary.v2.ts';
 import { customerProfileV1 } from '../../examples/shopping-cart/customer-profile.v1.ts';
 import { shoppingCart } from '../../examples/shopping-cart/events.ts';
 import { createRefold, defineConfig, defineProjection, type Refold, t } from '../../src/index.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { untilActive, untilAnswer, untilCaughtUp, untilPosition } from '../../src/testing.ts';
 import * as patient from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';

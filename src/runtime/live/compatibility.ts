@@ -1,5 +1,5 @@
-import type { Column } from '../../projections/column.ts';
-import type { Projection } from '../../projections/projection.ts';
+import type { Column } from '../../projections/columns/column.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
 
 /** The columns that a reader of one version can't go on reading from another: missing, of another type, or null where they never were. */
 export function columnsLost(from: Projection, to: Projection, columns: readonly string[]): string[] {

@@ -1,10 +1,10 @@
 import { beginning, type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import { laterToken, type PositionToken } from '../../events/position-token.ts';
-import { type ChangeCursor, cursorText, type RowGeneration, tokenIn } from '../../projections/change-cursor.ts';
-import { filterColumns } from '../../projections/filter-columns.ts';
-import { keyText, type Projection } from '../../projections/projection.ts';
-import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason, RowChange } from '../../schema/change-feed.ts';
-import { pageQuery } from '../../store/row-queries.ts';
+import { keyText, type Projection } from '../../projections/declaration/projection.ts';
+import { type ChangeCursor, cursorText, type RowGeneration, tokenIn } from '../../projections/queries/change-cursor.ts';
+import { filterColumns } from '../../projections/queries/filter-columns.ts';
+import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason, RowChange } from '../../schema/contract/change-feed.ts';
+import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import type { FeedWatcher, FeedWish } from './feeds.ts';
 import { windowQuery } from './lists.ts';

@@ -1,15 +1,20 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { laterToken, type PositionToken } from '../../events/position-token.ts';
-import type { ChangeCursor } from '../../projections/change-cursor.ts';
-import { filterColumns } from '../../projections/filter-columns.ts';
-import { matchesFilter } from '../../projections/matches-filter.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/projection.ts';
-import type { Row } from '../../projections/row-codec.ts';
-import type { ChangeFeedQuery, LagReason, RowChange } from '../../schema/change-feed.ts';
-import { type ChangeBatch, type ChangesKept, readChangePage, readChangesKept } from '../../store/change-feed.ts';
-import { readAnchor } from '../../store/horizon.ts';
-import { findByKeys, findPage, keyOf } from '../../store/row-queries.ts';
-import type { Queryable } from '../../store/statement.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import type { ChangeCursor } from '../../projections/queries/change-cursor.ts';
+import { filterColumns } from '../../projections/queries/filter-columns.ts';
+import { matchesFilter } from '../../projections/queries/matches-filter.ts';
+import type { ChangeFeedQuery, LagReason, RowChange } from '../../schema/contract/change-feed.ts';
+import { readAnchor } from '../../store/log/horizon.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import {
+  type ChangeBatch,
+  type ChangesKept,
+  readChangePage,
+  readChangesKept,
+} from '../../store/queries/change-feed.ts';
+import { findByKeys, findPage, keyOf } from '../../store/queries/row-queries.ts';
 
 /** What a watcher wants next that is not at the head: to begin, a page of all rows, or a page of changes. */
 export type FeedWish =

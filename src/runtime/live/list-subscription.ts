@@ -1,9 +1,9 @@
 import { RefoldError } from '../../errors.ts';
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
-import { filterColumns } from '../../projections/filter-columns.ts';
-import type { Projection } from '../../projections/projection.ts';
-import type { LiveListQuery, LiveListUpdate } from '../../schema/operation-context.ts';
-import { pageQuery } from '../../store/row-queries.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import { filterColumns } from '../../projections/queries/filter-columns.ts';
+import type { LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
+import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
 import { type ListWatcher, type ListWindow, type WindowChange, windowDifference, windowQuery } from './lists.ts';

@@ -1,11 +1,11 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/projection.ts';
-import type { Row } from '../../projections/row-codec.ts';
-import type { PageQuery } from '../../projections/row-query.ts';
-import type { LiveListQuery, LiveListUpdate } from '../../schema/operation-context.ts';
-import { matchFilters } from '../../store/live-queries.ts';
-import { findPage, keyOf } from '../../store/row-queries.ts';
-import type { Queryable } from '../../store/statement.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import type { PageQuery } from '../../projections/queries/row-query.ts';
+import type { LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { matchFilters } from '../../store/queries/live-queries.ts';
+import { findPage, keyOf } from '../../store/queries/row-queries.ts';
 
 /** The rows of a list at one time, by the texts of their keys, in order. Never changed. */
 export type ListWindow = ReadonlyMap<string, Row>;

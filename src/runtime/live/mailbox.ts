@@ -1,4 +1,4 @@
-import type { LiveMessages } from '../../schema/live-messages.ts';
+import type { LiveMessages } from '../../schema/contract/live-messages.ts';
 
 export interface MailboxOptions<T> {
   /** Called once, with the first pull, or for whoever listens. */

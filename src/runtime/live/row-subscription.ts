@@ -1,7 +1,7 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
-import type { Projection, RowKey } from '../../projections/projection.ts';
-import type { LiveRow } from '../../schema/operation-context.ts';
-import { canonicalKey, columnOf } from '../../store/row-values.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { LiveRow } from '../../schema/contract/operation-context.ts';
+import { canonicalKey, columnOf } from '../../store/tables/row-values.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
 import type { RowWatcher } from './rows.ts';

@@ -1,0 +1,73 @@
+/**
+ * `npm run house`: draws which room of `src/` uses which, from the imports, into docs/architecture.md. With `--check` it fails where the picture
+ * there is another. An arrow that others lead to is left out.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
+import { roomOf } from '../test/house/floors.ts';
+import { importedBy } from '../test/house/imports.ts';
+import { rooms } from '../test/house/rooms.ts';
+
+const page = 'docs/architecture.md';
+const [begin, end] = ['<!-- rooms: drawn by npm run house -->', '<!-- end of rooms -->'];
+
+const text = readFileSync(page, 'utf8');
+const drawn = withPicture(text, picture(usesOfRooms('src')));
+if (!process.argv.includes('--check')) writeFileSync(page, drawn);
+else if (drawn !== text) {
+  console.error(`The picture of the rooms in ${page} is not that of the imports. Run: npm run house`);
+  process.exitCode = 1;
+}
+
+type Uses = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Of each room, those of its hall that its files import from. */
+function usesOfRooms(root: string): Uses {
+  const uses = new Map(Object.keys(rooms).map((room) => [room, new Set<string>()]));
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  for (const file of files.map((name) => name.replaceAll(sep, '/'))) {
+    const room = roomOf(file);
+    for (const target of importedBy(file, readFileSync(join(root, file), 'utf8'))) {
+      const used = roomOf(target);
+      if (room && used && used !== room && hallOf(used) === hallOf(room)) uses.get(room)?.add(used);
+    }
+  }
+  return uses;
+}
+
+function picture(uses: Uses): string {
+  const halls = [...new Set([...uses.keys()].map(hallOf))].toReversed();
+  const lines = halls.flatMap((hall) => {
+    const own = [...uses].filter(([room]) => hallOf(room) === hall);
+    const arrows = own.flatMap(([room, used]) =>
+      [...used].filter((one) => !isReached(uses, used, one)).map((one) => `    ${idOf(room)} --> ${idOf(one)}`),
+    );
+    return [
+      `  subgraph ${hall}`,
+      ...own.map(([room]) => `    ${idOf(room)}["${room.slice(hall.length + 1)}"]`),
+      ...arrows.toSorted(),
+      '  end',
+    ];
+  });
+  return ['```mermaid', 'flowchart TB', ...lines, '```'].join('\n');
+}
+
+/** Whether one of the other rooms leads to it, so that the arrow says nothing more. */
+function isReached(uses: Uses, among: ReadonlySet<string>, room: string): boolean {
+  const leads = (from: string): boolean => [...(uses.get(from) ?? [])].some((used) => used === room || leads(used));
+  return [...among].some((other) => other !== room && leads(other));
+}
+
+function idOf(room: string): string {
+  return room.replace('/', '_');
+}
+
+function hallOf(room: string): string {
+  return room.split('/')[0] ?? room;
+}
+
+function withPicture(before: string, drawing: string): string {
+  const [from, to] = [before.indexOf(begin), before.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`Expected ${begin} and ${end} in ${page}.`);
+  return `${before.slice(0, from + begin.length)}\n\n${drawing}\n\n${before.slice(to)}`;
+}

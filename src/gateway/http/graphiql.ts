@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
+import { type Plugin, shouldRenderGraphiQL } from 'graphql-yoga';
+import { acceptedEncoding, compress, type Encoding, varyByEncoding } from '../requests/compression.ts';
+
+/** GraphiQL at the GraphQL endpoint, whole from the package: it works without a network. */
+export function useGraphiql(defaultQuery: string | undefined, isCompressed: boolean): Plugin {
+  let made: Page | undefined; // when somebody asks: it has nine megabytes
+  return {
+    async onRequest({ request, url, fetchAPI, endResponse }) {
+      if (!shouldRenderGraphiQL(request) || url.pathname !== '/graphql') return;
+      made ??= createPage(defaultQuery);
+      const headers = { ...made.headers, vary: varyByEncoding('accept') };
+      if (request.headers.get('if-none-match')?.includes(made.etag))
+        return endResponse(new fetchAPI.Response(null, { status: 304, headers }));
+      const encoding = isCompressed ? acceptedEncoding(request.headers.get('accept-encoding')) : undefined;
+      const body = await made.bodyIn(encoding);
+      const encoded = encoding ? { ...headers, 'content-encoding': encoding } : headers;
+      endResponse(new fetchAPI.Response(body, { headers: encoded }));
+    },
+  };
+}
+
+interface Page {
+  readonly etag: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Compressed once. */
+  bodyIn(encoding: Encoding | undefined): string | Promise<Uint8Array<ArrayBuffer>>;
+}
+
+function createPage(defaultQuery: string | undefined): Page {
+  const page = renderGraphiQL({
+    title: 'Refold',
+    subscriptionsProtocol: 'WS',
+    ...(defaultQuery === undefined ? {} : { defaultQuery }),
+  });
+  const etag = `"${sha256(page).slice(0, 22)}"`;
+  const bodies = new Map<Encoding, Promise<Uint8Array<ArrayBuffer>>>();
+  return {
+    etag,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policyOf(page),
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-cache', // it is kept, and asked for again by its tag
+      etag: `W/${etag}`, // the same page in each encoding
+    },
+    bodyIn(encoding) {
+      if (!encoding) return page;
+      const body = bodies.get(encoding) ?? compress(encoding, page).then((bytes) => new Uint8Array(bytes));
+      bodies.set(encoding, body);
+      return body;
+    },
+  };
+}
+
+/**
+ * The page runs its own script and no other, speaks with its own origin alone, and is shown in no frame: what a row or an error says can't
+ * run in it. Its editor makes workers of texts, and styles as it goes.
+ */
+function policyOf(page: string): string {
+  const script = page.slice(page.indexOf('<script>') + '<script>'.length, page.lastIndexOf('</script>'));
+  return [
+    "default-src 'none'",
+    `script-src 'sha256-${sha256(script)}'`,
+    'worker-src blob:',
+    "connect-src 'self'",
+    "style-src 'unsafe-inline'",
+    'img-src data:',
+    'font-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}

@@ -1,0 +1,157 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+import type { GraphQLError } from 'graphql';
+import { processRegularResult } from 'graphql-yoga';
+import type { CompiledOperations } from '../operations/compiled-operations.ts';
+import {
+  operationIn,
+  plainMediaType,
+  plainRequest,
+  type ResultMediaType,
+  readBody,
+} from '../operations/plain-request.ts';
+import type { OperationRequest, Yoga } from '../operations/run-operation.ts';
+import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
+import type { Admission } from '../policies/admission.ts';
+import { acceptedEncoding, compress, leastCompressed, varyByEncoding } from '../requests/compression.ts';
+import type { TransportContext } from '../requests/transport-context.ts';
+import { positionHeader, writtenPosition } from '../requests/written-position.ts';
+
+export interface PlainPostOptions {
+  readonly maskError: (error: unknown) => GraphQLError;
+  /** Bytes. A body that announces more is yoga's to refuse. */
+  readonly maxBodySize: number;
+  /** The document that a request names or brings; empty where it does neither. */
+  readonly documentFor: (request: OperationRequest) => string;
+  readonly admission: Admission;
+  /** Whether long answers are, for clients that take them so. */
+  readonly isCompressed: boolean;
+  readonly compiled: CompiledOperations;
+}
+
+/** Yoga's own has the same in it. */
+interface Context extends TransportContext {
+  /** Left here by the schema's plugin. */
+  served?: ServedSchemaContext['served'];
+  readonly res: ServerResponse;
+  readonly waitUntil: Yoga['waitUntil'];
+}
+
+/**
+ * Answers plain POSTs of JSON from node:http: through yoga's pipeline with all its plugins, but without the Request, the Response and the
+ * hooks around them, which take longer than a look-up by key. It takes only what yoga would answer in the same words; whatever else
+ * arrives, and bodies that turn out to be something else, go to yoga.
+ *
+ * The hooks of plugins for requests and responses do not run here: `onRequest`, `onRequestParse`, `onResultProcess` and `onResponse`.
+ * What ours do concerns other requests, or is done below.
+ */
+export function answerPlainPosts(
+  yoga: Yoga,
+  { maskError, maxBodySize, documentFor, admission, isCompressed, compiled }: PlainPostOptions,
+): RequestListener {
+  const { getResultForParams, waitUntil } = yoga;
+
+  async function responseTo(
+    document: string,
+    params: OperationRequest,
+    context: Context,
+    mediaType: ResultMediaType,
+  ): Promise<PlainResponse> {
+    try {
+      await admission.admit(context);
+      const known = await compiled.answer(document, params, context);
+      if (known) {
+        context.served = known.served;
+        return written(known.data, mediaType);
+      }
+      // Of its request, the pipeline reads what a plain one has.
+      const input = { params, request: context.request } as unknown as PipelineInput;
+      return formatted(await getResultForParams(input, context), mediaType);
+    } catch (error) {
+      // Such as a value that JSON can't tell.
+      return formatted({ errors: [maskError(error)] }, mediaType);
+    }
+  }
+
+  async function answer(
+    document: string,
+    params: OperationRequest,
+    mediaType: ResultMediaType,
+    context: Context,
+  ): Promise<void> {
+    const { res } = context;
+    const { status, headers, body } = await responseTo(document, params, context, mediaType);
+    for (const [name, value] of context.served ? versionHeaders(context.served) : []) headers[name] = value;
+    const position = writtenPosition(context.request);
+    if (position !== undefined) headers[positionHeader] = position;
+    const length = Buffer.byteLength(body);
+    if (isCompressed && length >= leastCompressed) return sendCompressed(res, body, status, headers);
+    if (isOver(res)) return;
+    headers['content-length'] = String(length);
+    res.writeHead(status, headers).end(body);
+  }
+
+  return (req, res) => {
+    const mediaType = plainMediaType(req, maxBodySize);
+    if (mediaType === undefined) return void yoga(req, res);
+    readBody(req, (body) => {
+      const operation = operationIn(body, documentFor);
+      // It looks there for a body that was read already.
+      if (operation === undefined) return void yoga(Object.assign(req, { body }), res);
+      answer(operation.document, operation.params, mediaType, {
+        req,
+        res,
+        waitUntil,
+        request: plainRequest(req),
+      }).catch((error) => {
+        maskError(error); // logs it: a header that a resolver named can't be sent
+        res.destroy();
+      });
+    });
+  };
+}
+
+/** The client is gone, or has had the last word of a process that stops. */
+function isOver(res: ServerResponse): boolean {
+  return res.destroyed || res.writableEnded;
+}
+
+/** As the plugin does it for what yoga answers. */
+async function sendCompressed(
+  res: ServerResponse,
+  body: string,
+  status: number,
+  headers: Record<string, string>,
+): Promise<void> {
+  const vary = res.getHeader('vary');
+  headers.vary = varyByEncoding(vary === undefined ? undefined : String(vary));
+  const encoding = acceptedEncoding(String(res.req.headers['accept-encoding'] ?? ''));
+  const sent = encoding ? await compress(encoding, body) : Buffer.from(body);
+  if (encoding) headers['content-encoding'] = encoding;
+  headers['content-length'] = String(sent.length);
+  if (!isOver(res)) res.writeHead(status, headers).end(sent);
+}
+
+type PipelineInput = Parameters<Yoga['getResultForParams']>[0];
+
+interface PlainResponse {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+/** What yoga would make of an answer without errors. */
+function written(data: string, mediaType: ResultMediaType): PlainResponse {
+  return { status: 200, headers: { 'Content-Type': `${mediaType}; charset=utf-8` }, body: `{"data":${data}}` };
+}
+
+/** In place of fetch's: yoga makes the parts of its responses with it, and all that it does with them is to hand them over. */
+const plainResponses = {
+  Response: function plainResponse(body: string, { status, headers }: Omit<PlainResponse, 'body'>): PlainResponse {
+    return { status, headers, body };
+  },
+};
+
+function formatted(result: unknown, mediaType: ResultMediaType): PlainResponse {
+  const response: unknown = processRegularResult(result as never, plainResponses as never, mediaType); // typed for yoga's own
+  return response as PlainResponse; // made above
+}

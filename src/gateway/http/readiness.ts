@@ -1,0 +1,64 @@
+import type { Plugin } from 'graphql-yoga';
+import type { GatewayServices } from '../operations/gateway-services.ts';
+import type { SchemaSource } from '../operations/served-schema.ts';
+
+/**
+ * `/health/live`: 200 while the process answers.
+ *
+ * `/health`: the body of `/health/ready`, always with 200 while the process answers, for people and for platforms that know one address only. Such platforms
+ * restart what fails there, which would never end for a process whose first version is being built.
+ *
+ * `/health/ready`: 200 once every projection has an active version here, 503 before, and again while the process stops,
+ * so that a load balancer sends nothing to a process that would answer `PROJECTION_NOT_READY`. A version whose processor has stopped at an
+ * event is said to be so, and ready: what it answers is stale, in every process alike. A read model whose declared versions are all retired
+ * makes it 503 while another process answers for it; where none does, clients are better off with the rest. Also 503 while appends or reads
+ * do not get through to the database; `problems` says why.
+ */
+export function useReadiness(
+  source: SchemaSource,
+  isStopping: () => boolean,
+  stopped: () => ReadonlySet<string>,
+  services: Pick<GatewayServices, 'problems' | 'lost'>,
+): Plugin {
+  return {
+    onRequest({ request, url, fetchAPI, endResponse }) {
+      if (!request.url.includes('/health')) return;
+      if (url.pathname === '/health/live')
+        return endResponse(new fetchAPI.Response(null, { status: 200, headers: { 'cache-control': 'no-store' } }));
+      const isProbe = url.pathname === '/health/ready';
+      if (!isProbe && url.pathname !== '/health') return;
+      const projections = [...source.current().versions.served.values()].map(({ projection, active, state }) => ({
+        projection: projection.name,
+        version: projection.version,
+        state,
+        // A table that can't be read is so for every process: to send requests elsewhere helps nobody, and the other projections answer.
+        ready: active || state === 'active',
+        ...(stopped().has(projection.id) ? { processor: 'stopped' } : {}),
+      }));
+      const lost = (services.lost?.() ?? []).map(({ name, version, answeredBy }) => ({
+        projection: name,
+        version,
+        state: 'retired',
+        ready: false,
+        answeredBy,
+      }));
+      const stopping = isStopping();
+      const found = services.problems?.() ?? {};
+      const reachable = Object.keys(found).length === 0;
+      const isWhole = projections.every((one) => one.ready) && lost.every(({ answeredBy }) => answeredBy.length === 0);
+      const ready = !stopping && reachable && isWhole;
+      const body = JSON.stringify({
+        ready,
+        ...(stopping ? { stopping } : {}),
+        ...(reachable ? {} : { problems: found }),
+        projections: [...projections, ...lost],
+      });
+      endResponse(
+        new fetchAPI.Response(body, {
+          status: ready || !isProbe ? 200 : 503,
+          headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+        }),
+      );
+    },
+  };
+}

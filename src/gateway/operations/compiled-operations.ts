@@ -1,0 +1,191 @@
+import { type DocumentNode, type GraphQLSchema, getOperationAST, type OperationDefinitionNode } from 'graphql';
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import type { Viewer } from '../../access.ts';
+import { RefoldError } from '../../errors.ts';
+import { type CompiledOperation, compileOperation, conditionNames } from '../../schema/compile/compile-operation.ts';
+import { NotCompiled, type Variables } from '../../schema/compile/compiling.ts';
+import { coerceVariables } from '../../schema/contract/graphql-release.ts';
+import type { ReadModels } from '../../schema/contract/operation-context.ts';
+import { checkDepth } from '../../schema/values/storable-input.ts';
+import type { Admission } from '../policies/admission.ts';
+import { checkCost } from '../policies/cost-limit.ts';
+import { headerOf, type TransportContext } from '../requests/transport-context.ts';
+import { pinsOf } from '../rollout/pins.ts';
+import { createDocumentCache } from './document-cache.ts';
+import { countUsage } from './field-usage.ts';
+import type { GatewayServices } from './gateway-services.ts';
+import type { OperationRequest, Yoga } from './run-operation.ts';
+import type { SchemaSource, ServedSchema } from './served-schema.ts';
+import type { Shadows } from './shadow.ts';
+
+export interface CompiledOperationsOptions {
+  readonly yoga: Yoga;
+  readonly source: SchemaSource;
+  readonly services: GatewayServices;
+  readonly admission: Admission;
+  /** The reads as a viewer may make them. */
+  readonly readsFor: (reads: ReadModels, viewer: Viewer | 'system') => ReadModels;
+  readonly maxCost: number;
+  /** Told of each answer, in seconds from the start. */
+  readonly onAnswered: (seconds: number) => void;
+  /** What it answers may be compared with what ready versions say. */
+  readonly shadows: Pick<Shadows, 'consider'>;
+  readonly logger: Logger;
+}
+
+export interface CompiledAnswer {
+  /** All root fields as JSON. */
+  readonly data: string;
+  readonly served: ServedSchema;
+}
+
+/**
+ * Answers queries of generated fields alone with one statement each, whose result is the JSON of the answer: without executor and resolvers.
+ * Limits, authentication, access rules and metrics are those of all operations. Whatever it can't answer exactly as the executor would,
+ * and whatever goes wrong, is left to the executor, which also words the errors.
+ */
+export interface CompiledOperations {
+  /** Undefined where the operation is to be executed. Never rejects. */
+  answer(
+    document: string,
+    params: OperationRequest,
+    transport: TransportContext,
+  ): Promise<CompiledAnswer | undefined> | undefined;
+}
+
+/** An operation of a valid document, and what was compiled of it for the values of its conditions; nothing, where that can't be done. */
+interface KnownOperation {
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  readonly conditions: readonly string[];
+  readonly compiled: LRUCache<string, { readonly operation: CompiledOperation | undefined }>;
+}
+
+// An operation with six conditions has as many forms.
+const mostForms = 64;
+
+export function createCompiledOperations(options: CompiledOperationsOptions): CompiledOperations {
+  const { yoga, source, services, admission, readsFor, maxCost, onAnswered, shadows, logger } = options;
+  const known = new WeakMap<GraphQLSchema, LRUCache<string, { readonly operation: KnownOperation | undefined }>>();
+
+  function operationOf(
+    schema: GraphQLSchema,
+    text: string,
+    name: string | null | undefined,
+    transport: TransportContext,
+  ): KnownOperation | undefined {
+    const operations = known.get(schema) ?? createDocumentCache<{ readonly operation: KnownOperation | undefined }>();
+    known.set(schema, operations);
+    const key = keyOf(text, name);
+    const before = operations.get(key);
+    if (before) return before.operation;
+    const operation = validated(yoga, text, name, transport);
+    operations.set(key, { operation });
+    return operation;
+  }
+
+  function compiledOf({ versions, schema }: ServedSchema, known: KnownOperation, variables: Variables) {
+    const key = known.conditions.map((name) => String(variables[name])).join();
+    const before = known.compiled.get(key);
+    if (before) return before.operation;
+    const operation = compiled({ ...known, schema, versions, conditions: variables });
+    known.compiled.set(key, { operation });
+    return operation;
+  }
+
+  async function run(
+    served: ServedSchema,
+    known: KnownOperation,
+    params: OperationRequest,
+    transport: TransportContext,
+  ): Promise<CompiledAnswer | undefined> {
+    const startedAt = performance.now();
+    const { document, operation } = known;
+    const { schema, versions } = served;
+    try {
+      checkDepth(params.variables);
+      const coerced = coerceVariables(schema, operation, params.variables ?? {});
+      const query = coerced && compiledOf(served, known, coerced)?.query(coerced);
+      if (!query) return undefined;
+      checkCost(operation, { document, variableValues: params.variables }, schema, maxCost);
+      const viewer = await admission.admit(transport);
+      const reads = services.openReadModels({ snapshot: false, replicaOf: versions });
+      try {
+        const data = await readsFor(reads, viewer).answer?.(query);
+        if (data === undefined) return undefined;
+        onAnswered((performance.now() - startedAt) / 1000);
+        if (services.usage) {
+          const { variables } = params;
+          countUsage(services.usage, transport, { ...served, document, operation, variables: variables ?? {} });
+        }
+        shadows.consider({ served, document, operation, variables: params.variables, viewer, context: transport });
+        return { data, served };
+      } finally {
+        void reads.close().catch((error) => logger.warn({ err: error }, 'the reads of an operation did not close'));
+      }
+    } catch (error) {
+      if (!isForExecutor(error)) logger.warn({ err: error }, 'an operation is executed, since its statement failed');
+      return undefined;
+    }
+  }
+
+  return {
+    answer(text, params, transport) {
+      if (!services.compiles || headerOf(transport, 'refold-after') !== undefined) return undefined;
+      if (headerOf(transport, 'refold-position') !== undefined) return undefined;
+      // Which of the two answers is chosen on the executor's way, and both are measured there.
+      if (services.versions.canaries?.().length) return undefined;
+      const served = servedTo(source, transport);
+      const operation = served && operationOf(served.schema, text, params.operationName, transport);
+      return served && operation && run(served, operation, params, transport);
+    },
+  };
+}
+
+/** Both are whatever a client sends: the length says where the name ends, so that no other name and text make the same key. */
+export function keyOf(text: string, name: string | null | undefined): string {
+  return name == null ? ` ${text}` : `${name.length} ${name}${text}`;
+}
+
+/** What clients are told of it, the executor knows. */
+function isForExecutor(error: unknown): boolean {
+  if (error instanceof NotCompiled) return true;
+  if (error instanceof RefoldError) return error.code !== 'DATABASE_ERROR';
+  return error instanceof Error && error.name === 'GraphQLError';
+}
+
+function servedTo(source: SchemaSource, transport: TransportContext): ServedSchema | undefined {
+  try {
+    return source.pinned(pinsOf(headerOf(transport, 'refold-pin')));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Through the same limits as every document. */
+function validated(
+  yoga: Yoga,
+  text: string,
+  name: string | null | undefined,
+  transport: TransportContext,
+): KnownOperation | undefined {
+  try {
+    const { schema, parse, validate } = yoga.getEnveloped({ ...transport });
+    const document: DocumentNode = parse(text);
+    const operation = getOperationAST(document, name);
+    if (operation?.operation !== 'query' || validate(schema, document).length > 0) return undefined;
+    return { document, operation, conditions: conditionNames(document), compiled: new LRUCache({ max: mostForms }) };
+  } catch {
+    return undefined;
+  }
+}
+
+function compiled(input: Parameters<typeof compileOperation>[0]): CompiledOperation | undefined {
+  try {
+    return compileOperation(input);
+  } catch (error) {
+    if (error instanceof NotCompiled) return undefined;
+    throw error;
+  }
+}

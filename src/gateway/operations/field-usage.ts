@@ -1,0 +1,63 @@
+import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
+import type { Pins } from '../../projections/declaration/version-map.ts';
+import { addVariablesUsage, documentUsage } from '../../schema/analysis/document-usage.ts';
+import { headerOf, type TransportContext } from '../requests/transport-context.ts';
+import type { GatewayServices } from './gateway-services.ts';
+
+export interface CountedOperation {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  readonly variables: Readonly<Record<string, unknown>>;
+  readonly pins: Pins;
+}
+
+const nothing: ReadonlySet<string> = new Set();
+// As long as names of programs are; what is longer is cut.
+const longestName = 60;
+
+/** Counts an operation that is about to be executed under the client that sent it. */
+export function countUsage(
+  { count }: NonNullable<GatewayServices['usage']>,
+  transport: TransportContext,
+  { schema, document, operation, variables, pins }: CountedOperation,
+): void {
+  const usage = documentUsage(schema, document, operation);
+  let more = nothing;
+  if (usage.variables.length > 0) {
+    const found = new Set<string>();
+    addVariablesUsage(usage, variables, found);
+    more = found;
+  }
+  count({ ...clientOf(transport), pins: pinsText(pins) }, usage.paths, more);
+}
+
+/**
+ * As clients name themselves: by the headers `graphql-client-name` and `graphql-client-version` or Apollo's, or, over a WebSocket, where
+ * browsers can't set any, by fields of these names in what they send to begin with.
+ */
+export function clientOf(transport: TransportContext): { readonly name: string; readonly version: string } {
+  if (!transport.request && !transport.socketHeaders) return { name: '(this program)', version: '' };
+  const said = (what: 'name' | 'version'): string | undefined => {
+    for (const header of [`graphql-client-${what}`, `apollographql-client-${what}`]) {
+      const value = headerOf(transport, header) ?? transport.connectionParams?.[header];
+      if (typeof value === 'string' && value !== '') return plain(value);
+    }
+    return undefined;
+  };
+  const name = said('name');
+  return name === undefined ? { name: '(unnamed)', version: '' } : { name, version: said('version') ?? '' };
+}
+
+/** Names in brackets are Refold's. */
+function plain(text: string): string {
+  return text.slice(0, longestName).replaceAll(/^\(|[^\x20-\x7e]/g, '?');
+}
+
+function pinsText(pins: Pins): string {
+  if (pins.size === 0) return '';
+  return [...pins]
+    .map(([name, version]) => `${name}@${version}`)
+    .toSorted()
+    .join(',');
+}

@@ -1,0 +1,211 @@
+import { type DocumentNode, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+import type { Logger } from 'pino';
+import type { Viewer } from '../../access.ts';
+import type { EventMetadata } from '../../events/event.ts';
+import type { PositionToken } from '../../events/position-token.ts';
+import type { Pins, VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Guard } from '../../schema/access/guard.ts';
+import { restrictLive } from '../../schema/access/restricted-live.ts';
+import { restrictReads } from '../../schema/access/restricted-reads.ts';
+import { needsSnapshot } from '../../schema/analysis/operation-reads.ts';
+import type { LiveReadModels, OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
+import { demandedAfter } from '../../schema/fields/after-directive.ts';
+import { checkDepth } from '../../schema/values/storable-input.ts';
+import { writtenToken } from '../../schema/values/written-token.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
+import type { Admission } from '../policies/admission.ts';
+import { checkCost } from '../policies/cost-limit.ts';
+import { eventMetadata } from '../requests/request-metadata.ts';
+import { headerOf, type TransportContext } from '../requests/transport-context.ts';
+import { noteWritten } from '../requests/written-position.ts';
+import { createAnswerPosition } from './answer-position.ts';
+import { countUsage } from './field-usage.ts';
+import type { GatewayServices, OperationReadModels } from './gateway-services.ts';
+import type { ServedSchemaContext } from './served-schema.ts';
+
+export interface OperationScopeOptions {
+  readonly services: GatewayServices;
+  readonly logger: Logger;
+  readonly admission: Admission;
+  /** What a viewer may do; undefined of whoever may do everything. */
+  readonly guardOf: (viewer: Viewer | 'system') => Guard | undefined;
+  /** Rows that an operation may read at most. */
+  readonly maxCost: number;
+}
+
+/** What an operation works with, from its start to its end. */
+export interface OperationScope {
+  /** For queries and mutations: opens it when they begin to execute, and closes it when they are answered. */
+  readonly plugin: Plugin;
+  /** For a subscription; whoever opens it closes it. Throws what refuses the operation. */
+  open(args: ScopeArgs & { readonly contextValue: object }): Promise<Scope>;
+}
+
+interface ScopeArgs {
+  readonly document: DocumentNode;
+  readonly operationName?: string | null | undefined;
+  readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+export interface Scope {
+  /** The context of the pipeline, with what resolvers work with in it. */
+  readonly context: object;
+  /** When what the viewer has shown stops to count. */
+  readonly expiresAt: Date | null;
+  close(): void;
+}
+
+interface OpenedScope extends Omit<Scope, 'context'> {
+  readonly works: Omit<OperationContext, 'readModels'>;
+  /** Of a query, from a replica where `replica` says so and one is near enough. A second time only where the first was lost. */
+  openReads(options?: { readonly replica: boolean }): ReadModels;
+  /** Whether the reads ended with their replica, so that what was answered is of nothing whole. */
+  lost(): boolean;
+  /** The result, with what the client wants to know of it. */
+  finish<R>(result: R): Promise<R>;
+}
+
+type Context = TransportContext & ServedSchemaContext;
+
+export function createOperationScope(options: OperationScopeOptions): OperationScope {
+  const { services, logger, admission, guardOf, maxCost } = options;
+
+  async function open(context: Context, args: ScopeArgs): Promise<OpenedScope> {
+    const operation = getOperationAST(args.document, args.operationName) ?? undefined;
+    const header = (name: string) => headerOf(context, name);
+    const viewer = await admission.admit(context);
+    checkDepth(args.variableValues);
+    const demanded = demandedAfter(operation, args.variableValues, header('refold-after'));
+    if (operation) {
+      checkCost(operation, args, context.served.schema, maxCost);
+      if (services.usage) {
+        const { document, variableValues } = args;
+        const { schema, pins } = context.served;
+        countUsage(services.usage, context, { schema, document, operation, variables: variableValues ?? {}, pins });
+      }
+    }
+    if (demanded) await checkToken(demanded);
+    const guard = guardOf(viewer);
+    const position = header('refold-position') === '1' ? createAnswerPosition(logger) : undefined;
+    const positions = position !== undefined;
+    const snapshot =
+      positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served.versions));
+    let opened: OperationReadModels | undefined;
+    let isClosed = false;
+    let metadata: EventMetadata | undefined; // one for all commands of the operation
+    return {
+      expiresAt: viewer === 'system' ? null : viewer.expiresAt,
+      works: {
+        versions: context.served.versions,
+        viewer,
+        commands: {
+          async execute(command, input, commandOptions) {
+            await guard?.checkCommand(command, input);
+            metadata ??= eventMetadata(header, viewer === 'system' ? null : viewer.id);
+            const result = await services.execute(command, input, { ...commandOptions, metadata });
+            const written = writtenToken(result);
+            noteWritten(context, written);
+            position?.note(written);
+            return result;
+          },
+        },
+        live: livePinned(guard ? restrictLive(services.live, guard) : services.live, context.served.pins),
+        after: demanded?.position ?? null,
+        checkToken,
+        lastEventId: header('last-event-id') ?? null,
+      },
+      lost: () => opened?.lost === true,
+      openReads({ replica } = { replica: false }) {
+        if (isClosed) throw new Error('The operation has ended.');
+        if (opened) closeReads(opened);
+        // Where in the log an answer is, is told of the primary's rows.
+        const replicaOf =
+          replica && !positions && operation?.operation === 'query' ? context.served.versions : undefined;
+        opened = services.openReadModels({ snapshot, positions, replicaOf });
+        return guard ? restrictReads(opened, guard) : opened;
+      },
+      finish: async (result) => (position && opened ? position.told(result, opened) : result),
+      close() {
+        isClosed = true;
+        if (opened) closeReads(opened);
+      },
+    };
+  }
+
+  /** A position alone is taken as it is. */
+  async function checkToken(token: PositionToken): Promise<void> {
+    if (token.anchor !== null) await services.checkToken?.(token);
+  }
+
+  function closeReads(reads: OperationReadModels): void {
+    reads.close().catch((error) => logger.warn({ err: error }, 'the reads of an operation did not close'));
+  }
+
+  return {
+    plugin: {
+      onExecute({ args, context, executeFn, setExecuteFn }) {
+        setExecuteFn(async (given) => {
+          const scope = await open(context as unknown as Context, args); // left there by the schema's plugin and the transport
+          const run = (readModels: ReadModels) => {
+            const works: OperationContext = { ...scope.works, readModels };
+            return executeFn({ ...given, contextValue: Object.assign(context, works) });
+          };
+          try {
+            const result = await run(scope.openReads({ replica: true }));
+            // What a replica began and could not end is answered by the primary, from the beginning.
+            return withOutageStatus(await scope.finish(scope.lost() ? await run(scope.openReads()) : result));
+          } finally {
+            scope.close();
+          }
+        });
+      },
+    },
+    async open(args) {
+      const { works, openReads, expiresAt, close } = await open(args.contextValue as Context, args); // as above
+      return { context: new SubscriptionContext(args.contextValue, works, openReads), expiresAt, close };
+    },
+  };
+}
+
+/** An answer without any data, for want of the database, has a status that proxies understand. With a part of the data it has none: a retry would repeat that part. */
+function withOutageStatus<T>(result: T): T {
+  const { data, errors = [] } = result as ExecutionResult; // typed loosely by the pipeline
+  if (errors.length === 0 || Object.values(data ?? {}).some((value) => value !== null)) return result;
+  for (const { originalError, extensions } of errors)
+    if (isOutage(originalError)) Object.assign(extensions, { http: { status: 503 } });
+  return result;
+}
+
+/** Opens its reads when they are asked for: most subscriptions never ask, and there are many thousand. */
+class SubscriptionContext {
+  readonly #open: () => ReadModels;
+  #reads: ReadModels | undefined;
+
+  constructor(pipeline: object, works: Omit<OperationContext, 'readModels'>, openReads: () => ReadModels) {
+    Object.assign(this, pipeline, works);
+    this.#open = openReads;
+  }
+
+  get readModels(): ReadModels {
+    this.#reads ??= this.#open();
+    return this.#reads;
+  }
+}
+
+/** Subscriptions to pinned versions stay with them. */
+function livePinned(live: LiveReadModels, pins: Pins): LiveReadModels {
+  if (pins.size === 0) return live;
+  return {
+    row: (projection, key, columns, options) =>
+      live.row(projection, key, columns, { ...options, pinned: pins.has(projection.name) }),
+    list: (projection, query, options) =>
+      live.list(projection, query, { ...options, pinned: pins.has(projection.name) }),
+    changes: (projection, query, options) =>
+      live.changes(projection, query, { ...options, pinned: pins.has(projection.name) }),
+  };
+}
+
+function wantsSnapshot(operation: OperationDefinitionNode, document: DocumentNode, versions: VersionMap): boolean {
+  return operation.operation !== 'subscription' && needsSnapshot(operation, document, versions);
+}

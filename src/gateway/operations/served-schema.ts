@@ -1,0 +1,114 @@
+import type { GraphQLSchema } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import type { Pins, VersionMap } from '../../projections/declaration/version-map.ts';
+import { buildSchema, type SchemaOptions } from '../../schema/build-schema.ts';
+import { headerOf, type TransportContext } from '../requests/transport-context.ts';
+import type { CanaryContext } from '../rollout/canary.ts';
+import { deprecationHeaders, noPins, pinsOf } from '../rollout/pins.ts';
+import type { GatewayServices } from './gateway-services.ts';
+
+/** A version map and the schema made of it: what one operation works with from its start to its end. */
+export interface ServedSchema {
+  readonly versions: VersionMap;
+  readonly schema: GraphQLSchema;
+  readonly pins: Pins;
+  /** The canaries among them, such as `cart_summary@2`. */
+  readonly canaries: readonly string[];
+}
+
+export interface SchemaSource {
+  current(): ServedSchema;
+  /** As the client asked for it, and else as canaries have it. @throws RefoldError `BAD_USER_INPUT` */
+  pinned(pins: Pins, canaries?: Pins): ServedSchema;
+  close(): void;
+}
+
+export interface SchemaSourceOptions extends Omit<SchemaOptions, 'versions'> {
+  readonly versions: GatewayServices['versions'];
+  readonly logger: Logger;
+}
+
+// An activation and its rollback go back and forth between two, and clients pin what was before; their validated documents come back
+// with the schema.
+const keptSchemas = 12;
+
+/** Follows the version map: builds the schema of each once, before the first operation asks for it. */
+export function createSchemaSource({ versions, logger, ...schemaOptions }: SchemaSourceOptions): SchemaSource {
+  const built = new LRUCache<string, GraphQLSchema>({ max: keptSchemas });
+  let current = serve(versions.current());
+
+  function serve(map: VersionMap, pins: Pins = noPins, canaries: readonly string[] = []): ServedSchema {
+    const schema = built.get(map.revision) ?? buildSchema({ versions: map, ...schemaOptions });
+    built.set(map.revision, schema);
+    return { versions: map, schema, pins, canaries };
+  }
+
+  const unsubscribe = versions.onChange(() => {
+    const map = versions.current();
+    if (map.revision === current.versions.revision) return;
+    try {
+      current = serve(map);
+    } catch (error) {
+      // The versions that were served are still kept current: an old answer is better than none.
+      logger.error(
+        { err: error, revision: map.revision },
+        'no schema could be made of the new versions; the old ones go on answering',
+      );
+    }
+  });
+
+  return {
+    current: () => current,
+    pinned(pins, chosen = noPins) {
+      // One may have ended since it was chosen.
+      const canaries = (chosen.size > 0 ? (versions.canaries?.() ?? []) : []).filter(
+        ({ name, version }) => chosen.get(name) === version && !pins.has(name),
+      );
+      if (pins.size === 0 && canaries.length === 0) return current;
+      const all = new Map([...pins, ...canaries.map(({ name, version }) => [name, version] as const)]);
+      return serve(
+        versions.pinned(all),
+        pins,
+        canaries.map(({ name, version }) => `${name}@${version}`),
+      );
+    },
+    close: unsubscribe,
+  };
+}
+
+/** What {@link useServedSchema} leaves in an operation's context. */
+export interface ServedSchemaContext {
+  readonly served: ServedSchema;
+}
+
+/** What an answer says of the versions that it comes from. */
+export function versionHeaders({ versions, canaries }: ServedSchema): readonly (readonly [string, string])[] {
+  const deprecation = deprecationHeaders(versions);
+  return canaries.length === 0 ? deprecation : [...deprecation, ['refold-canary', canaries.join(', ')]];
+}
+
+/**
+ * Gives each operation the schema of the moment, together with the version map that it was made of; or of the versions that its client
+ * pins (`refold-pin`), saying when they were deprecated and when they will be gone.
+ */
+export function useServedSchema(
+  source: SchemaSource,
+): Plugin<TransportContext & CanaryContext & Partial<ServedSchemaContext>> {
+  const told = new WeakMap<object, ServedSchema>();
+  return {
+    onEnveloped({ context, setSchema, extendContext }) {
+      const pins = pinsOf(context ? headerOf(context, 'refold-pin') : undefined);
+      const served = source.pinned(pins, context?.canaries);
+      if (context?.request && served !== source.current()) told.set(context.request, served);
+      setSchema(served.schema);
+      extendContext({ served });
+    },
+    onResponse({ request, response }) {
+      const served = told.get(request);
+      if (!served) return;
+      for (const [name, value] of versionHeaders(served)) response.headers.set(name, value);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  visit,
+} from 'graphql';
+import { operationCost } from '../../schema/analysis/operation-cost.ts';
+
+interface Args {
+  readonly document: DocumentNode;
+  readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
+}
+
+// A parsed document comes again and again; only variables make it cost another time something else.
+const known = new WeakMap<GraphQLSchema, WeakMap<OperationDefinitionNode, number>>();
+
+/** @throws GraphQLError `QUERY_TOO_COMPLEX` where an operation may read more rows than that */
+export function checkCost(
+  operation: OperationDefinitionNode,
+  args: Args,
+  schema: GraphQLSchema,
+  maxCost: number,
+): void {
+  const cost = costOf(operation, args, schema);
+  if (cost <= maxCost) return;
+  throw new GraphQLError(
+    `The operation may read ${cost} rows; ${maxCost} are the most. Ask for shorter pages, or for fewer lists within lists.`,
+    { extensions: { code: 'QUERY_TOO_COMPLEX', http: { status: 400 } } },
+  );
+}
+
+function costOf(operation: OperationDefinitionNode, { document, variableValues }: Args, schema: GraphQLSchema): number {
+  const costs = known.get(schema) ?? new WeakMap<OperationDefinitionNode, number>();
+  known.set(schema, costs);
+  const before = costs.get(operation);
+  if (before !== undefined) return before;
+  const fragments = Object.fromEntries(
+    document.definitions
+      .filter((definition): definition is FragmentDefinitionNode => definition.kind === Kind.FRAGMENT_DEFINITION)
+      .map((fragment) => [fragment.name.value, fragment]),
+  );
+  const cost = operationCost({ schema, operation, fragments, variables: variableValues ?? {} });
+  if (!lengthsVary(document)) costs.set(operation, cost);
+  return cost;
+}
+
+const varying = new WeakMap<DocumentNode, boolean>();
+
+/** Whether variables say how long a list is. */
+function lengthsVary(document: DocumentNode): boolean {
+  const before = varying.get(document);
+  if (before !== undefined) return before;
+  let vary = false;
+  visit(document, {
+    Argument({ name, value }) {
+      if (lengthArguments.has(name.value) && value.kind !== Kind.INT) vary = true;
+    },
+  });
+  varying.set(document, vary);
+  return vary;
+}
+
+const lengthArguments = new Set(['first', 'last', 'ids', 'representations']);

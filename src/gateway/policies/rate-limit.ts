@@ -1,0 +1,38 @@
+import { GraphQLError } from 'graphql';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Viewer } from '../../access.ts';
+import type { CheckedPolicies } from '../../config/gateway-policies.ts';
+import { clientOf } from '../requests/client.ts';
+import type { TransportContext } from '../requests/transport-context.ts';
+
+/** Counts an operation. @throws GraphQLError `RATE_LIMITED`, with status 429 and `retry-after` for HTTP */
+export type RateLimit = (viewer: Viewer | 'system', transport: TransportContext) => Promise<void>;
+
+export interface RateLimitOptions {
+  readonly limit: NonNullable<CheckedPolicies['rateLimit']>;
+  /** Proxies in front that tell whom they answer; undefined where that is not known. */
+  readonly proxies: number | undefined;
+  onRefused(): void;
+}
+
+/** Counts in memory: each process allows as much. */
+export function createRateLimit({ limit, proxies, onRefused }: RateLimitOptions): RateLimit {
+  const limiter = new RateLimiterMemory({ points: limit.operations, duration: limit.seconds });
+  return async (viewer, transport) => {
+    if (viewer === 'system') return;
+    try {
+      // Who asks for a limit has one in any case: without the number of proxies, by the address of the connection.
+      await limiter.consume(clientOf(viewer, transport, proxies ?? 0) ?? 'unknown');
+    } catch (exceeded) {
+      if (!(exceeded instanceof RateLimiterRes)) throw exceeded;
+      onRefused();
+      throw tooMany(limit, Math.max(1, Math.ceil(exceeded.msBeforeNext / 1000)));
+    }
+  };
+}
+
+function tooMany({ operations, seconds }: { operations: number; seconds: number }, wait: number): GraphQLError {
+  return new GraphQLError(`More than ${operations} operations in ${seconds} s. Try again in ${wait} s.`, {
+    extensions: { code: 'RATE_LIMITED', http: { status: 429, headers: { 'retry-after': String(wait) } } },
+  });
+}

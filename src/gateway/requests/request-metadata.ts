@@ -1,0 +1,19 @@
+import { randomUUID } from 'node:crypto';
+import type { EventMetadata } from '../../events/event.ts';
+
+/**
+ * What the events of a request carry: the client's `x-correlation-id`, or one drawn for the request, its W3C trace context, and who asks.
+ * Values that are no ids are left out: they would stay in the log for ever.
+ */
+export function eventMetadata(header: (name: string) => string | undefined, actor: string | null): EventMetadata {
+  const correlationId = header('x-correlation-id');
+  const traceparent = header('traceparent');
+  return {
+    correlationId:
+      correlationId !== undefined && /^[\w.:/+=-]{1,200}$/.test(correlationId) ? correlationId : randomUUID(),
+    ...(traceparent !== undefined && /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)
+      ? { traceparent }
+      : {}),
+    ...(actor === null ? {} : { actor }),
+  };
+}

@@ -1,0 +1,134 @@
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import { isAsyncIterable, type Plugin } from 'graphql-yoga';
+import { sourceEventStream } from '../../schema/contract/graphql-release.ts';
+import { liveMessages } from '../../schema/contract/live-messages.ts';
+import type { OperationScope } from '../operations/operation-scope.ts';
+import type { Admission } from '../policies/admission.ts';
+import { expired } from '../policies/authentication.ts';
+import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
+import type { ClientOf } from '../requests/client.ts';
+import type { TransportContext } from '../requests/transport-context.ts';
+import { createDeliveries } from './deliveries.ts';
+import { pulled } from './pulled-answers.ts';
+import { createAnswers, createSharedOperations, type OperationArgs } from './shared-operation.ts';
+import { Subscription } from './subscription.ts';
+
+export interface SubscriptionsOptions {
+  readonly scope: OperationScope;
+  readonly maskError: (error: unknown) => GraphQLError;
+  readonly admission: Admission;
+  /** How many may be open at a time. */
+  readonly limit: ConcurrencyLimit;
+  /** Whom one counts for. */
+  readonly clientOf: ClientOf;
+}
+
+export interface SubscriptionArgs extends OperationArgs {
+  /** As the transport and the pipeline made it. */
+  readonly contextValue: object;
+}
+
+export interface Refusal {
+  readonly errors: readonly GraphQLError[];
+}
+
+/** The subscriptions that a process serves. */
+export interface Subscriptions {
+  /** Opens one; it sends nothing before it is served. Errors, masked, where it is refused. */
+  open(args: SubscriptionArgs): Promise<Subscription | Refusal>;
+  /** Opens those that come by yoga's own ways. */
+  readonly plugin: Plugin;
+  /** Ends all of them, and refuses others; their clients are told that they are complete. */
+  endAll(): void;
+}
+
+export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
+  const { scope, maskError, admission, limit, clientOf } = options;
+  const running = new Set<Subscription>();
+  const operations = createSharedOperations();
+  const answers = createAnswers(maskError);
+  const deliveries = createDeliveries(answers.forget);
+  let isClosed = false;
+
+  async function open(args: SubscriptionArgs): Promise<Subscription | Refusal> {
+    let leave = () => {};
+    try {
+      if (isClosed) throw stopping();
+      const transport: TransportContext = args.contextValue;
+      leave = limit.open(clientOf(await admission.admit(transport), transport));
+      const opened = await begin(args, leave);
+      if (!(opened instanceof Subscription)) leave();
+      return opened;
+    } catch (error) {
+      leave();
+      return { errors: [maskError(error)] };
+    }
+  }
+
+  async function begin(args: SubscriptionArgs, leave: () => void): Promise<Subscription | Refusal> {
+    const { context, expiresAt, close } = await scope.open(args);
+    let source: AsyncIterable<unknown> | ExecutionResult | undefined;
+    try {
+      source = await sourceEventStream({ ...args, contextValue: context });
+    } finally {
+      if (!isAsyncIterable(source)) close();
+    }
+    if (!isAsyncIterable(source)) return { errors: (source.errors ?? []).map(maskError) };
+    const operation = operations.join(args);
+    let stopClock = () => {};
+    const subscription = new Subscription({
+      messages: liveMessages(source),
+      operation,
+      context,
+      answers,
+      enqueue: deliveries.add,
+      onEnd() {
+        running.delete(subscription);
+        operations.leave(operation);
+        stopClock();
+        close();
+        leave();
+      },
+    });
+    running.add(subscription);
+    if (expiresAt) stopClock = atTime(expiresAt, () => subscription.end(answers.failed(expired())));
+    if (isClosed) subscription.end();
+    return subscription;
+  }
+
+  return {
+    open,
+    plugin: {
+      onSubscribe({ setSubscribeFn }) {
+        setSubscribeFn(async (args) => {
+          const opened = await open({ ...args, contextValue: args.contextValue as object }); // made by the pipeline
+          return opened instanceof Subscription ? pulled(opened) : opened;
+        });
+      },
+    },
+    endAll() {
+      isClosed = true;
+      for (const subscription of [...running]) subscription.end();
+    },
+  };
+}
+
+export function stopping(): GraphQLError {
+  return new GraphQLError('This process is stopping. Try again.', {
+    extensions: { code: 'RATE_LIMITED', http: { status: 503 } },
+  });
+}
+
+// A timer's delay is a number of 32 bits; what is further away is looked at again then.
+const longestDelay = 2 ** 31 - 1;
+
+/** Calls at a time, unless it is stopped before. */
+function atTime(time: Date, call: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = () => {
+    const left = time.getTime() - Date.now();
+    timer = setTimeout(left > longestDelay ? wait : call, Math.max(0, Math.min(left, longestDelay)));
+  };
+  wait();
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { GraphQLError } from 'graphql';
+import type { Viewer } from '../../access.ts';
+import { operationOf, plainRequest } from '../operations/plain-request.ts';
+import type { OperationRequest, PreparedOperation, Yoga } from '../operations/run-operation.ts';
+import { prepareOperation } from '../operations/run-operation.ts';
+import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
+import type { Admission } from '../policies/admission.ts';
+import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
+import type { ClientOf } from '../requests/client.ts';
+import type { TransportContext } from '../requests/transport-context.ts';
+import { createAnswer } from '../subscriptions/answer.ts';
+import { Subscription } from '../subscriptions/subscription.ts';
+import { type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
+import { OperationStream, type StreamedOperation } from './operation-stream.ts';
+import { bodyOf, checkSite, isStreamOpening, operationIdIn, refusal, refuse } from './single-connection-request.ts';
+
+export interface SingleConnectionsOptions {
+  readonly yoga: Yoga;
+  readonly subscriptions: Subscriptions;
+  readonly admission: Admission;
+  readonly maskError: (error: unknown) => GraphQLError;
+  /** Bytes. */
+  readonly maxBodySize: number;
+  /** The document that a request names or brings; empty where it does neither. */
+  readonly documentFor: (request: OperationRequest) => string;
+  /** How many streams there may be at a time, reserved or open, beside WebSockets. */
+  readonly limit: ConcurrencyLimit;
+  /** Whom one counts for. */
+  readonly clientOf: ClientOf;
+  /** Milliseconds in which a reserved stream must be opened. */
+  readonly reservationTimeout: number;
+  /** The sites whose pages may use it, besides its own. */
+  readonly origins: readonly string[];
+  /** Answers whatever is sent elsewhere. */
+  readonly others: RequestListener;
+}
+
+export interface SingleConnections {
+  readonly listener: RequestListener;
+  /** Ends all streams without a word to their operations, so that clients come back elsewhere. */
+  close(): void;
+}
+
+interface ReservedStream {
+  readonly stream: OperationStream;
+  /** Until it is opened. */
+  readonly expiry: NodeJS.Timeout;
+  /** Called when it ends: it counts no more. */
+  leave(): void;
+}
+
+type Context = TransportContext & Partial<ServedSchemaContext>;
+
+const path = '/graphql/stream';
+// As often as on the streams of one operation.
+const silence = 12_000;
+
+/**
+ * The single connection mode of the GraphQL over SSE protocol, at `/graphql/stream`: a client reserves a stream (PUT), opens it (GET), and
+ * sends operations in requests of their own (POST, and DELETE to end them), which are answered over the stream. Each request shows anew
+ * who sends it; a stream is used only by who reserved it.
+ */
+export function createSingleConnections(options: SingleConnectionsOptions): SingleConnections {
+  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, limit, clientOf, origins, others } =
+    options;
+  const streams = new Map<string, ReservedStream>();
+  let isClosed = false;
+  const keepAlive = setInterval(() => {
+    for (const { stream } of streams.values()) stream.sayNothing();
+  }, silence);
+  keepAlive.unref();
+
+  function drop(token: string): void {
+    const reserved = streams.get(token);
+    if (!reserved) return;
+    streams.delete(token);
+    clearTimeout(reserved.expiry);
+    reserved.leave();
+    reserved.stream.end();
+  }
+
+  async function reserve(context: Context, res: ServerResponse): Promise<void> {
+    const viewer = await admission.admit(context);
+    if (isClosed) throw stopping();
+    const leave = limit.open(clientOf(viewer, context));
+    const token = randomUUID();
+    const expiry = setTimeout(drop, options.reservationTimeout, token).unref();
+    streams.set(token, { stream: new OperationStream(ownerOf(viewer)), expiry, leave });
+    res.writeHead(201, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).end(token);
+  }
+
+  /** Not told apart: a token that there is none of, and one of somebody else. */
+  function find(token: string, viewer: Viewer | 'system'): ReservedStream {
+    const reserved = streams.get(token);
+    if (reserved?.stream.owner !== ownerOf(viewer))
+      throw refusal(404, 'BAD_REQUEST', `You have no such stream. Reserve one with PUT ${path}.`);
+    return reserved;
+  }
+
+  async function open(token: string, context: Context, res: ServerResponse): Promise<void> {
+    const { stream, expiry } = find(token, await admission.identify(context));
+    if (stream.isOpen) throw refusal(409, 'BAD_REQUEST', 'The stream is open already. Reserve another one.');
+    if (res.destroyed) return; // the client is gone, and may try again
+    clearTimeout(expiry);
+    res.once('close', () => drop(token));
+    stream.open(res);
+  }
+
+  async function operate(token: string, context: Context, req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const viewer = await admission.admit(context);
+    find(token, viewer);
+    const params = operationOf(await bodyOf(req, maxBodySize));
+    if (!params) throw refusal(400, 'BAD_REQUEST', 'The body is no GraphQL operation.');
+    // Looked up again: the stream may have ended while the body came.
+    const operation = find(token, viewer).stream.begin(operationIdIn(params.extensions?.operationId));
+    if (!operation) throw refusal(409, 'BAD_REQUEST', 'An operation of this id runs already.');
+    try {
+      const prepared = await prepareOperation(yoga, maskError, params, context, documentFor);
+      if ('run' in prepared) return await begin(operation, prepared, res);
+      operation.leave();
+      refuse(res, prepared);
+    } catch (error) {
+      operation.leave();
+      throw error;
+    }
+  }
+
+  /** From here on, what goes wrong is told over the stream, as what comes of it. */
+  async function begin(operation: StreamedOperation, prepared: PreparedOperation, res: ServerResponse): Promise<void> {
+    const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // left there by the schema's plugin
+    const headers = Object.fromEntries(served ? versionHeaders(served) : []);
+    // 204: its client has ended it meanwhile.
+    const accept = () => void (res.writableEnded || res.writeHead(operation.isOver ? 204 : 202, headers).end());
+    const opened = prepared.isSubscription ? await subscriptions.open(prepared.args) : undefined;
+    if (opened instanceof Subscription) {
+      operation.serve(opened);
+      return accept();
+    }
+    if (!operation.owe())
+      throw refusal(429, 'RATE_LIMITED', 'Too many answers of this stream are not read yet. Read them first.');
+    accept();
+    if (operation.isOver) return;
+    try {
+      operation.answer(createAnswer(opened ?? (await prepared.run())));
+    } catch (error) {
+      // Such as a value that JSON can't tell.
+      operation.answer(createAnswer({ errors: [maskError(error)] }));
+    }
+  }
+
+  async function answer(req: IncomingMessage, res: ServerResponse, query: URLSearchParams): Promise<void> {
+    if (isClosed) throw stopping();
+    checkSite(req, origins);
+    const context: Context = { req, request: plainRequest(req) };
+    if (req.method === 'PUT') return reserve(context, res);
+    const token = String(req.headers['x-graphql-event-stream-token'] ?? query.get('token') ?? '');
+    if (isStreamOpening(req)) return open(token, context, res);
+    if (req.method === 'POST') return operate(token, context, req, res);
+    if (req.method !== 'DELETE')
+      throw refusal(405, 'BAD_REQUEST', 'Open a stream with accept: text/event-stream, and send operations by POST.', {
+        allow: 'GET, POST, PUT, DELETE',
+      });
+    const { stream } = find(token, await admission.identify(context));
+    stream.stop(operationIdIn(query.get('operationId')));
+    res.writeHead(200).end();
+  }
+
+  return {
+    listener(req, res) {
+      const [requested, query = ''] = (req.url ?? '').split('?', 2);
+      // What browsers ask before they send something is yoga's to answer.
+      if (requested !== path || req.method === 'OPTIONS') return others(req, res);
+      answer(req, res, new URLSearchParams(query)).catch((error) => {
+        const masked = maskError(error);
+        if (res.headersSent) res.destroy();
+        else refuse(res, [masked]);
+      });
+    },
+    close() {
+      isClosed = true;
+      clearInterval(keepAlive);
+      for (const token of [...streams.keys()]) drop(token);
+    },
+  };
+}
+
+function ownerOf(viewer: Viewer | 'system'): string {
+  return viewer === 'system' ? viewer : JSON.stringify([viewer.id, viewer.tenant]);
+}

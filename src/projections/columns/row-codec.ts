@@ -1,0 +1,127 @@
+import { closest } from '../../events/closest.ts';
+import { type Column, type Columns, isContainer } from './column.ts';
+import { isDecimal } from './decimal.ts';
+import { invalidRow, show } from './invalid-row.ts';
+import { textLimits } from './text-limits.ts';
+import { codecOf, type ValueCodec } from './value-codec.ts';
+
+/** A row in memory: column name to value. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/**
+ * Brings values of a table's columns into their one canonical form, so that a row kept in memory equals the same row
+ * read back from PostgreSQL, whatever the size of a batch.
+ */
+export interface RowCodec {
+  /**
+   * Checks what `evolve` returned, fills in defaults and the key. Throws `INVALID_ROW` with the column named. `before`: the row that it was
+   * made of, in canonical form already; what is as it was there is not looked at again, be it a value or a part of one. For that, lists,
+   * objects and JSON are frozen.
+   */
+  normalise(row: object, key: readonly unknown[], before?: Row | null): Row;
+  /** The values of a key in their canonical form. */
+  normaliseKey(key: readonly unknown[]): readonly unknown[];
+  /** A row as JSON that `json_to_recordset` takes without loss. */
+  encode(row: Row): Record<string, unknown>;
+  /** A row as the driver read it. */
+  decode(raw: Record<string, unknown>): Row;
+  encodeValue(column: string, value: unknown): unknown;
+  /** {@link encodeValue} of one column, for whoever encodes many. */
+  encoderOf(column: string): (value: unknown) => unknown;
+  decodeValue(column: string, raw: unknown): unknown;
+}
+
+/** One column of a row. */
+interface Part {
+  readonly name: string;
+  readonly codec: ValueCodec;
+  /** Its place in the key. */
+  readonly inKey: number | undefined;
+  /** The lists, objects and JSON of this column that were made here, and are frozen; undefined where its values are immutable by themselves. */
+  readonly made: WeakSet<object> | undefined;
+}
+
+/** @param limits how many bytes texts hold that are in an index; none for values that are looked for, and not stored */
+export function createRowCodec(
+  columns: Columns,
+  keyColumns: readonly string[],
+  limits: Readonly<Record<string, number>> = textLimits(columns, keyColumns),
+): RowCodec {
+  const names = Object.keys(columns);
+  const keyIndex = new Map(keyColumns.map((name, index) => [name, index]));
+  const parts: readonly Part[] = names.map((name) => {
+    const column = columns[name] as Column; // names are the keys of columns
+    const made = isContainer(column) ? new WeakSet() : undefined;
+    return { name, codec: codecOf(column, limits[name]), inKey: keyIndex.get(name), made };
+  });
+  const byName = new Map(parts.map((part) => [part.name, part.codec]));
+  // Copied for each row, which is then filled: faster than adding the columns one by one, and all rows have one shape.
+  const blank: Readonly<Record<string, unknown>> = Object.fromEntries(names.map((name) => [name, null]));
+  const codec = (name: string) => {
+    const found = byName.get(name);
+    if (!found) throw invalidRow(`unknown column '${name}'.${closest(name, names)}`);
+    return found;
+  };
+  const keyCodecs = keyColumns.map(codec);
+
+  return {
+    normalise(row, key, before = null) {
+      const given = row as Record<string, unknown>; // any object is looked at by its columns' names
+      for (const name in given) {
+        if (!byName.has(name) && Object.hasOwn(given, name))
+          throw invalidRow(`the result has a column '${name}' that the table does not declare.${closest(name, names)}`);
+      }
+      const result = { ...blank };
+      for (let index = 0; index < parts.length; index++) {
+        const { name, codec, inKey, made } = parts[index] as Part; // index < length
+        const value = given[name];
+        if (inKey === undefined) {
+          let known = before === null ? undefined : before[name];
+          // What was read from the table is not frozen, and may have been changed in place.
+          if (made && !made.has(known as object)) known = undefined; // of a scalar it says no
+          if (value === known && value !== undefined) {
+            result[name] = known; // not `value`, which may be -0
+            continue;
+          }
+          const normal = codec.normalise(value, name, known);
+          if (made && typeof normal === 'object' && normal !== null) made.add(normal);
+          result[name] = normal;
+          continue;
+        }
+        const ofKey = key[inKey];
+        result[name] = ofKey;
+        if (value !== undefined && value !== ofKey && !sameKeyValue(codec.normalise(value, name), ofKey)) {
+          const wayOut = " Leave key columns out, or return them as 'key' gave them.";
+          throw invalidRow(
+            `the result has ${name} = ${show(value)}, but the event's key says ${show(ofKey)}.`,
+            wayOut,
+            `the result has another ${name} than the event's key says.`,
+          );
+        }
+      }
+      return result;
+    },
+    normaliseKey: (key) => keyCodecs.map((codec, index) => codec.normalise(key[index], keyColumns[index] as string)), // one of each
+    // Loops, since every row that is written or read comes through here: entries made for each value cost as much as the codecs.
+    encode(row) {
+      const result = { ...blank };
+      for (let index = 0; index < parts.length; index++) {
+        const { name, codec } = parts[index] as Part; // index < length
+        result[name] = codec.encode(row[name]);
+      }
+      return result;
+    },
+    decode(raw) {
+      const result: Record<string, unknown> = {};
+      for (const name of Object.keys(raw)) result[name] = codec(name).decode(raw[name]);
+      return result;
+    },
+    encodeValue: (column, value) => codec(column).encode(value),
+    encoderOf: (column) => codec(column).encode,
+    decodeValue: (column, raw) => codec(column).decode(raw),
+  };
+}
+
+function sameKeyValue(a: unknown, b: unknown): boolean {
+  return isDecimal(a) && isDecimal(b) ? a.eq(b) : a === b;
+}

@@ -1,0 +1,198 @@
+import { type Access, checkAccess } from '../../access.ts';
+import { invalidDeclaration, RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { EventFamily } from '../../events/event-family.ts';
+import type { Columns } from '../columns/column.ts';
+import { createRowCodec, type Row } from '../columns/row-codec.ts';
+import { uniqueIndexes } from '../columns/unique-indexes.ts';
+import { activationRule } from './activation-rule.ts';
+import { checkTable, sqlNames } from './check-table.ts';
+import { errorPolicy } from './error-policy.ts';
+import { type Checked, type Evolve, eventFilter, type Handler } from './evolve-handlers.ts';
+import { checkEvolveSql, type EvolveSql } from './evolve-sql.ts';
+import { defaultsOf, describeColumns, fingerprint } from './fingerprint.ts';
+import { graphqlNames } from './graphql-names.ts';
+import { hiddenColumns } from './hidden-values.ts';
+import { historyOf } from './history.ts';
+import { partitionsOption } from './partition.ts';
+import type { ErrorPolicy, EventFilter, Projection, RowKey } from './projection.ts';
+import { checkFamilies, checkOptions, type EvolveOptions, type EvolveSqlOptions } from './projection-options.ts';
+import { ownRelations } from './relations.ts';
+import { snapshotSchedule } from './snapshot-schedule.ts';
+import type { SqlFold } from './sql-fold.ts';
+import { tableHooks } from './table-hooks.ts';
+
+/**
+ * Declares one version of a read model: the table, and how events change its rows.
+ *
+ * Refold makes the table, folds the whole log into it, keeps it current, and serves it over GraphQL once it is active.
+ * To change a read model, declare the next `version` beside this one.
+ *
+ * @throws RefoldError `INVALID_DECLARATION` naming what to change.
+ * @example
+ * export const cartSummaryV1 = defineProjection({
+ *   name: 'cart_summary',
+ *   version: 1,
+ *   events: cart,
+ *   table: { cartId: t.text().primaryKey(), productItemsCount: t.integer() },
+ *   key: (event) => event.streamId,
+ *   evolve: {
+ *     ProductItemAdded: (row, event) => ({ productItemsCount: (row?.productItemsCount ?? 0) + event.payload.quantity }),
+ *   },
+ * });
+ */
+export function defineProjection<
+  const Name extends string,
+  const F extends EventFamily,
+  C extends Columns,
+  E extends Evolve<F, C>,
+>(options: EvolveOptions<Name, F, C, E & Checked<E, F, C>> | EvolveSqlOptions<Name, F, C>): Projection<Name, C> {
+  const subject = `${options.name}@${options.version}`;
+  checkOptions(subject, options);
+  const families = (Array.isArray(options.events) ? options.events : [options.events]) as readonly F[]; // OneOrMany
+  checkFamilies(subject, families);
+  const keyColumns = checkTable(subject, options.table);
+  const codec = declare(subject, () => createRowCodec(options.table, keyColumns));
+  const onError = errorPolicy(subject, options.onError);
+  const form = options.evolveSql
+    ? sqlForm(subject, families, options, keyColumns, onError)
+    : evolveForm(subject, families, options.evolve);
+  if (form.sqlFold && options.history !== undefined)
+    throw invalidDeclaration(subject, `'history' folds the events of one row, which 'evolveSql' can't. Leave it out.`);
+  const composite = keyColumns.length > 1;
+  const rowKey = (key: unknown) => codec.normaliseKey(composite ? keyColumns.map((name) => (key as Row)[name]) : [key]); // KeyOf of a composite key is an object
+  const access = checkAccess(subject, options.table, keyColumns, options.access as Access | undefined); // rules of these columns
+  const keyFunction = (options.key ?? noKey) as (event: RecordedEvent) => unknown; // called with this families' events only
+
+  return Object.freeze({
+    kind: 'projection',
+    name: options.name,
+    version: options.version,
+    id: subject,
+    ...(options.description === undefined ? {} : { description: options.description }),
+    families,
+    filter: form.filter,
+    columns: Object.freeze({ ...options.table }),
+    keyColumns,
+    uniqueIndexes: uniqueIndexes(options.table, keyColumns),
+    tableName: `${options.name}_v${options.version}`,
+    sqlNames: sqlNames(options.table),
+    mode: options.mode ?? 'async',
+    activation: activationRule(subject, Object.keys(options.table), options.activation),
+    onError,
+    snapshots: snapshotSchedule(subject, options.snapshots),
+    sunset: sunsetOf(subject, options.sunset),
+    partitions: partitionsOption(subject, options.partitions, options),
+    history: historyOf(subject, options.table, keyColumns, options.history),
+    access,
+    hidden: hiddenColumns(options.table, access),
+    ...tableHooks(subject, options),
+    graphql: graphqlNames(
+      subject,
+      options.name,
+      'id' in options.table || 'id' in (options.relations ?? {}),
+      options.graphql,
+    ),
+    relations: ownRelations(subject, options.table, keyColumns, options.relations),
+    codec,
+    sqlFold: form.sqlFold,
+    tableFingerprint: fingerprint(describeColumns(options.table)),
+    codeFingerprint: fingerprint([
+      keyFunction.toString(),
+      form.code,
+      defaultsOf(options.table),
+      ...(options.codeVersion === undefined ? [] : [String(options.codeVersion)]),
+    ]),
+    keysOf(event: RecordedEvent) {
+      const result = keyFunction(event);
+      if (result === null || result === undefined) return [];
+      if (typeof result === 'string') return [codec.normaliseKey([result])]; // as nearly all are: no lists to make of it
+      if (!Array.isArray(result)) return [rowKey(result)];
+      return result.map(rowKey);
+    },
+    apply(row: Row | null, event: RecordedEvent, key: RowKey) {
+      if (form.sqlFold)
+        throw new RefoldError(
+          'INVALID_DECLARATION',
+          `${subject} folds with evolveSql, in PostgreSQL only. 'proveEqual' of refold/testing runs it on events.`,
+        );
+      const handler = form.handlers[event.type];
+      if (!handler) return row;
+      const result = handler(row, event, composite ? namedKey(keyColumns, key) : key[0]);
+      if (result === row || result === null) return result;
+      if (typeof result !== 'object')
+        throw new RefoldError(
+          'INVALID_ROW',
+          `evolve returned ${String(result)}; return the row, or null to remove it.`,
+        );
+      return codec.normalise(result, key, row);
+    },
+  } satisfies Projection<Name, C>);
+}
+
+/** What a declaration says of its events, in either form. */
+interface Form {
+  readonly filter: readonly EventFilter[];
+  readonly sqlFold: SqlFold | null;
+  readonly handlers: Readonly<Record<string, Handler>>;
+  /** What its fingerprint is made of. */
+  readonly code: unknown;
+}
+
+function evolveForm(subject: string, families: readonly EventFamily[], evolve: object): Form {
+  // Without a prototype: an event type may be called 'constructor'. The handlers are called with matching events only.
+  const handlers: Readonly<Record<string, Handler>> = Object.assign(Object.create(null), evolve);
+  return {
+    filter: eventFilter(subject, families, handlers),
+    sqlFold: null,
+    handlers,
+    code: Object.entries(handlers).map(([type, handler]) => [type, handler.toString()]),
+  };
+}
+
+function sqlForm(
+  subject: string,
+  families: readonly EventFamily[],
+  options: { readonly table: Columns; readonly evolveSql: object },
+  keyColumns: readonly string[],
+  { policy }: ErrorPolicy,
+): Form {
+  if (policy === 'dead-letter')
+    throw invalidDeclaration(
+      subject,
+      `onError 'dead-letter' holds back later events of one row, which evolveSql can't: it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.`,
+    );
+  const { fold, filter } = checkEvolveSql(
+    subject,
+    families,
+    options.table,
+    keyColumns,
+    options.evolveSql as EvolveSql<EventFamily, Columns>, // checked now, whatever it is
+  );
+  return { filter, sqlFold: fold, handlers: Object.create(null), code: [filter, fold] };
+}
+
+const noKey = () => null;
+
+function namedKey(keyColumns: readonly string[], key: RowKey): Row {
+  const named: Record<string, unknown> = {};
+  for (let index = 0; index < keyColumns.length; index++) named[keyColumns[index] as string] = key[index]; // index < length
+  return named;
+}
+
+function declare<T>(subject: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RefoldError && error.code === 'INVALID_ROW')
+      throw invalidDeclaration(subject, `a default does not fit: ${error.message}`);
+    throw error;
+  }
+}
+
+function sunsetOf(subject: string, sunset: string | undefined): Date | null {
+  if (sunset === undefined) return null;
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(sunset) || Number.isNaN(Date.parse(sunset)))
+    throw invalidDeclaration(subject, `'sunset' is a day such as '2027-01-31', found '${sunset}'.`);
+  return new Date(sunset);
+}

@@ -1,0 +1,91 @@
+import { invalidDeclaration } from '../../errors.ts';
+import { closest } from '../../events/closest.ts';
+import type { EventFamily, EventTypeOf } from '../../events/event-family.ts';
+import { isNumeric, isOrdered } from '../columns/aggregate-columns.ts';
+import type { Column, Columns, KeyColumnOf } from '../columns/column.ts';
+import { handledTypes } from './evolve-handlers.ts';
+import type { EventFilter } from './projection.ts';
+import { refuseUnknown } from './refuse-unknown.ts';
+import type { MergeRule, SqlFold } from './sql-fold.ts';
+
+/** The set-based form of a projection: SQL over a batch of events, merged into the table with one statement. */
+export interface EvolveSql<F extends EventFamily, C extends Columns> {
+  /** The event types that it wants; only these are in `batch`. */
+  readonly events: readonly EventTypeOf<F>[];
+  /**
+   * One `select` from `batch` that gives each key at most once: a column for each of the table's, under its SQL name (`lastAt` → `last_at`),
+   * and others where `merge` or `remove` need them.
+   *
+   * `batch` has the columns `position`, `id`, `family`, `stream_id`, `stream_position`, `type`, `payload` (jsonb, upcast), `metadata` (jsonb) and
+   * `recorded_at`, and no order: what depends on the order says so, as `(array_agg(payload->>'owner' order by position desc))[1]` does.
+   * Any split of the log into batches must lead to the same table, so it reads `batch` alone, and no clock.
+   */
+  readonly rows: string;
+  /** For each column that is not of the key, how it is merged. */
+  readonly merge: { readonly [N in Exclude<keyof C & string, KeyColumnOf<C>>]: MergeRule };
+  /**
+   * A condition over `old`, `new` and `merged` (the row as it would be written) under which the row is removed, or none is made.
+   * @default never
+   */
+  readonly remove?: string;
+}
+
+/** @throws RefoldError `INVALID_DECLARATION` naming what to change. */
+export function checkEvolveSql(
+  subject: string,
+  families: readonly EventFamily[],
+  table: Columns,
+  keyColumns: readonly string[],
+  given: EvolveSql<EventFamily, Columns>,
+): { readonly fold: SqlFold; readonly filter: readonly EventFilter[] } {
+  const refuse = (problem: string) => invalidDeclaration(subject, `evolveSql${problem}`);
+  refuseUnknown(subject, 'evolveSql', given, ['events', 'rows', 'merge', 'remove']);
+  if (!Array.isArray(given.events) || given.events.length === 0)
+    throw refuse('.events names no event type; name the ones that the batch is made of.');
+  const filter = handledTypes(subject, families, given.events, (type) => `evolveSql.events names '${type}'`);
+  checkText('rows', given.rows);
+  if (!/^\s*(select|with)\b/i.test(given.rows)) throw refuse(`.rows is a select from 'batch'.`);
+  if (given.remove !== undefined) checkText('remove', given.remove);
+  const merged = Object.keys(table).filter((name) => !keyColumns.includes(name));
+  const rules = given.merge as Readonly<Record<string, MergeRule>>; // its keys are looked at here
+  for (const name of Object.keys(rules)) {
+    if (keyColumns.includes(name)) throw refuse(`.merge names '${name}', a key column; the key finds the row.`);
+    if (!merged.includes(name))
+      throw refuse(`.merge names '${name}', which the table does not declare.${closest(name, merged)}`);
+  }
+  for (const name of merged) checkRule(name, table[name] as Column, rules[name]); // names of columns
+  for (const [name, { flags }] of Object.entries(table)) {
+    if (flags.hasDefault)
+      throw refuse(
+        ` gives every value itself, and column '${name}' has a default; write coalesce(…) in its SQL instead.`,
+      );
+  }
+  return {
+    fold: Object.freeze({ rows: given.rows, merge: Object.freeze({ ...rules }), remove: given.remove ?? null }),
+    filter,
+  };
+
+  function checkRule(name: string, column: Column, rule: MergeRule | undefined): void {
+    if (rule === undefined)
+      throw refuse(
+        `.merge leaves out '${name}'; say how the batch's value meets the table's, such as 'add' or 'last'.`,
+      );
+    if (typeof rule === 'object') {
+      checkText(`merge.${name}.sql`, rule.sql);
+      return;
+    }
+    if (!words.includes(rule))
+      throw refuse(`.merge.${name} is '${rule}'; expected ${words.map((word) => `'${word}'`).join(', ')} or { sql }.`);
+    if (rule === 'add' && !isNumeric(column))
+      throw refuse(`.merge.${name} adds, but the column is ${column.type.kind}.`);
+    if ((rule === 'min' || rule === 'max') && !isOrdered(column))
+      throw refuse(`.merge.${name} compares, but the column is ${column.type.kind}.`);
+  }
+
+  function checkText(part: string, text: unknown): void {
+    if (typeof text !== 'string' || text.trim() === '') throw refuse(`.${part} is a text of SQL.`);
+    if (/\$\d/.test(text)) throw refuse(`.${part} holds a parameter such as $1; a declaration's SQL takes none.`);
+  }
+}
+
+const words = ['add', 'min', 'max', 'first', 'last', 'replace'];

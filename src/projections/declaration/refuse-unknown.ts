@@ -1,0 +1,10 @@
+import { invalidDeclaration } from '../../errors.ts';
+import { closest } from '../../events/closest.ts';
+
+/** @throws RefoldError `INVALID_DECLARATION` where an option has a part that is not among `names`. */
+export function refuseUnknown(subject: string, option: string, given: object, names: readonly string[]): void {
+  for (const name of Object.keys(given)) {
+    if (!names.includes(name))
+      throw invalidDeclaration(subject, `unknown option '${name}' of ${option}.${closest(name, names)}`);
+  }
+}

@@ -1,0 +1,91 @@
+import { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { Row } from '../columns/row-codec.ts';
+import { problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
+import { keyText, type Projection, type RowKey } from '../declaration/projection.ts';
+
+/** Whether an event could not be folded: its `key` or `evolve` failed, or the row that it leads to was refused. */
+export function isEvolveFailure(error: unknown): error is RefoldError {
+  return error instanceof RefoldError && error.code === 'EVOLVE_FAILED';
+}
+
+/** `key` or `evolve` threw, or returned what the table can't hold. @param row what `evolve` was given */
+export function evolveFailed(
+  projection: Projection,
+  event: RecordedEvent,
+  part: 'key' | 'evolve',
+  cause: unknown,
+  row: Row | null = null,
+): RefoldError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const mutation = cause instanceof TypeError && /read only|not extensible|Cannot delete/.test(reason);
+  const hint = mutation ? ' Rows and events are immutable: return a new row instead of changing the old one.' : '';
+  const failed = `${projection.id}: ${part} of '${event.type}' failed at ${placeOf(projection, event)}: `;
+  const fields = fieldsOf(projection, event, part);
+  if (projection.hidden.size === 0)
+    return new RefoldError('EVOLVE_FAILED', `${failed}${reason}${hint}`, fields, { cause });
+  const hide = (text: string) => withoutValues(text, event.payload, event.metadata, row, event.streamId);
+  const shown = problemWithoutValue(cause) ?? hide(reason);
+  // What is logged of an error is its cause's message, too, with which its stack begins.
+  const hidden = new Error(shown);
+  hidden.stack = hide(cause instanceof Error ? (cause.stack ?? '') : '').replace(hide(reason), () => shown);
+  return new RefoldError('EVOLVE_FAILED', `${failed}${shown}${hint}`, fields, { cause: hidden });
+}
+
+/** Why the database does not take a row. */
+export interface RowRefusal {
+  /** Without any value. */
+  readonly reason: string;
+  /** The column that it is about, where that is known. */
+  readonly column?: string | undefined;
+  /** Whether another row has the value that this one would be the second with. */
+  readonly taken: boolean;
+}
+
+/** The database refuses the row that the event leads to. */
+export function rowRefused(
+  projection: Projection,
+  event: RecordedEvent,
+  key: RowKey | null,
+  { reason, column, taken }: RowRefusal,
+): RefoldError {
+  const row = key === null || hidesKey(projection) ? 'the row' : `the row ${keyText(key)}`;
+  return new RefoldError(
+    'EVOLVE_FAILED',
+    `${projection.id}: the database refuses ${row} that '${event.type}' leads to at ${placeOf(projection, event)}: ${reason}`,
+    { ...fieldsOf(projection, event, 'row'), ...(column === undefined ? {} : { column }), ...(taken ? { taken } : {}) },
+  );
+}
+
+/** The database refuses what `evolveSql` makes of the event. */
+export function sqlFoldFailed(projection: Projection, event: RecordedEvent, refusal: RowRefusal): RefoldError {
+  const { reason, column } = refusal;
+  const stream = hidesKey(projection) ? '' : ` of stream '${event.streamId}'`;
+  return new RefoldError(
+    'EVOLVE_FAILED',
+    `${projection.id}: evolveSql failed at position ${event.position} ('${event.type}'${stream}): ${reason}`,
+    { ...fieldsOf(projection, event, 'evolveSql'), ...(column === undefined ? {} : { column }) },
+  );
+}
+
+function placeOf(projection: Projection, { position, streamId, streamPosition }: RecordedEvent): string {
+  return hidesKey(projection)
+    ? `position ${position} (event ${streamPosition} of its stream)`
+    : `position ${position} (stream '${streamId}', event ${streamPosition})`;
+}
+
+function fieldsOf(projection: Projection, event: RecordedEvent, part: string): Record<string, unknown> {
+  const { type, position, streamId } = event;
+  return {
+    projection: projection.id,
+    part,
+    type,
+    position: position.toString(),
+    ...(hidesKey(projection) ? {} : { streamId }),
+  };
+}
+
+/** Streams are named as rows are, more often than not. */
+function hidesKey({ hidden, keyColumns }: Projection): boolean {
+  return keyColumns.some((name) => hidden.has(name));
+}

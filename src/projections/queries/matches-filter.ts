@@ -1,0 +1,76 @@
+import { isDecimal } from '../columns/decimal.ts';
+import type { Row } from '../columns/row-codec.ts';
+import { jsonHolds, storedJson } from './json-containment.ts';
+import type { ComparisonOperator, RowFilter } from './row-query.ts';
+import { isLike, withoutCase } from './text-patterns.ts';
+
+/** Whether a filter holds for a row in memory: what the filter's SQL says of the same row in the table. */
+export function matchesFilter(filter: RowFilter | null, row: Row): boolean {
+  if (filter === null) return true;
+  switch (filter.kind) {
+    case 'and':
+      return filter.filters.every((part) => matchesFilter(part, row));
+    case 'or':
+      return filter.filters.some((part) => matchesFilter(part, row));
+    case 'not':
+      return !matchesFilter(filter.filter, row);
+    case 'in':
+      return filter.values.some((value) => order(value, row[filter.column]) === 0);
+    case 'startsWith': {
+      const value = row[filter.column];
+      return typeof value === 'string' && value.startsWith(filter.value);
+    }
+    case 'contains': {
+      const value = row[filter.column];
+      return typeof value === 'string' && value.includes(filter.value);
+    }
+    case 'ilike': {
+      const value = row[filter.column];
+      return typeof value === 'string' && isLike(withoutCase(value), withoutCase(filter.pattern));
+    }
+    case 'holds': {
+      const value = row[filter.column];
+      return value !== null && jsonHolds(storedJson(value), filter.value);
+    }
+    case 'isNull':
+      return (row[filter.column] === null) === filter.isNull;
+    case 'related':
+      throw new TypeError('A row alone does not tell what is in other tables.'); // access rules have no such filters
+    case 'compare':
+      return compares(filter.operator, row[filter.column], filter.value);
+  }
+}
+
+function compares(operator: ComparisonOperator, value: unknown, bound: unknown): boolean {
+  const ordered = order(value, bound);
+  const comparable = ordered !== undefined && value !== null;
+  switch (operator) {
+    case 'eq':
+      return ordered === 0;
+    case 'ne':
+      return ordered !== 0;
+    case 'lt':
+      return comparable && ordered < 0;
+    case 'lte':
+      return comparable && ordered <= 0;
+    case 'gt':
+      return comparable && ordered > 0;
+    case 'gte':
+      return comparable && ordered >= 0;
+  }
+}
+
+/** Undefined where only one of them is null. */
+function order(a: unknown, b: unknown): number | undefined {
+  if (a === null && b === null) return 0;
+  if (a === null || b === null) return undefined;
+  if (isDecimal(a) && isDecimal(b)) return a.cmp(b);
+  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(bytesOf(a), bytesOf(b));
+  const [x, y] = [a as number, b as number]; // numbers, bigints and booleans compare alike
+  return x < y ? -1 : x > y ? 1 : 0;
+}
+
+// By code points, as the tables do. Of two times, the one with fewer digits is the earlier one, but 'Z' is after the digits.
+function bytesOf(text: string): Buffer {
+  return Buffer.from(/^\d{4}-\d{2}-\d{2}T.*Z$/.test(text) ? text.slice(0, -1) : text);
+}

@@ -1,0 +1,193 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
+import { waitsForMore } from '../../projections/declaration/activation-rule.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { readLag } from '../../store/processors/lag.ts';
+import { type ReadyVersion, readReadyVersions } from '../../store/registry/registry.ts';
+import { declareShadow, pruneShadowCounts, readShadowStandings } from '../../store/registry/shadows.ts';
+import { restateHold } from '../../store/registry/transitions.ts';
+import {
+  claimVerification,
+  endVerification,
+  releaseVerification,
+  renewVerification,
+} from '../../store/registry/verifications.ts';
+import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { type CompareOptions, compareWithPrevious } from '../verification/compare-with-previous.ts';
+import { type Verification, verifyVersion } from '../verification/verify.ts';
+import { heldByDeadLetters } from '../versions/dead-letter-gate.ts';
+import type { Lifecycle } from '../versions/lifecycle.ts';
+import type { Versions } from '../versions/versions.ts';
+import { shadowVerdict } from './shadow-gate.ts';
+
+export interface ActivatorOptions {
+  readonly db: Database;
+  readonly log: EventLog;
+  readonly readSchema: string;
+  readonly projections: readonly Projection[];
+  readonly versions: Versions;
+  readonly lifecycle: Lifecycle;
+  /** Names this process in the audit log, such as `host:4711`. */
+  readonly owner: string;
+  readonly logger: Logger;
+}
+
+const lookMilliseconds = 1000;
+const usageLookMilliseconds = 60_000;
+// A comparison that could not be made, as where two versions are never at the same position, is tried again after this.
+const tryAgainSeconds = 5;
+
+/**
+ * Puts ready versions into service as soon as they have what their declarations wait for: time, freshness, rows that are what the log and the
+ * previous version say. Any process that maintains read tables can do it; a comparison is made by one at a time.
+ */
+export function createActivator(options: ActivatorOptions): Rounds {
+  const { db, projections, versions, logger } = options;
+  const told = new Set<string>();
+  const usageLookedAt = new Map<string, number>();
+  const rounds = createRounds(lookMilliseconds, look, (error) =>
+    logger.warn({ err: error }, `looking for versions to activate failed: ${String(error)}`),
+  );
+  const unsubscribe = versions.onChange(() => rounds.soon());
+
+  async function look(signal: AbortSignal): Promise<void> {
+    const waiting = projections.filter(
+      ({ name, version, activation }) => activation.by === 'auto' && versions.stateOf(name, version) === 'ready',
+    );
+    if (waiting.length === 0) return;
+    const ready = await readReadyVersions(db);
+    for (const projection of waiting) {
+      const { id, name, version, activation } = projection;
+      const found = ready.find((one) => one.name === name && one.version === version);
+      if (!found || signal.aborted) continue;
+      tellHeld(id, found);
+      // From the start on, so that it is not one wait after the other.
+      const { shadow } = activation;
+      if (shadow && found.heldReason === null) await declareShadow(db, name, version, shadow);
+      const lifted =
+        (found.heldBy === 'breaking' && isLifted(projection)) ||
+        (found.heldBy === 'dead-letters' && (await deadLettersAllow(projection)));
+      if ((found.heldReason === null || lifted) && found.seconds >= activation.minReadySeconds)
+        await activate(projection, signal);
+    }
+  }
+
+  /** What clients ask for changes slowly, and looking it up takes two schemas. */
+  function isLifted({ id, activation }: Projection): boolean {
+    if (typeof activation.breaking === 'string') return activation.breaking === 'allow';
+    if (Date.now() - (usageLookedAt.get(id) ?? 0) < usageLookMilliseconds) return false;
+    usageLookedAt.set(id, Date.now());
+    return true; // it is looked up there
+  }
+
+  /** Its dead letters were retried or discarded meanwhile, perhaps. */
+  async function deadLettersAllow(projection: Projection): Promise<boolean> {
+    const reason = await heldByDeadLetters(db, projection);
+    if (reason !== null) await restateHold(db, projection, 'dead-letters', reason);
+    return reason === null;
+  }
+
+  function tellHeld(id: string, { heldReason, heldBy }: ReadyVersion): void {
+    const text = `${id} is held at ready: ${heldReason}`;
+    if (heldReason === null || heldBy === 'operator' || told.has(text)) return;
+    told.add(text);
+    logger.warn({ projection: id }, text);
+  }
+
+  async function activate(projection: Projection, signal: AbortSignal): Promise<void> {
+    if (!(await isFresh(db, projection))) return;
+    const answers = await compareAnswers(projection);
+    if (answers === null) return;
+    const found = waitsForMore(projection.activation) ? await compareRows(options, projection, signal) : '';
+    if (found === null || !(await isFresh(db, projection))) return;
+    await options.lifecycle.becomeActive(projection, { actor: options.owner, reason: `caught up${answers}${found}` });
+    await versions.refresh();
+  }
+
+  /** What live queries said, for the audit log; null where the version has to wait for more of them. */
+  async function compareAnswers({ id, name, version, activation }: Projection): Promise<string | null> {
+    if (activation.shadow === null) return '';
+    await pruneShadowCounts(db);
+    const standing = (await readShadowStandings(db)).find((one) => one.name === name && one.version === version);
+    if (!standing) return ', no previous version to compare answers with';
+    const { outcome, said } = shadowVerdict(standing);
+    if (outcome === 'met') return `, ${said}`;
+    // The numbers change all the time.
+    const subject = `${id} ${outcome}`;
+    if (!told.has(subject)) logger.warn({ projection: id }, `${id} is held at ready: ${said}`);
+    told.add(subject);
+    return null;
+  }
+
+  return {
+    soon: rounds.soon,
+    stop() {
+      unsubscribe();
+      return rounds.stop();
+    },
+  };
+}
+
+async function isFresh(db: Database, { name, version, activation }: Projection): Promise<boolean> {
+  const { maxLag, maxLagSeconds } = activation;
+  const lags = (await readLag(db)).filter((lag) => lag.name === name && lag.version === version);
+  return lags.every(
+    ({ positions, seconds }) => positions <= maxLag && (maxLagSeconds === null || seconds <= maxLagSeconds),
+  );
+}
+
+/** What was compared, for the audit log; null where the version has to wait on, or is held now. */
+async function compareRows(
+  options: ActivatorOptions,
+  projection: Projection,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { db, log, readSchema, projections, lifecycle, owner, logger } = options;
+  const { id, name, version, activation } = projection;
+  const { verifyOneOf: oneOf, comparedColumns } = activation;
+  if (oneOf === null && comparedColumns === null) return '';
+  const claim = await claimVerification(db, { name, version, kind: 'activation', owner });
+  if (!claim) return null;
+  const hold = (reason: string) => lifecycle.hold(projection, 'verification', { actor: owner, reason });
+  try {
+    const said: string[] = [];
+    if (oneOf !== null) {
+      const onPage = async () => {
+        signal.throwIfAborted();
+        if (!(await renewVerification(db, claim))) throw new Error('another process verifies it now');
+      };
+      const found = await verifyVersion({ db, log, readSchema, projection, oneOf, onPage });
+      if (!(await endVerification(db, claim, found, 0))) return null;
+      if (found.differences > 0) {
+        await hold(differsFromLog(id, found));
+        return null;
+      }
+      said.push(`${found.rowsCompared} rows are what the log says`);
+    } else {
+      await releaseVerification(db, claim);
+    }
+    if (comparedColumns !== null) {
+      const compared = await compareWithPrevious({ db, readSchema, projections, projection } satisfies CompareOptions);
+      if (compared.problem !== null) {
+        await hold(compared.problem);
+        return null;
+      }
+      said.push(compared.said);
+    }
+    return `, ${said.join(', ')}`;
+  } catch (error) {
+    await releaseVerification(db, claim, tryAgainSeconds).catch(() => {});
+    if (!(error instanceof RefoldError) || signal.aborted) throw error;
+    logger.warn({ projection: id, err: error }, `${id} could not be compared; trying again. ${error.message}`);
+    return null;
+  }
+}
+
+function differsFromLog(id: string, { position, differences, rowsCompared, samples }: Verification): string {
+  const shown = samples
+    .slice(0, 3)
+    .map(({ key, kind, columns }) => `${key} ${kind}${columns.length > 0 ? ` in ${columns.join(', ')}` : ''}`);
+  return `${differences} of ${rowsCompared} rows compared at position ${position} are not what the log says (${shown.join('; ')}). 'refold verify ${id}' shows them, 'refold rebuild ${id}' builds them anew.`;
+}

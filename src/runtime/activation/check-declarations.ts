@@ -1,0 +1,78 @@
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import { readShadowStandings } from '../../store/registry/shadows.ts';
+import { readTableProblems } from '../../store/tables/table-problems.ts';
+import { holdingReason, whatBreaks } from '../schema-changes/change-usage.ts';
+import { changesForClients, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { codeChangedMessage, removedVersions, tableChangedMessage } from '../versions/register-versions.ts';
+import { damageError, missingIndexesText } from '../versions/table-watch.ts';
+import { shadowVerdict } from './shadow-gate.ts';
+
+/** One thing in which the declarations and the database differ. */
+export interface Finding {
+  /** `problem`: a start would refuse it or serve what was built by other code. `note`: what a start will do. */
+  readonly kind: 'problem' | 'note';
+  /** What differs, and the way out. */
+  readonly message: string;
+}
+
+/** Compares the declarations with the registry, as a start of the application would, and changes nothing. */
+export async function checkDeclarations(db: Database, declarations: SchemaDeclarations): Promise<Finding[]> {
+  const registered = await readRegistry(db);
+  const standings = await readShadowStandings(db);
+  const findings = removed(registered, declarations.projections);
+  for (const problem of await readTableProblems(db)) {
+    const damage = damageError(problem);
+    findings.push(
+      damage ? { kind: 'problem', message: damage.message } : { kind: 'note', message: missingIndexesText(problem) },
+    );
+  }
+  for (const projection of declarations.projections) {
+    const { id, name, version } = projection;
+    const known = registered.find((entry) => entry.name === name && entry.version === version);
+    if (!known) findings.push({ kind: 'note', message: `${id} is new: it will be built when it is deployed.` });
+    else if (known.state === 'retired')
+      findings.push({ kind: 'note', message: `${id} is retired. Remove its declaration.` });
+    else if (known.tableFingerprint !== projection.tableFingerprint)
+      findings.push({ kind: 'problem', message: tableChangedMessage(projection) });
+    else if (known.codeFingerprint !== projection.codeFingerprint)
+      findings.push({ kind: 'problem', message: codeChangedMessage(projection) });
+    if (known?.heldBy === 'dead-letters')
+      findings.push({ kind: 'note', message: `${id} is held at ready: ${known.heldReason}` });
+    // Mended by the deployment that is checked here, perhaps.
+    if (known?.state === 'failed' && known.error && known.error.code !== 'TABLE_ALTERED')
+      findings.push({ kind: 'note', message: `${id} has failed: ${known.error.message}` });
+    if (known?.state === 'active' || known?.state === 'retired') continue;
+    const standing = standings.find((one) => one.name === name && one.version === version);
+    const verdict = standing && shadowVerdict(standing);
+    if (verdict && verdict.outcome !== 'met')
+      findings.push({ kind: 'note', message: `${id} is held at ready: ${verdict.said}` });
+    const changes = await changesForClients(db, declarations, name, version);
+    if (!changes || changes.breaking.length === 0) continue;
+    const reason = await holdingReason(db, projection, changes);
+    const soItIs =
+      reason !== null
+        ? 'will be held at ready'
+        : projection.activation.breaking === 'allow'
+          ? 'says that it may'
+          : 'may: nobody has asked for that in the days that it declares';
+    findings.push({
+      kind: 'note',
+      message: `${id} would break clients of ${changes.than}, so it ${soItIs}: ${reason ?? whatBreaks(name, version, changes)}`,
+    });
+  }
+  return findings;
+}
+
+function removed(registered: readonly RegisteredVersion[], projections: readonly Projection[]): Finding[] {
+  return [...Map.groupBy(registered, ({ name }) => name).values()].flatMap((versions): Finding[] => {
+    try {
+      return removedVersions(versions, projections).map((message) => ({ kind: 'note', message }));
+    } catch (error) {
+      if (!(error instanceof RefoldError) || error.code !== 'PROJECTION_REMOVED') throw error;
+      return [{ kind: 'problem', message: error.message }];
+    }
+  });
+}

@@ -1,0 +1,112 @@
+import { RefoldError } from '../../errors.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { type FieldUsage, readUsage, recordedDays, type UsageQuery } from '../../store/registry/field-usage.ts';
+import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import { endShadow, readShadows, type Shadow, writeShadow } from '../../store/registry/shadows.ts';
+import { recordStep } from '../../store/registry/transitions.ts';
+import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
+import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { expectVersion, refused } from '../versions/expect-version.ts';
+import type { StepReason } from '../versions/step.ts';
+
+/** How a projection moves from one version to the next under its clients' eyes. */
+export interface Evolution {
+  /**
+   * What becomes different for clients where a version answers in place of another, by default of the highest active one below it, and who
+   * asked for what breaks in the last 30 days.
+   *
+   * @throws RefoldError `INVALID_TRANSITION` where there is none, or where nothing here knows what one of them looks like
+   */
+  changes(name: string, version: number, than?: number): Promise<UsedChanges>;
+  /** As {@link changes}, of every declared version that could become active above one that answers. */
+  pendingChanges(): Promise<readonly (UsedChanges & { readonly version: string })[]>;
+  /**
+   * Has all gateways execute about one of so many live queries on a ready version, too, and compare. Begun again, it forgets what it found.
+   *
+   * @throws RefoldError `INVALID_TRANSITION` where the version is not ready
+   */
+  startShadow(name: string, version: number, options: { readonly oneOf: number }, step: StepReason): Promise<void>;
+  /** Ends the comparison; what was found stays. @throws RefoldError `INVALID_TRANSITION` where none is under way */
+  stopShadow(name: string, version: number, step: StepReason): Promise<void>;
+  /** What all comparisons have found. Examples hold what clients were answered. */
+  shadows(): Promise<readonly Shadow[]>;
+  /** What clients asked for, as all gateways have recorded it; what they counted in the last ten seconds may be missing. */
+  usage(query?: Partial<UsageQuery>): Promise<RecordedUsage>;
+}
+
+export interface RecordedUsage {
+  /** For how many days all gateways have recorded; null where one of them does not, or none has begun. */
+  readonly recordedDays: number | null;
+  /** In the order of paths; the clients that ask most first. */
+  readonly fields: readonly FieldUsage[];
+}
+
+export function createEvolution(
+  db: Database,
+  declarations: SchemaDeclarations,
+  /** Writes what this process has counted. */
+  flush: () => Promise<void> | undefined = () => undefined,
+): Evolution {
+  async function changes(name: string, version: number, than?: number): Promise<UsedChanges> {
+    await flush();
+    const older = than ?? activeBelow(await readRegistry(db), name, version);
+    if (older === undefined)
+      throw new RefoldError('INVALID_TRANSITION', `No version below ${name}@${version} is active; name two versions.`);
+    const found = await changesBetween(db, declarations, name, older, version);
+    if (found) return withUsage(db, name, found);
+    const known = declarations.projections.map(({ id }) => id).join(', ');
+    throw new RefoldError(
+      'INVALID_TRANSITION',
+      `${name}@${older} and ${name}@${version} can't be compared: the application declares ${known || 'no projection'}, and the registry knows no other.`,
+    );
+  }
+
+  return {
+    changes,
+    async pendingChanges() {
+      const registered = await readRegistry(db);
+      const pending = [];
+      for (const { id, name, version } of declarations.projections) {
+        const state = registered.find((entry) => entry.name === name && entry.version === version)?.state;
+        const older = activeBelow(registered, name, version);
+        if (older === undefined || state === 'active' || state === 'retired') continue;
+        pending.push({ version: id, ...(await changes(name, version, older)) });
+      }
+      return pending;
+    },
+    async startShadow(name, version, { oneOf }, step) {
+      if (!Number.isInteger(oneOf) || oneOf < 1)
+        throw refused(
+          name,
+          version,
+          `is compared for one of so many queries, a whole number from 1 on, found ${oneOf}.`,
+        );
+      await db.transaction(async (tx) => {
+        const { state, heldReason } = await expectVersion(tx, name, version);
+        if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be compared.`);
+        await writeShadow(tx, name, version, oneOf);
+        const reason = `compared for one of ${oneOf} queries: ${step.reason}`;
+        await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+      });
+    },
+    async stopShadow(name, version, step) {
+      await db.transaction(async (tx) => {
+        const { state, heldReason } = await expectVersion(tx, name, version);
+        if (!(await endShadow(tx, name, version))) throw refused(name, version, 'is not being compared.');
+        const reason = `compared no more: ${step.reason}`;
+        await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+      });
+    },
+    shadows: () => readShadows(db),
+    async usage({ days = usualDays, ...query } = {}) {
+      await flush();
+      return { recordedDays: await recordedDays(db), fields: await readUsage(db, { days, ...query }) };
+    },
+  };
+}
+
+/** Undefined, too, where a higher one answers: nothing would change for clients then. */
+function activeBelow(registered: readonly RegisteredVersion[], name: string, version: number): number | undefined {
+  const highest = registered.findLast((entry) => entry.name === name && entry.state === 'active');
+  return highest && highest.version < version ? highest.version : undefined;
+}

@@ -1,0 +1,193 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { Transform } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { RefoldError } from '../../errors.ts';
+import type { Import, ImportLine } from '../../events/define-import.ts';
+import type { AppendVerdict, EventLog } from '../../store/event-log.ts';
+import { isImported, recordImported } from '../../store/log/import-ranges.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { createImportPace } from './import-pace.ts';
+import { type ImportRange, type PlacedAppend, rangesOf } from './import-ranges.ts';
+
+export interface ImportProgress {
+  /** Of the file, compressed as it is: what is done. */
+  readonly bytesRead: number;
+  /** 0 of a pipe. */
+  readonly bytesTotal: number;
+  readonly lines: number;
+  /** Events written by this run. */
+  readonly written: number;
+  /** Events that an earlier run had written. */
+  readonly skipped: number;
+  /** Events that were written a second, lately; null before any. What was skipped is not in it. */
+  readonly eventsPerSecond: number | null;
+  /** For the rest of the file, if all of it has to be written; null before anything was, and of a pipe. */
+  readonly secondsLeft: number | null;
+}
+
+export interface ImportOptions {
+  /** Where it is known which ranges of the file are in the log already. */
+  readonly db: Queryable;
+  readonly log: Pick<EventLog, 'appendInOrder'>;
+  readonly definition: Import;
+  readonly file: string;
+  readonly signal?: AbortSignal;
+  onProgress?(progress: ImportProgress): void;
+}
+
+/**
+ * Streams a file (plain or gzip) into the log, in the order of the file: what a later line builds on, of whatever stream,
+ * comes before it. While one statement is under way, the lines of the next are read. Ranges that an earlier run has written are skipped.
+ *
+ * @throws RefoldError `IMPORT_FAILED` naming the line; what was written stays, and a second run goes on.
+ */
+export async function importEvents(options: ImportOptions): Promise<ImportProgress> {
+  const { definition, file, signal } = options;
+  const bytesTotal = await sizeOf(file);
+  const pace = createImportPace();
+  let [bytesRead, lines, written, skipped] = [0, 0, 0, 0];
+  let progress: ImportProgress = {
+    bytesRead,
+    bytesTotal,
+    lines,
+    written,
+    skipped,
+    eventsPerSecond: null,
+    secondsLeft: null,
+  };
+  const failed = (line: number, cause: unknown, place: string) =>
+    cause instanceof RefoldError && cause.code === 'IMPORT_FAILED'
+      ? cause
+      : importFailed({ definition, file, line, place, cause });
+
+  async function* placed(): AsyncIterable<PlacedAppend> {
+    const counted = (async function* () {
+      for await (const line of linesOf(file, signal, (bytes) => (bytesRead = bytes))) {
+        lines = line.number;
+        yield line;
+      }
+    })();
+    for await (const append of definition.toAppends(counted)) {
+      if (signal?.aborted) return;
+      yield { append, line: lines, bytesRead };
+    }
+  }
+
+  async function settle(range: ImportRange): Promise<void> {
+    const { line } = range.last;
+    const settled = await settleRange(options, range).catch((cause: unknown) =>
+      Promise.reject(failed(line, cause, `at or before line ${line}`)),
+    );
+    for (const { kind, placed: one, error } of settled) {
+      if (kind === 'refused') throw failed(one.line, error, `at or before line ${one.line}`);
+      if (kind === 'written') written += one.append.events.length;
+      else skipped += one.append.events.length;
+    }
+    pace.done({ written: written - progress.written, bytesRead: range.last.bytesRead });
+    progress = {
+      bytesRead: range.last.bytesRead,
+      bytesTotal,
+      lines: line,
+      written,
+      skipped,
+      eventsPerSecond: pace.eventsPerSecond(),
+      secondsLeft: bytesTotal === 0 ? null : pace.secondsLeft(bytesTotal),
+    };
+    options.onProgress?.(progress);
+  }
+
+  let underWay: Promise<void> = Promise.resolve();
+  try {
+    for await (const range of rangesOf(placed())) {
+      await underWay;
+      if (signal?.aborted) break;
+      underWay = settle(range);
+      underWay.catch(() => {}); // awaited with the next range
+    }
+    await underWay;
+  } catch (cause) {
+    await underWay.catch(() => {});
+    throw failed(lines, cause, lines === 0 ? 'before its first line' : `at line ${lines}`);
+  }
+  return { ...progress, lines };
+}
+
+interface Settled {
+  readonly kind: AppendVerdict['kind'];
+  readonly placed: PlacedAppend;
+  readonly error?: Error;
+}
+
+/** Sends a range, unless all of it is in the log already, and remembers that it is. */
+async function settleRange({ db, log }: ImportOptions, range: ImportRange): Promise<readonly Settled[]> {
+  const { appends, digest, last } = range;
+  if (await isImported(db, digest, last.append.idempotencyKey))
+    return appends.map((placed) => ({ kind: 'duplicate', placed }));
+  const verdicts = await log.appendInOrder(appends.map(({ append }) => append));
+  // Behind the commit of the appends: where this is known to be in the log, they are.
+  if (verdicts.every(({ kind }) => kind !== 'refused')) await recordImported(db, digest);
+  return verdicts.map((verdict, index) => ({ ...verdict, placed: appends[index] as PlacedAppend })); // one verdict for each
+}
+
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch (cause) {
+    throw new RefoldError('IMPORT_FAILED', `There is no file '${file}' to import.`, { file }, { cause });
+  }
+}
+
+async function* linesOf(
+  file: string,
+  signal: AbortSignal | undefined,
+  onBytes: (bytes: number) => void,
+): AsyncIterable<ImportLine> {
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      onBytes(bytes);
+      done(null, chunk);
+    },
+  });
+  const raw = createReadStream(file);
+  raw.on('error', (error) => counted.destroy(error));
+  const plain = file.endsWith('.gz') ? raw.pipe(counted).pipe(createGunzip()) : raw.pipe(counted);
+  counted.on('error', (error) => plain.destroy(error));
+  const reader = createInterface({ input: plain, crlfDelay: Number.POSITIVE_INFINITY });
+  // The next line of a pipe may be long in coming.
+  const leave = () => reader.close();
+  signal?.addEventListener('abort', leave);
+  let number = 0;
+  try {
+    for await (const text of reader) {
+      number++;
+      if (text.trim() !== '') yield { text, number };
+    }
+    if (plain.errored) throw plain.errored;
+  } finally {
+    signal?.removeEventListener('abort', leave);
+    raw.destroy();
+  }
+}
+
+interface Failure {
+  readonly definition: Import;
+  readonly file: string;
+  readonly line: number;
+  /** Where it is, in words. */
+  readonly place: string;
+  readonly cause: unknown;
+}
+
+function importFailed({ definition, file, line, place, cause }: Failure): RefoldError {
+  const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/[.!?]?$/, (end) => end || '.');
+  return new RefoldError(
+    'IMPORT_FAILED',
+    `Import '${definition.name}' of '${file}' failed ${place}: ${reason} What was written stays; run the import again when the cause is mended.`,
+    { file, line },
+    { cause },
+  );
+}

@@ -1,0 +1,90 @@
+import type { RecordedEvent } from '../../events/event.ts';
+import type { EventFamily, EventTypeOf, RecordedEventOf } from '../../events/event-family.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
+import type { EventFilter } from '../../projections/declaration/projection.ts';
+import type { Handled } from '../../reactors/reactor.ts';
+import type { Processor } from './event-source.ts';
+
+export interface EventProcessorOptions<F extends EventFamily> {
+  readonly id: string;
+  /** The family, or families, whose events it gets. */
+  readonly events: F | readonly F[];
+  /** The types among them. @default all of the families */
+  readonly types?: readonly EventTypeOf<F>[];
+  /** It gets events past this position only. @default the beginning of the log */
+  readonly checkpoint?: GlobalPosition;
+  /** One event after the other, in the order of the log. An error ends the processor; its checkpoint is before the event then. */
+  readonly handle: (event: RecordedEventOf<F>) => Promise<Handled>;
+  /**
+   * Keeps the position up to which everything is handled. Called after each page that moved it, also where the page or its rest was not
+   * handled. Where the process ends in between, events are handled again: at least once each.
+   */
+  readonly saveCheckpoint?: (position: GlobalPosition) => Promise<void> | void;
+}
+
+/** A processor that hands events to a function. */
+export interface EventProcessor extends Processor {
+  /** Up to where everything is handled. */
+  readonly position: GlobalPosition;
+  /** Events that the handler took, `skip` not counted. */
+  readonly handled: number;
+  /** Events that the handler said `skip` of. */
+  readonly skipped: number;
+}
+
+/**
+ * Makes a processor of a function, for a consumer of one's own.
+ *
+ * @example
+ * const firstOrders = eventProcessor({ id: 'first-orders', events: order, handle: async (event) => (seen.push(event) < 10 ? 'ack' : 'stop') });
+ */
+export function eventProcessor<F extends EventFamily>(options: EventProcessorOptions<F>): EventProcessor {
+  const { id, checkpoint = beginning, saveCheckpoint } = options;
+  const types: readonly string[] | undefined = options.types;
+  const families = (Array.isArray(options.events) ? options.events : [options.events]) as readonly F[]; // F or a list of it
+  const filter: EventFilter[] = families.map((family) => ({
+    family: family.name,
+    types: family.types.filter((type) => types?.includes(type) ?? true),
+  }));
+  const handle = options.handle as (event: RecordedEvent) => ReturnType<typeof options.handle>; // gets these families' events only
+  let position = checkpoint;
+  let saved = checkpoint;
+  let handled = 0;
+  let skipped = 0;
+
+  async function save(): Promise<void> {
+    if (position === saved) return;
+    await saveCheckpoint?.(position);
+    saved = position;
+  }
+
+  return {
+    id,
+    filter: filter.filter((entry) => entry.types.length > 0),
+    checkpoint,
+    get position() {
+      return position;
+    },
+    get handled() {
+      return handled;
+    },
+    get skipped() {
+      return skipped;
+    },
+    async process({ events, upTo }) {
+      try {
+        for (const event of events) {
+          const result = await handle(event);
+          position = event.position;
+          if (result === 'skip') skipped++;
+          else handled++;
+          if (result === 'stop') return 'stop';
+        }
+        position = upTo;
+        return 'continue';
+      } finally {
+        await save();
+      }
+    },
+  };
+}

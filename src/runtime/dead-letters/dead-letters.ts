@@ -1,0 +1,132 @@
+import type { Logger } from 'pino';
+import { storedIn } from '../../projections/declaration/projection.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import {
+  type DeadLetter,
+  invalidateRows,
+  letterError,
+  type NewDeadLetter,
+  readDeadLetters,
+} from '../../store/processors/dead-letters.ts';
+import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../../store/processors/discards.ts';
+import { lockPartitions } from '../../store/processors/partitions.ts';
+import { recordStep } from '../../store/registry/transitions.ts';
+import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
+import { withoutAppends } from '../versions/leave-inline.ts';
+import type { StepReason } from '../versions/step.ts';
+import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
+
+export { letterError, type Redelivery };
+
+export interface DeadLetterOptions extends LetterTable {
+  readonly db: Database;
+}
+
+/** The letters of a version's table, in the order of the log. */
+export async function listDeadLetters({ db, projection }: DeadLetterOptions): Promise<DeadLetter[]> {
+  const { name, version } = projection;
+  const tableName = await db.transaction(async (tx) => (await expectVersion(tx, name, version)).tableName);
+  return readDeadLetters(db, tableName);
+}
+
+/**
+ * Folds the kept events of each row, in order, with the code as it is now, until one fails again. The row is right then without a
+ * rebuild, in one transaction for all rows.
+ *
+ * @param key the row's key as JSON, such as `["c1"]`; all rows where it is absent
+ * @throws RefoldError `INVALID_TRANSITION` where there is nothing to retry
+ */
+export function retryDeadLetters(options: DeadLetterOptions, step: StepReason, key?: string): Promise<Redelivery> {
+  return redeliver(options, step, key, 'retry');
+}
+
+/** Throws away the events that failed, and folds those that waited behind them. @throws RefoldError `INVALID_TRANSITION` */
+export function discardDeadLetters(options: DeadLetterOptions, step: StepReason, key?: string): Promise<Redelivery> {
+  return redeliver(options, step, key, 'discard');
+}
+
+/** What was thrown away of a version, in the order of the log; rebuilds and verifications leave it out. */
+export function listDiscarded({ db, projection: { name, version } }: DeadLetterOptions): Promise<Discard[]> {
+  return listDiscards(db, name, version);
+}
+
+/**
+ * Takes back what was thrown away: the next rebuild folds those events again. The rows stay as they are until then.
+ *
+ * @returns how many
+ * @throws RefoldError `INVALID_TRANSITION` where nothing was thrown away
+ */
+export function recallDiscarded(
+  { db, projection }: DeadLetterOptions,
+  { actor, reason }: StepReason,
+  key?: string,
+): Promise<number> {
+  const { name, version } = projection;
+  return db.transaction(async (tx) => {
+    const { state, heldReason } = await expectVersion(tx, name, version);
+    const recalled = await recallDiscards(tx, name, version, key === undefined ? undefined : canonicalKey(key));
+    if (recalled === 0)
+      throw refused(name, version, `has nothing discarded${key === undefined ? '' : ` of the row ${key}`}.`);
+    const what = `dead letters, recall: ${reason} (${recalled} for the next rebuild)`;
+    await recordStep(tx, { name, version, from: state, to: state, heldReason, actor, reason: what });
+    return recalled;
+  });
+}
+
+/** One line for a batch, however many events it set aside. */
+export function tellOfDeadLetters(logger: Logger, id: string, letters: readonly NewDeadLetter[]): void {
+  if (letters.length === 0) return;
+  const failed = letters.filter(({ error }) => error !== null);
+  const waiting = letters.length - failed.length;
+  logger.warn(
+    { projection: id, failed: failed.length, waiting, position: letters[0]?.position.toString() },
+    `${id}: ${letters.length} dead letters: ${failed.length} could not be folded, ${waiting} wait behind one of their row.${failed[0] ? ` ${failed[0].error?.message}` : ''}`,
+  );
+}
+
+async function redeliver(
+  { db, log, readSchema, projection }: DeadLetterOptions,
+  { actor, reason }: StepReason,
+  key: string | undefined,
+  what: 'retry' | 'discard',
+): Promise<Redelivery> {
+  const { name, version } = projection;
+  return withoutAppends(db, projection, async (tx) => {
+    const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
+    // The processor can't fold a later event of these rows meanwhile.
+    await lockPartitions(tx, name, version);
+    const letters = await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
+    if (letters.length === 0)
+      throw refused(
+        name,
+        version,
+        key === undefined ? 'has no dead letters.' : `has no dead letters of the row ${key}.`,
+      );
+    const discarding = { name, version, actor, reason };
+    const result = await redeliverRows(tx, { log, readSchema, projection: storedIn(projection, tableName) }, letters, {
+      isDiscarded: (letter) => what === 'discard' && letter.error !== null,
+      onDiscard: (ids) => insertDiscards(tx, discarding, ids),
+    });
+    await invalidateRows(tx, name, version);
+    const outcome = `${result.folded} folded, ${result.discarded} discarded, ${result.left} left`;
+    await recordStep(tx, {
+      name,
+      version,
+      from: state,
+      to: state,
+      heldReason,
+      actor,
+      reason: `dead letters, ${what}: ${reason} (${outcome})`,
+    });
+    return result;
+  });
+}
+
+function canonicalKey(key: string): string {
+  try {
+    const parsed: unknown = JSON.parse(key);
+    return JSON.stringify(Array.isArray(parsed) ? parsed : [parsed]);
+  } catch {
+    return JSON.stringify([key]);
+  }
+}

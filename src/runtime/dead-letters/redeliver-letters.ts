@@ -1,0 +1,176 @@
+import { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import { keyText, type Projection } from '../../projections/declaration/projection.ts';
+import { discardText } from '../../projections/fold/discarded.ts';
+import { fold, foldSteps } from '../../projections/fold/fold.ts';
+import { isEvolveFailure, rowRefused } from '../../projections/fold/fold-failures.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import { savepoint } from '../../store/postgres/savepoint.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import {
+  type DeadLetter,
+  deleteDeadLetters,
+  letterError,
+  readDeadLetters,
+  recordAttempt,
+} from '../../store/processors/dead-letters.ts';
+import { readDiscards } from '../../store/processors/discards.ts';
+import { createReadTable } from '../../store/tables/read-table.ts';
+import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
+import { writeAcceptable, writeRows } from '../../store/tables/write-rows.ts';
+
+/** The table whose dead letters are folded. */
+export interface LetterTable {
+  readonly log: EventLog;
+  readonly readSchema: string;
+  readonly projection: Projection;
+}
+
+/** What became of the letters of the rows that were asked for. */
+export interface Redelivery {
+  /** Events folded into their rows now. */
+  readonly folded: number;
+  /** Events thrown away. */
+  readonly discarded: number;
+  /** Events that are still kept. */
+  readonly left: number;
+}
+
+/**
+ * The letters that a table was given with a snapshot's rows, or has kept while it was built: folds them, each row's in their order, until
+ * one fails again, and leaves out what an operator has thrown away. `where discarded`: only the rows of which something was.
+ */
+export async function redeliverInherited(
+  tx: Queryable,
+  table: LetterTable,
+  which: 'all' | 'where discarded' = 'all',
+): Promise<void> {
+  const { name, version, tableName } = table.projection;
+  const letters = await readDeadLetters(tx, tableName);
+  if (letters.length === 0) return;
+  const discarded = await readDiscards(tx, name, version);
+  const isDiscarded = ({ position, key }: DeadLetter) => discarded.has(discardText(position, key));
+  const rows = new Set(letters.filter(isDiscarded).map(rowOf));
+  await redeliverRows(tx, table, which === 'all' ? letters : letters.filter((letter) => rows.has(rowOf(letter))), {
+    isDiscarded,
+    onDiscard: async () => {},
+  });
+}
+
+export interface Discarding {
+  isDiscarded(letter: DeadLetter): boolean;
+  onDiscard(ids: readonly bigint[]): Promise<void>;
+}
+
+export async function redeliverRows(
+  tx: Queryable,
+  table: LetterTable,
+  letters: readonly DeadLetter[],
+  discarding: Discarding,
+): Promise<Redelivery> {
+  const positions = [...new Set(letters.map(({ position }) => position))];
+  const events = new Map((await table.log.readAt(positions)).map((event) => [event.position, event]));
+  let result: Redelivery = { folded: 0, discarded: 0, left: 0 };
+  for (const ofRow of Map.groupBy(letters, rowOf).values()) {
+    result = added(result, await redeliverRow(tx, table, ofRow, events, discarding));
+  }
+  return result;
+}
+
+/** A letter without a key is a row of its own. */
+function rowOf({ id, key }: DeadLetter): string {
+  return key ? keyText(key) : `without a key ${id}`;
+}
+
+/** One write for the row, however many letters; where it is refused, one for each, so that the letter that it is refused at is known. */
+async function redeliverRow(
+  tx: Queryable,
+  table: LetterTable,
+  letters: readonly DeadLetter[],
+  events: ReadonlyMap<bigint, RecordedEvent>,
+  discarding: Discarding,
+): Promise<Redelivery> {
+  const one = (each: boolean) => redeliverOne(tx, table, letters, events, { ...discarding, each });
+  // A value that was taken and given up again in between shows letter by letter only.
+  if (table.projection.uniqueIndexes.length > 0) return one(true);
+  try {
+    return await savepoint(tx, () => one(false));
+  } catch (error) {
+    if (!isRowRefusal(error)) throw error;
+    return one(true);
+  }
+}
+
+async function redeliverOne(
+  tx: Queryable,
+  { projection, readSchema }: LetterTable,
+  letters: readonly DeadLetter[],
+  events: ReadonlyMap<bigint, RecordedEvent>,
+  discarding: Discarding & { readonly each: boolean },
+): Promise<Redelivery> {
+  const table = createReadTable(projection, readSchema);
+  const { key } = letters[0] as DeadLetter; // groups are not empty
+  const text = key && keyText(key);
+  const [stored] = key ? await table.load(tx, [key]) : [];
+  const rows = new Map<string, Row | null>(text === null ? [] : [[text, stored ?? null]]);
+  const done: bigint[] = [];
+  const discarded: bigint[] = [];
+  for (const letter of letters) {
+    if (discarding.isDiscarded(letter)) {
+      discarded.push(letter.id);
+      continue;
+    }
+    const event = events.get(letter.position);
+    let error = foldLetter(projection, event, text, rows);
+    if (!error && discarding.each && event && key && text !== null) {
+      const [refused] = await writeAcceptable(tx, table, [{ key, row: rows.get(text) ?? null }]);
+      if (refused) error = rowRefused(projection, event, key, refusalOf(projection, refused.error));
+    }
+    if (error) {
+      await recordAttempt(tx, letter.id, letterError(error));
+      break;
+    }
+    done.push(letter.id);
+  }
+  // A letter without a key has told its keys now, and touches rows that nothing has held back: only a rebuild could put it in its place.
+  if (!discarding.each && key && text !== null) await writeRows(tx, table, [{ key, row: rows.get(text) ?? null }]);
+  if (discarded.length > 0) await discarding.onDiscard(discarded);
+  await deleteDeadLetters(tx, [...done, ...discarded]);
+  return { folded: done.length, discarded: discarded.length, left: letters.length - done.length - discarded.length };
+}
+
+function foldLetter(
+  projection: Projection,
+  event: RecordedEvent | undefined,
+  text: string | null,
+  rows: Map<string, Row | null>,
+): RefoldError | null {
+  if (!event) return null;
+  const memory = {
+    get: (row: string) => rows.get(row),
+    set: (row: string, _: unknown, value: Row | null) => void rows.set(row, value),
+  };
+  try {
+    const steps = foldSteps(projection, [event]);
+    if (text === null)
+      throw new RefoldError(
+        'EVOLVE_FAILED',
+        `${projection.id}: the key of '${event.type}' at position ${event.position} could not be told, and later events of its rows were folded. Rebuild the version, or discard the event.`,
+      );
+    fold(
+      projection,
+      steps.filter((step) => step.text === text),
+      memory,
+      { freeze: false },
+    );
+    return null;
+  } catch (error) {
+    if (isEvolveFailure(error)) return error;
+    throw error;
+  }
+}
+
+function added(a: Redelivery, b: Redelivery): Redelivery {
+  return { folded: a.folded + b.folded, discarded: a.discarded + b.discarded, left: a.left + b.left };
+}

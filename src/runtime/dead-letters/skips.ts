@@ -1,0 +1,13 @@
+import type { Logger } from 'pino';
+import { eventsIn, type FoldFailure } from '../../projections/declaration/projection.ts';
+
+/** One line for a batch, however many events it left out. */
+export function tellOfSkips(logger: Logger, id: string, skipped: readonly FoldFailure[]): void {
+  const [first] = skipped;
+  if (!first) return;
+  const events = eventsIn(skipped);
+  logger.warn(
+    { projection: id, skipped: events, position: first.event.position.toString() },
+    `${id}: ${events} events skipped. ${first.error.message}`,
+  );
+}

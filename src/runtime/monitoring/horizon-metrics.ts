@@ -1,0 +1,44 @@
+import { Gauge, type Registry } from 'prom-client';
+import { readHead, readHorizon, readStalls, type Stall } from '../../store/log/horizon.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { scrapedMetrics } from './scraped-metrics.ts';
+
+// Each has a series of its own, and a pool of writers may have hundreds of names.
+const mostHolders = 5;
+// An append is shorter, as a rule.
+const shortSeconds = 1;
+
+/** Metrics of the log's horizon: up to where it can be read, and who holds it back. */
+export function registerHorizonMetrics(registry: Registry, db: Database): void {
+  new Gauge({
+    name: 'refold_horizon_lag_positions',
+    help: 'Positions that were drawn and can not be read yet, because an append below them is under way.',
+    registers: [registry],
+    async collect() {
+      this.remove();
+      const horizon = await readHorizon(db).catch(() => null);
+      if (horizon === null) return;
+      const head = await readHead(db).catch(() => null);
+      if (head !== null) this.set(Number(head - horizon));
+    },
+  });
+  const { gauge } = scrapedMetrics({
+    registry,
+    look: async () => worstHolders(await readStalls(db)),
+    labelsOf: ({ applicationName }) => ({ application_name: applicationName }),
+    labelNames: ['application_name'],
+  });
+  gauge(
+    'refold_horizon_holder_seconds',
+    'How long a session has been appending, so that the log can not be read past it; the longest of each application name, of five at most.',
+    ({ seconds }) => seconds,
+  );
+}
+
+function worstHolders(stalls: readonly Stall[]): readonly Stall[] {
+  const longest = stalls.filter(({ seconds }) => seconds > shortSeconds).toSorted((a, b) => b.seconds - a.seconds);
+  const first = longest.filter(
+    ({ applicationName }, index) => longest.findIndex((one) => one.applicationName === applicationName) === index,
+  );
+  return first.slice(0, mostHolders);
+}

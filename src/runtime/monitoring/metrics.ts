@@ -1,0 +1,92 @@
+import { Registry } from 'prom-client';
+import type { Database } from '../../store/postgres/database.ts';
+import type { History } from '../consumers/history.ts';
+import type { ReactorStatus } from '../reactors/reactor-steps.ts';
+import type { Replica } from '../reads/replica.ts';
+import type { ServedReadModels } from '../reads/served-read-models.ts';
+import { registerHistoryMetrics } from './history-metrics.ts';
+import { registerHorizonMetrics } from './horizon-metrics.ts';
+import { registerReactorMetrics } from './reactor-metrics.ts';
+import { registerReplicaMetrics } from './replica-metrics.ts';
+import { scrapedMetrics } from './scraped-metrics.ts';
+import { registerServedMetrics } from './served-metrics.ts';
+import type { VersionStatus } from './status.ts';
+
+/** How the projection versions and the reactors fare, as metrics of Prometheus. */
+export function createMetrics(runtime: {
+  status(): Promise<readonly VersionStatus[]>;
+  readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
+  readonly history: Pick<History, 'cuts'>;
+  readonly replica: Replica | undefined;
+  readonly readModelsServed: ServedReadModels | undefined;
+  readonly db: Database;
+}): Registry {
+  const metrics = new Registry();
+  registerVersionMetrics(metrics, runtime.status);
+  registerReactorMetrics(metrics, runtime.reactors.status);
+  registerHorizonMetrics(metrics, runtime.db);
+  registerHistoryMetrics(metrics, runtime.history);
+  if (runtime.readModelsServed) registerServedMetrics(metrics, runtime.readModelsServed);
+  if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
+  return metrics;
+}
+
+function registerVersionMetrics(registry: Registry, look: () => Promise<readonly VersionStatus[]>): void {
+  const { gauge, counter } = scrapedMetrics({
+    registry,
+    look,
+    labelsOf: ({ name, version }) => ({ projection: name, version: String(version) }),
+    labelNames: ['projection', 'version'],
+  });
+  const ifMaintained = (measure: (version: VersionStatus) => number) => (version: VersionStatus) =>
+    version.state === 'retired' || version.state === 'failed' ? null : measure(version);
+  gauge(
+    'refold_lag_events',
+    'Events that the version wants and has yet to fold; of one far behind, those among the next 10,000 positions.',
+    ifMaintained(({ lagEvents }) => Number(lagEvents)),
+  );
+  gauge(
+    'refold_lag_positions',
+    'Positions of the log between the version and its head.',
+    ifMaintained(({ lag }) => Number(lag)),
+  );
+  gauge(
+    'refold_lag_seconds',
+    'Age of the first event that the version wants and has yet to fold.',
+    ifMaintained(({ lagSeconds }) => lagSeconds),
+  );
+  gauge('refold_version_active', '1 where the version may answer.', ({ state }) => (state === 'active' ? 1 : 0));
+  gauge(
+    'refold_version_failed',
+    "1 where a version that does not answer yet can't go on, see refold status.",
+    ({ state }) => (state === 'failed' ? 1 : 0),
+  );
+  gauge('refold_version_held', '1 where the version is kept at ready, see refold status.', ({ heldReason }) =>
+    heldReason === null ? 0 : 1,
+  );
+  gauge('refold_processor_stopped', '1 where the version stopped at an event.', ({ processor }) =>
+    processor === 'stopped' ? 1 : 0,
+  );
+  gauge(
+    'refold_table_altered',
+    '1 where the table of the version is missing or was altered by hand, so that nothing is folded into it nor answered from it.',
+    ({ error }) => (error?.code === 'TABLE_ALTERED' ? 1 : 0),
+  );
+  gauge('refold_dead_letters', 'Events kept because they could not be folded, and those behind them.', (version) =>
+    Number(version.deadLetters),
+  );
+  counter('refold_events_folded_total', 'Events folded into the version.', ({ eventsFolded }) => Number(eventsFolded));
+  counter('refold_skipped_events_total', "Events that onError 'skip' left out of the version.", ({ eventsSkipped }) =>
+    Number(eventsSkipped),
+  );
+  counter(
+    'refold_audit_rows_total',
+    'Rows of the version that audits compared with the log.',
+    ({ audited }) => audited.rowsCompared,
+  );
+  counter(
+    'refold_audit_differences_total',
+    'Rows of the version that audits found to differ from the log.',
+    ({ audited }) => audited.differences,
+  );
+}

@@ -1,0 +1,70 @@
+import type { Logger } from 'pino';
+import { isOutage } from '../../store/postgres/database-errors.ts';
+
+/** What a process logs of a database that is away: a line when it goes, a line with a count each minute, a line when it comes back. */
+export interface Outages {
+  /** The given logger, which counts warnings and errors whose `err` is an outage instead of writing them. Its children write everything. */
+  readonly logger: Logger;
+  /** The database has answered just now. */
+  answered(): void;
+}
+
+const minute = 60_000;
+
+// What fails while other things succeed again belongs to the same outage.
+const settledMs = 5000;
+
+interface Outage {
+  readonly since: number;
+  failedAt: number;
+  failures: number;
+  countedAt: number;
+  /** Of the failures, those that a line has told. */
+  counted: number;
+}
+
+export function createOutages(logger: Logger, now: () => number = () => performance.now()): Outages {
+  let outage: Outage | undefined;
+
+  function failed(err: unknown): void {
+    const at = now();
+    if (!outage) {
+      outage = { since: at, failedAt: at, failures: 1, countedAt: at, counted: 1 };
+      logger.warn({ err }, `the database is not available: what needs it is tried again. ${String(err)}`);
+      return;
+    }
+    outage.failedAt = at;
+    outage.failures++;
+    if (at - outage.countedAt < minute) return;
+    const failures = outage.failures - outage.counted;
+    Object.assign(outage, { countedAt: at, counted: outage.failures });
+    logger.warn({ failures }, `the database is still not available: ${failures} attempts failed since the last line`);
+  }
+
+  const quiet =
+    (level: 'warn' | 'error') =>
+    (given: object, ...rest: unknown[]): void => {
+      if (isOutageLine(given)) failed(given.err);
+      else Reflect.apply(logger[level], logger, [given, ...rest]);
+    };
+
+  return {
+    logger: Object.assign(Object.create(logger), {
+      warn: quiet('warn'),
+      error: quiet('error'),
+      child: logger.child.bind(logger),
+    }),
+    answered() {
+      const at = now();
+      if (!outage || at - outage.failedAt < settledMs) return;
+      const { since, failures } = outage;
+      outage = undefined;
+      const seconds = Math.round((at - since) / 1000);
+      logger.warn({ failures }, `the database is available again after ${seconds} s; ${failures} attempts failed`);
+    },
+  };
+}
+
+function isOutageLine(given: unknown): given is { readonly err: unknown } {
+  return typeof given === 'object' && given !== null && 'err' in given && isOutage(given.err);
+}

@@ -1,0 +1,189 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
+import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import type { VersionState } from '../../projections/declaration/version-map.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import type { RequestedRebuild, Work } from '../../store/ownership/work.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { type ProcessorClaim, releaseProcessor } from '../../store/processors/checkpoints.ts';
+import { readInlineVersions } from '../../store/registry/inline-versions.ts';
+import { holdRebuild } from '../../store/registry/rebuilds.ts';
+import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
+import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
+import { createProjectionProcessor, type ProjectionProcessorOptions } from '../processors/projection-processor.ts';
+import { createSetBasedProcessor } from '../processors/set-based-processor.ts';
+import { stoppedProcessor } from '../processors/stopped-processor.ts';
+import type { Positions } from '../reads/positions.ts';
+import { completeRebuild } from '../rebuilds/rebuild.ts';
+import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
+import { failVersion, resumeVersion } from '../versions/fail-version.ts';
+import type { Lifecycle } from '../versions/lifecycle.ts';
+import type { TableWatch } from '../versions/table-watch.ts';
+import type { Versions } from '../versions/versions.ts';
+
+export interface ProjectionUnitsOptions {
+  readonly db: Database;
+  readonly readSchema: string;
+  readonly projections: readonly Projection[];
+  readonly log: EventLog;
+  readonly versions: Versions;
+  /** Told of what this process commits. */
+  readonly positions: Pick<Positions, 'reached'>;
+  readonly lifecycle: Lifecycle;
+  readonly tables: Pick<TableWatch, 'damageOf' | 'look'>;
+  /** Names this process in the audit log, such as `host:4711`. */
+  readonly owner: string;
+  readonly freeze: boolean;
+  readonly logger: Logger;
+}
+
+/** A unit for each partition of each declared version that is maintained, unless appends do that, and one for each rebuild that has been asked for of such a version. */
+export function createProjectionUnits(options: ProjectionUnitsOptions): (work: Work) => readonly MaintainedUnit[] {
+  const { projections, versions } = options;
+  return (work) => {
+    const maintained = projections.filter(({ name, version }) =>
+      ['building', 'ready', 'active', 'failed'].includes(versions.stateOf(name, version) ?? ''),
+    );
+    const rebuilds = work.rebuilds.flatMap((rebuild) => {
+      const { name, version, tableName } = rebuild;
+      const declared = maintained.find((projection) => projection.name === name && projection.version === version);
+      return declared ? [rebuildUnit(options, storedIn(declared, tableName), rebuild)] : [];
+    });
+    const live = new Set(work.live.map(({ name, version }) => `${name}@${version}`));
+    const behind = maintained.filter(({ id }) => !live.has(id));
+    return [...behind.flatMap((projection) => versionUnits(options, projection)), ...rebuilds];
+  };
+}
+
+/** The registry tells how many partitions there are, whatever is declared here. */
+function versionUnits(options: ProjectionUnitsOptions, projection: Projection): MaintainedUnit[] {
+  const partitions = options.versions.partitionsOf(projection);
+  return Array.from({ length: partitions }, (_, partition) => versionUnit(options, projection, partition, partitions));
+}
+
+function versionUnit(
+  options: ProjectionUnitsOptions,
+  projection: Projection,
+  partition: number,
+  partitions: number,
+): MaintainedUnit {
+  const { versions, lifecycle, tables, owner, logger } = options;
+  const { name, version } = projection;
+  const unit: ProcessorUnit = { kind: 'processor', name, version, partition };
+  const id = partitions === 1 ? projection.id : `${projection.id}/${partition}`;
+  return {
+    unit,
+    key: versionUnitKey(id, partitions, versions.stored(projection), tables),
+    id,
+    codeFingerprint: projection.codeFingerprint,
+    explain: () => tables.look(versions.stored(projection)),
+    onStop: (tx, reason) => failVersion(tx, name, version, { actor: owner, reason }),
+    async start(db, claim) {
+      // After the claim: a rebuild that ends now raises the epoch again, and this claim writes to no table.
+      await versions.refresh();
+      await leaveLiveAlone(db, projection, claim);
+      const damage = await tables.look(versions.stored(projection));
+      if (damage) return stoppedProcessor(id, claim, damage);
+      if (versions.stateOf(name, version) === 'failed') {
+        await db.transaction((tx) => resumeVersion(tx, name, version, { actor: owner, reason: 'tried again' }));
+        await versions.refresh();
+      }
+      const stored = versions.stored(projection);
+      return createProcessor({
+        ...options,
+        db,
+        claim,
+        projection: stored,
+        state: stateToFold(versions.stateOf(name, version)),
+        onWritten: (checkpoint) => options.positions.reached(stored, { partition, partitions, checkpoint }),
+        async onCaughtUp({ checkpoint, horizon }) {
+          const state = await lifecycle.caughtUp(stored, owner, claim, horizon);
+          if (state === 'building') return state;
+          logger.info(
+            { projection: id, checkpoint: checkpoint.toString(), state },
+            `${id} has caught up and is ${state}`,
+          );
+          return state;
+        },
+      });
+    },
+  };
+}
+
+/**
+ * Rows in another table, or a table that was altered or mended: a processor that knows the old one ends, even where no event comes that would
+ * tell it.
+ */
+function versionUnitKey(
+  id: string,
+  partitions: number,
+  stored: Projection,
+  tables: Pick<TableWatch, 'damageOf'>,
+): string {
+  return `${id} of ${partitions} in ${stored.tableName}${tables.damageOf(stored) ? ', which was altered' : ''}`;
+}
+
+/** Another partition has failed the version, and this one goes on building. */
+function stateToFold(state: VersionState | undefined): VersionState {
+  return state === undefined || state === 'failed' ? 'building' : state;
+}
+
+/** After the claim, too: a version that joins the appends now raises the epoch again, but one that had before would be folded twice. */
+async function leaveLiveAlone(db: Database, { id, name, version }: Projection, claim: ProcessorClaim): Promise<void> {
+  const inline = (await readInlineVersions(db)).find((one) => one.name === name && one.version === version);
+  if (inline === undefined || inline.status === 'building') return;
+  await releaseProcessor(db, claim);
+  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rows commit with appends by now.`, {
+    name,
+    version,
+    mode: 'inline',
+  });
+}
+
+/**
+ * `projection` is the version with the table that the rebuild fills. One that waits for an operator goes on following the log, and is another
+ * unit once its dead letters are accepted: so it is looked at again where no event comes.
+ */
+function rebuildUnit(
+  options: ProjectionUnitsOptions,
+  projection: Projection,
+  { requestedAt, deadLettersAccepted }: RequestedRebuild,
+): MaintainedUnit {
+  const { id, name, version, tableName } = projection;
+  const { logger, owner } = options;
+  return {
+    unit: { kind: 'rebuild', name, version, partition: 0 },
+    key: `rebuild ${tableName} of ${requestedAt}${deadLettersAccepted ? ', dead letters accepted' : ''}`,
+    id,
+    codeFingerprint: projection.codeFingerprint,
+    async start(db, claim) {
+      let told: string | null = null;
+      return createProcessor({
+        ...options,
+        db,
+        claim,
+        projection,
+        state: 'building',
+        async onCaughtUp(progress) {
+          const held = deadLettersAccepted ? null : await rebuildHeldByDeadLetters(db, projection);
+          if (held !== told) await holdRebuild(db, claim, held);
+          if (held !== null && told === null)
+            logger.warn({ projection: id }, `The rebuild of ${id} does not take over: ${held}`);
+          told = held;
+          if (held !== null) return 'building';
+          await completeRebuild({ ...options, db, projection, claim, progress, actor: owner, deadLettersAccepted });
+          logger.info({ projection: id }, `${id} is rebuilt`);
+          return 'over';
+        },
+      });
+    },
+  };
+}
+
+/** Folds event by event or batch by batch, as the projection declares. */
+function createProcessor(
+  options: ProjectionProcessorOptions & Pick<ProjectionUnitsOptions, 'log'>,
+): MaintainedProcessor {
+  const { sqlFold } = options.projection;
+  return sqlFold ? createSetBasedProcessor({ ...options, fold: sqlFold }) : createProjectionProcessor(options);
+}

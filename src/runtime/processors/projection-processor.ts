@@ -1,0 +1,227 @@
+import type { Logger } from 'pino';
+import type { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { VersionState } from '../../projections/declaration/version-map.ts';
+import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { savepoint } from '../../store/postgres/savepoint.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { type ProcessorClaim, recordStop } from '../../store/processors/checkpoints.ts';
+import { withdrawStop } from '../../store/processors/stopped-processors.ts';
+import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
+import type { EventPage } from '../consumers/event-source.ts';
+import { isolatePoison } from './isolate-poison.ts';
+import type { MaintainedProcessor } from './maintained-unit.ts';
+import { createPruning } from './pruning.ts';
+import { createRowBatch, type Move } from './row-batch.ts';
+import { stopOf } from './stopped-processor.ts';
+import { writeIsDue } from './write-back.ts';
+
+export interface ProjectionProcessorOptions {
+  readonly db: Database;
+  readonly readSchema: string;
+  readonly projection: Projection;
+  readonly claim: ProcessorClaim;
+  /** Where events are read again of which the database refused a row. */
+  readonly log: Pick<EventLog, 'readAll'>;
+  /** The version's state when the processor was claimed. */
+  readonly state: VersionState;
+  /** Freezes rows and events, so that an impure `evolve` fails where it is. */
+  readonly freeze: boolean;
+  readonly logger: Logger;
+  /** Told of each checkpoint when it has been committed. */
+  onWritten?(checkpoint: GlobalPosition): void;
+  /** Called between two batches when a building table is within its activation's lag; its result is the version's state from then on. */
+  onCaughtUp(progress: BuildProgress): Promise<VersionState | 'over'>;
+}
+
+/** A table that is as good as complete. */
+export interface BuildProgress {
+  readonly checkpoint: GlobalPosition;
+  /** How far the log could be read. */
+  readonly horizon: GlobalPosition;
+  /** Folds and writes these events, the next ones up to a position, within a transaction of the caller's: the last step of a rebuild. */
+  finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void>;
+}
+
+/**
+ * Folds a projection version's events into its read table. Rows, checkpoint and changes of a batch commit together, under the fence
+ * of the owner's epoch, so that each event takes effect exactly once whatever is killed when.
+ */
+export function createProjectionProcessor(options: ProjectionProcessorOptions): MaintainedProcessor {
+  const { db, projection, claim, log } = options;
+  const batch = createRowBatch(options);
+  const prune = createPruning(db, claim);
+  let state = options.state;
+  let checkpoint = claim.checkpoint;
+  let reached = claim.checkpoint;
+  let lastWrite = Date.now();
+  let writeTook = 0;
+  let failure: RefoldError | null = null;
+  let busyMs = 0;
+  let busySince = performance.now();
+
+  async function process(page: EventPage): Promise<'continue' | 'stop'> {
+    busySince = performance.now();
+    const next = await takeIn(page);
+    busyMs += performance.now() - busySince;
+    return next;
+  }
+
+  async function takeIn(page: EventPage): Promise<'continue' | 'stop'> {
+    const poison = await batch.fold(page.events);
+    if (poison) {
+      await announceStop(poison.error, poison.error.message);
+      reached = globalPosition(poison.position - 1n);
+      await flush();
+      failure ??= poison.error;
+      return 'stop';
+    }
+    reached = page.upTo;
+    const caughtUp = page.upTo >= page.horizon;
+    if (caughtUp || isDue()) await flush();
+    if (state === 'building' && !failure && page.horizon - checkpoint <= BigInt(projection.activation.maxLag)) {
+      if (!caughtUp) await flush();
+      if (failure) return 'stop';
+      const next = await options.onCaughtUp({ checkpoint, horizon: page.horizon, finish });
+      if (next === 'over') return 'stop';
+      state = next;
+    }
+    return failure ? 'stop' : 'continue';
+  }
+
+  function isDue(): boolean {
+    const sinceMs = Date.now() - lastWrite;
+    return writeIsDue({ state, ...batch.size, sinceMs, writeTook });
+  }
+
+  async function flush(): Promise<void> {
+    if (reached === checkpoint) return;
+    const upTo = reached;
+    try {
+      await written(upTo, () => batch.write(moveTo(upTo)));
+    } catch (error) {
+      if (!isRowRefusal(error)) throw error;
+      batch.revert();
+      const announced =
+        projection.onError.policy === 'stop' && (await announceStop(error, refusalOf(projection, error).reason));
+      await writeAround(upTo, batch.write, (work) => db.transaction(work));
+      if (announced && !failure) await withdrawStop(db, claim);
+      reached = checkpoint;
+    }
+    if (state !== 'building') await prune();
+  }
+
+  /**
+   * Before the checkpoint moves on to the event that this partition stops at: another one would find all of them near the end of the log, and
+   * complete the version.
+   */
+  async function announceStop(error: unknown, message: string): Promise<boolean> {
+    if (state !== 'building' || claim.partitions === 1) return false;
+    await recordStop(db, claim, stopOf(error, message, projection.codeFingerprint));
+    return true;
+  }
+
+  /**
+   * Something of the batch is refused by the database, and which events it comes of is not known any more: folds them again, in
+   * smaller and smaller batches, until each event that leads to a refused row is alone.
+   */
+  async function writeAround(
+    upTo: GlobalPosition,
+    write: (move: Move) => Promise<void>,
+    transaction: (work: (tx: Queryable) => Promise<void>) => Promise<void>,
+    source?: Queryable,
+  ): Promise<void> {
+    await isolatePoison(
+      checkpoint,
+      upTo,
+      async (after, to) => {
+        try {
+          await foldAgain(after, to, source);
+          await written(to, () => write(moveTo(to)));
+        } catch (error) {
+          batch.revert();
+          throw error;
+        }
+      },
+      async (position, error) => {
+        const event = await foldAgain(globalPosition(position - 1n), position, source);
+        if (!event) throw error;
+        try {
+          await written(position, () => transaction((tx) => batch.writeAcceptable(tx, event, moveTo(position))));
+          return 'skip';
+        } catch (refused) {
+          batch.revert();
+          if (!isEvolveFailure(refused)) throw refused;
+          failure = refused;
+          return 'stop';
+        }
+      },
+    );
+  }
+
+  /** @returns the last of the events */
+  async function foldAgain(
+    from: GlobalPosition,
+    upTo: GlobalPosition,
+    source?: Queryable,
+  ): Promise<RecordedEvent | undefined> {
+    let last: RecordedEvent | undefined;
+    for (let after = from; after < upTo; ) {
+      const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
+      const poison = await batch.fold(page.events, source);
+      if (poison) throw poison.error;
+      last = page.events.at(-1) ?? last;
+      after = page.upTo;
+    }
+    return last;
+  }
+
+  async function written(to: GlobalPosition, write: () => Promise<void>): Promise<void> {
+    const start = Date.now();
+    await write();
+    batch.settle(state);
+    checkpoint = to;
+    options.onWritten?.(checkpoint);
+    busyMs = 0;
+    busySince = performance.now();
+    lastWrite = Date.now();
+    writeTook = lastWrite - start;
+  }
+
+  function moveTo(to: GlobalPosition): Move {
+    return { from: checkpoint, to, state, busyMs: Math.round(busyMs + performance.now() - busySince) };
+  }
+
+  async function finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
+    const poison = await batch.fold(events);
+    if (poison) throw poison.error;
+    try {
+      // Also where nothing is left to write: the fence keeps a former owner from completing what another has gone on with.
+      await savepoint(tx, () => batch.writeWithin(tx, moveTo(upTo)));
+    } catch (error) {
+      if (!isRowRefusal(error)) throw error;
+      batch.revert();
+      const part = (work: (tx: Queryable) => Promise<void>) => savepoint(tx, () => work(tx));
+      await writeAround(upTo, (move) => part((within) => batch.writeWithin(within, move)), part, tx);
+      if (failure) throw failure; // the transaction is the caller's, who is told by an error
+    }
+  }
+
+  return {
+    id: claim.partitions === 1 ? projection.id : `${projection.id}/${claim.partition}`,
+    filter: projection.filter,
+    checkpoint: claim.checkpoint,
+    process,
+    flush,
+    get failure() {
+      return failure;
+    },
+  };
+}
+
+// What is folded again may be all that a build keeps in memory.
+const pageSize = 10_000;

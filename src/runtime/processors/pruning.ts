@@ -1,0 +1,15 @@
+import type { Database } from '../../store/postgres/database.ts';
+import { type ProcessorClaim, pruneChanges } from '../../store/processors/checkpoints.ts';
+
+export const keepChangesMinutes = 15;
+export const pruneEveryMilliseconds = 60_000;
+
+/** Has a processor forget, once a minute at most, what it has changed so long ago that nobody can want it any more. */
+export function createPruning(db: Database, claim: ProcessorClaim): () => Promise<void> {
+  let last = 0;
+  return async () => {
+    if (Date.now() - last <= pruneEveryMilliseconds) return;
+    last = Date.now();
+    await pruneChanges(db, claim, keepChangesMinutes);
+  };
+}

@@ -1,0 +1,174 @@
+import type { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import type { FoldFailure } from '../../projections/declaration/projection.ts';
+import type { SqlFold } from '../../projections/declaration/sql-fold.ts';
+import { sqlFoldFailed } from '../../projections/fold/fold-failures.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import { savepoint } from '../../store/postgres/savepoint.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { addWork, advanceCheckpoint, insertChanges } from '../../store/processors/checkpoints.ts';
+import { recordSkips } from '../../store/processors/left-out.ts';
+import { refusalOf } from '../../store/tables/refused-rows.ts';
+import { createSetMerge } from '../../store/tables/sql-fold.ts';
+import type { EventPage } from '../consumers/event-source.ts';
+import { tellOfSkips } from '../dead-letters/skips.ts';
+import { isolatePoison } from './isolate-poison.ts';
+import type { MaintainedProcessor } from './maintained-unit.ts';
+import type { ProjectionProcessorOptions } from './projection-processor.ts';
+import { createPruning } from './pruning.ts';
+import { upcastEvents } from './upcast-events.ts';
+
+export interface SetBasedProcessorOptions extends ProjectionProcessorOptions {
+  readonly fold: SqlFold;
+  readonly log: EventLog;
+}
+
+// Positions of a batch. Large while building, when the same rows would be written again and again: beyond this, little is gained, and it is
+// what a crash or a stop may cost. At the head a batch's changed keys are a list that every process with subscribers reads whole.
+const largestBatch = { building: 100_000n, live: 5_000n };
+// What has to be upcast goes through this process.
+const largestUpcastBatch = 5_000n;
+
+/**
+ * Keeps a read table with `evolveSql`: each batch is one statement over the log itself, so that no event comes to this process but those
+ * that must be upcast. Rows, checkpoint and changes commit together under the fence of the owner's epoch, as in the other form.
+ */
+export function createSetBasedProcessor(options: SetBasedProcessorOptions): MaintainedProcessor {
+  const { db, projection, claim, log, fold } = options;
+  const merge = createSetMerge(projection, fold, `"${options.readSchema}"."${projection.tableName}"`);
+  let state = options.state;
+  let checkpoint = claim.checkpoint;
+  const prune = createPruning(db, claim);
+  let interrupted = false;
+  let failure: RefoldError | null = null;
+
+  async function process(page: EventPage): Promise<'continue' | 'stop'> {
+    const atHead = page.upTo >= page.horizon;
+    // A reading that is shared with others brings pages of their size; many of them make one batch.
+    if (!atHead && state === 'building' && page.upTo - checkpoint < batchSize()) return 'continue';
+    while (checkpoint < page.upTo) {
+      if (interrupted) return 'stop';
+      const end = checkpoint + batchSize();
+      await foldUpTo(end < page.upTo ? globalPosition(end) : page.upTo);
+      if (failure) return 'stop';
+    }
+    if (state === 'building' && page.horizon - checkpoint <= BigInt(projection.activation.maxLag)) {
+      const next = await options.onCaughtUp({ checkpoint, horizon: page.horizon, finish });
+      if (next === 'over') return 'stop';
+      state = next;
+    }
+    return 'continue';
+  }
+
+  function batchSize(): bigint {
+    if (merge.upcast.length > 0) return largestUpcastBatch;
+    return state === 'building' ? largestBatch.building : largestBatch.live;
+  }
+
+  async function foldUpTo(end: GlobalPosition): Promise<void> {
+    await isolatePoison(
+      checkpoint,
+      end,
+      async (after, upTo) => {
+        const upcast = await upcastEvents(log, merge.upcast, after, upTo);
+        await db.transaction((tx) => write(tx, after, upTo, upcast));
+        moved(upTo);
+      },
+      async (position, error) => {
+        const failed = await failureAt(position, error);
+        if (projection.onError.policy === 'stop') {
+          failure = failed.error;
+          return 'stop';
+        }
+        await db.transaction((tx) => skip(tx, failed));
+        moved(position);
+        tellOfSkips(options.logger, projection.id, [failed]);
+        return 'skip';
+      },
+    );
+    if (state !== 'building') await prune();
+  }
+
+  function moved(to: GlobalPosition): void {
+    checkpoint = to;
+    options.onWritten?.(to);
+  }
+
+  async function write(
+    tx: Queryable,
+    after: GlobalPosition,
+    upTo: GlobalPosition,
+    upcast: readonly RecordedEvent[],
+  ): Promise<void> {
+    const since = performance.now();
+    // The fence first: a former owner finds out before it writes anything, and the row lock keeps a new one from starting in between.
+    await advanceCheckpoint(tx, { claim, from: after, to: upTo, events: 0, rows: 0, busyMs: 0 });
+    const { events, rows, upserted, deleted } = await merge.run(
+      tx,
+      { after, upTo, upcast },
+      { keys: state !== 'building' },
+    );
+    const busyMs = Math.round(performance.now() - since);
+    if (events > 0) await addWork(tx, claim, { events, rows, busyMs });
+    if (upserted.length + deleted.length > 0)
+      await insertChanges(tx, claim, upTo, `[${upserted.join(',')}]`, `[${deleted.join(',')}]`);
+  }
+
+  async function finish(tx: Queryable, _: readonly RecordedEvent[], end: GlobalPosition): Promise<void> {
+    await isolatePoison(
+      checkpoint,
+      end,
+      async (after, upTo) => {
+        const upcast = await upcastEvents(log, merge.upcast, after, upTo);
+        await savepoint(tx, () => write(tx, after, upTo, upcast));
+      },
+      async (position, error) => {
+        const failed = await failureAt(position, error);
+        if (projection.onError.policy === 'stop') {
+          failure = failed.error;
+          throw failure; // the transaction is the caller's, who is told by an error
+        }
+        await skip(tx, failed);
+        return 'skip';
+      },
+    );
+  }
+
+  async function failureAt(position: GlobalPosition, error: unknown): Promise<FoldFailure> {
+    const [event] = await log.readAt([position]);
+    if (!event) throw error;
+    return { event, key: null, error: sqlFoldFailed(projection, event, refusalOf(projection, error)) };
+  }
+
+  /** Moves on past an event that the declaration says to skip. */
+  async function skip(tx: Queryable, failed: FoldFailure): Promise<void> {
+    const { position } = failed.event;
+    await advanceCheckpoint(tx, {
+      claim,
+      from: globalPosition(position - 1n),
+      to: position,
+      events: 1,
+      rows: 0,
+      busyMs: 0,
+    });
+    await recordSkips(tx, claim, projection.tableName, [failed]);
+    projection.onError.onSkip?.(failed);
+  }
+
+  return {
+    id: projection.id,
+    // The pages only tell how far the log can be read.
+    filter: [],
+    checkpoint: claim.checkpoint,
+    process,
+    // Nothing is kept in memory between two batches.
+    flush: async () => {},
+    async interrupt() {
+      interrupted = true;
+    },
+    get failure() {
+      return failure;
+    },
+  };
+}

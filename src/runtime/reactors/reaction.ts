@@ -1,0 +1,104 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
+import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
+import type { HandlerResult, Reactor, ReactorContext } from '../../reactors/reactor.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { executeStep } from '../commands/execute-step.ts';
+
+export interface ReactionOptions {
+  readonly reactor: Reactor;
+  readonly db: Queryable;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  /** Ends every try, for good. */
+  readonly signal: AbortSignal;
+}
+
+/** What has become of one try. */
+export type Reaction =
+  | { readonly kind: 'handled'; readonly result: HandlerResult }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** Nobody knows whether it was handled, and nobody here is to find out. */
+  | { readonly kind: 'given-up' };
+
+/** One try to handle an event. Never rejects, and comes back when the time is over, whatever the handler does. */
+export async function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
+  const { reactor, signal } = options;
+  const limited = new AbortController();
+  const onAbort = () => limited.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const timer = setTimeout(() => limited.abort(tookTooLong(reactor, event)), Math.min(reactor.timeout, longestTimer));
+  const aborted = new Promise<never>((_, reject) => {
+    limited.signal.addEventListener('abort', () => reject(limited.signal.reason), { once: true });
+    if (limited.signal.aborted) reject(limited.signal.reason);
+  });
+  try {
+    const context = createContext(options, event, attempt, limited.signal);
+    const result = await Promise.race([aborted, reactor.handle(event, context)]);
+    return { kind: 'handled', result: checkResult(result) };
+  } catch (error) {
+    return signal.aborted ? { kind: 'given-up' } : { kind: 'failed', error };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The error as a stop and a dead letter keep it: what failed where, and why. */
+export function reactionFailure(reactor: Reactor, event: RecordedEvent, error: unknown, attempts: number): RefoldError {
+  const { type, position, streamId, id } = event;
+  const tries = attempts === 1 ? '' : ` ${attempts} times`;
+  const why = error instanceof Error ? error.message : String(error);
+  return new RefoldError(
+    'REACTION_FAILED',
+    `${reactor.name}: handling '${type}' at position ${position} (stream '${streamId}', event ${id}) failed${tries}: ${why}`,
+    { reactor: reactor.name, position: position.toString(), eventId: id },
+    { cause: error },
+  );
+}
+
+// What a timer of Node can wait for; beyond, it would fire at once.
+const longestTimer = 2 ** 31 - 1;
+
+function createContext(
+  { reactor, db, log, logger }: ReactionOptions,
+  event: RecordedEvent,
+  attempt: number,
+  signal: AbortSignal,
+): ReactorContext {
+  const messageId = `${reactor.name}/${event.id}`;
+  const calls = new Map<string, number>();
+  return {
+    signal,
+    messageId,
+    attempt,
+    logger: logger.child({ reactor: reactor.name, event: event.id, position: event.position.toString(), attempt }),
+    async execute(command, input, { step, metadata } = {}) {
+      // A try that is over writes nothing more: the next one may be under way.
+      signal.throwIfAborted();
+      const call = (calls.get(command.name) ?? 0) + 1;
+      calls.set(command.name, call);
+      const key = `${messageId}/${step ?? call}`;
+      return executeStep({ db, log, key, metadata: { ...causedBy(event), ...metadata } }, command, input);
+    },
+  };
+}
+
+function causedBy({ id, metadata: { correlationId, traceparent } }: RecordedEvent): EventMetadata {
+  return { correlationId: correlationId ?? id, causationId: id, ...(traceparent === undefined ? {} : { traceparent }) };
+}
+
+function checkResult(result: unknown): HandlerResult {
+  if (result === undefined || result === null || result === 'ack') return 'ack';
+  if (result === 'skip' || result === 'stop') return result;
+  // What else a handler's last expression happens to give says nothing.
+  return 'ack';
+}
+
+function tookTooLong(reactor: Reactor, event: RecordedEvent): Error {
+  return new Error(
+    `'${event.type}' was not handled within ${reactor.timeout} ms. Raise the reactor's 'timeout', or have the handler heed its signal.`,
+  );
+}

@@ -1,0 +1,74 @@
+import type { AnswerQuery } from '../../projections/queries/answer-query.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { createAnswerStatements, type LookUp } from '../../store/queries/answers.ts';
+import { createJoinedAnswers } from './joined-answers.ts';
+
+interface Waiting {
+  readonly query: AnswerQuery;
+  readonly key: readonly unknown[];
+  resolve(answer: string): void;
+  reject(error: unknown): void;
+}
+
+// One statement's arrays; as of look-ups that are resolved.
+const mostKeys = 1000;
+
+/**
+ * Answers in one statement each; look-ups of one row that a process gets in the same turn of the event loop share one, whichever requests
+ * they are of, and so do a few others of one form. Nothing is kept: each sees the database at the time of its statement.
+ */
+export function createAnswers(
+  db: Queryable,
+  readSchema: string,
+  connections: number,
+): (query: AnswerQuery) => Promise<string> {
+  const statements = createAnswerStatements(readSchema);
+  const joined = createJoinedAnswers((asked) => statements.answerTogether(db, asked), connections);
+  const groups = new Map<string, { readonly lookUp: LookUp; readonly waiting: Waiting[] }>();
+
+  function join(query: AnswerQuery, lookUp: LookUp): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const group = groups.get(lookUp.group) ?? { lookUp, waiting: [] };
+      group.waiting.push({ query, key: lookUp.key, resolve, reject });
+      if (group.waiting.length === 1) groups.set(lookUp.group, group);
+      if (groups.size === 1 && group.waiting.length === 1) setImmediate(sendAll);
+      if (group.waiting.length === mostKeys) {
+        groups.delete(lookUp.group);
+        send(group.lookUp, group.waiting);
+      }
+    });
+  }
+
+  function sendAll(): void {
+    const ready = [...groups.values()];
+    groups.clear();
+    for (const { lookUp, waiting } of ready) send(lookUp, waiting);
+  }
+
+  function send(lookUp: LookUp, waiting: readonly Waiting[]): void {
+    answersOf(lookUp, waiting).then(
+      (answers) => {
+        for (const [index, { resolve }] of waiting.entries()) resolve(answers[index] as string); // one for each
+      },
+      (error) => {
+        for (const { reject } of waiting) reject(error);
+      },
+    );
+  }
+
+  async function answersOf(lookUp: LookUp, waiting: readonly Waiting[]): Promise<readonly string[]> {
+    const [first] = waiting;
+    // Alone, a key is bound as a value. An array of one seems so cheap to the planner, beside one of unknown length, that it plans each time.
+    if (first && waiting.length === 1) return [await statements.answer(db, first.query)];
+    const keys = waiting.map(({ key }) => key);
+    const rows = await lookUp.read(db, keys);
+    return rows.map((row, index) => `{${JSON.stringify(waiting[index]?.query.shape.roots[0]?.[0])}:${row ?? 'null'}}`);
+  }
+
+  return async (query) => {
+    const lookUp = statements.lookUp(query);
+    if (lookUp) return join(query, lookUp);
+    const asked = statements.askedOf(query);
+    return asked ? joined(asked) : statements.answer(db, query);
+  };
+}

@@ -1,0 +1,72 @@
+import DataLoader from 'dataloader';
+import { LRUCache } from 'lru-cache';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import type { RowFilter } from '../../projections/queries/row-query.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { findByKeys } from '../../store/queries/row-queries.ts';
+import { canonicalKey } from '../../store/tables/row-values.ts';
+
+/** Look-ups by key that share statements. Nothing is cached: each sees the database at the time of its statement. */
+export interface KeyLookups {
+  find(
+    projection: Projection,
+    keys: readonly RowKey[],
+    columns: readonly string[],
+    where: RowFilter | null,
+    /** The columns that name a row here. @default the key's */
+    by?: readonly string[],
+  ): Promise<readonly (Row | null)[]>;
+}
+
+export interface KeyLookupsOptions {
+  readonly db: Queryable;
+  readonly readSchema: string;
+  /**
+   * When what was asked is sent. `turn`: at the end of this turn of the event loop, so that the requests that a process
+   * got together share a statement. `operation`: as soon as the resolvers of one operation have all asked.
+   */
+  readonly send: 'turn' | 'operation';
+}
+
+type Loader = DataLoader<RowKey, Row | null>;
+
+// A loader holds nothing between statements, so that forgetting one costs nothing but a longer statement.
+const mostLoaders = 500;
+// One statement's array; a page has no more rows.
+const mostKeys = 1000;
+
+export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): KeyLookups {
+  const loaders = new LRUCache<string, { readonly projection: Projection; readonly loader: Loader }>({
+    max: mostLoaders,
+  });
+
+  function loaderOf(
+    projection: Projection,
+    columns: readonly string[],
+    where: RowFilter | null,
+    by: readonly string[],
+  ): Loader {
+    const condition = where === null ? '' : keyText([where]);
+    const name = by === projection.keyColumns ? '' : by.join(' ');
+    const id = `${projection.tableName} ${name} ${[...new Set(columns)].sort().join(' ')} ${condition}`;
+    const known = loaders.get(id);
+    if (known?.projection === projection) return known.loader;
+    const loader: Loader = new DataLoader((keys) => findByKeys(db, readSchema, projection, keys, columns, where, by), {
+      cache: false,
+      maxBatchSize: mostKeys,
+      ...(send === 'turn' ? { batchScheduleFn: (callback: () => void) => void setImmediate(callback) } : {}),
+    });
+    loaders.set(id, { projection, loader });
+    return loader;
+  }
+
+  return {
+    async find(projection, keys, columns, where, by = projection.keyColumns) {
+      // Checked before they are joined: one client's bad key must not fail the others' look-ups.
+      const canonical = keys.map((key) => canonicalKey(projection, key, by));
+      const loader = loaderOf(projection, columns, where, by);
+      return Promise.all(canonical.map((key) => loader.load(key)));
+    },
+  };
+}

@@ -1,0 +1,206 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { ReadModels } from '../../schema/contract/operation-context.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { aggregateRows } from '../../store/queries/aggregate-rows.ts';
+import { countRows, findPage } from '../../store/queries/row-queries.ts';
+import { readRegistry } from '../../store/registry/registry.ts';
+import { readVersionStatus } from '../../store/registry/version-positions.ts';
+import { openReadSnapshot, type ReadSnapshot } from '../../store/server/read-snapshot.ts';
+import { readReplayedCheckpoint } from '../../store/server/replica-state.ts';
+import { samePosition } from '../verification/diff.ts';
+import { createAnswers } from './answers.ts';
+import { createKeyLookups } from './key-lookups.ts';
+import { notedReads } from './noted-reads.ts';
+import type { NearReads, OperationReadModels } from './operation-read-models.ts';
+import type { Positions } from './positions.ts';
+import { createReadPositions } from './read-positions.ts';
+import { createRelatedReads } from './related-reads.ts';
+import type { Replica } from './replica.ts';
+import { readsFromReplica } from './replica-reads.ts';
+import type { RowHistory } from './row-history.ts';
+
+export interface ReadModelsOptions {
+  /** The database that holds the read tables; made with a statement timeout, for reads outside of a snapshot. */
+  readonly db: Database;
+  readonly readSchema: string;
+  /** How long PostgreSQL may work on one statement of a snapshot, in milliseconds. */
+  readonly statementTimeout: number;
+  readonly positions: Positions;
+  readonly history: RowHistory;
+  /** Where queries may be answered from instead. */
+  readonly replica?: Replica | undefined;
+}
+
+/** Reads of a process, from which each operation opens its own. */
+export interface ReadModelSource {
+  /**
+   * With a snapshot, all reads of the operation see one state of the database; the first read takes a connection for it.
+   * Without, each read is a statement of its own, and look-ups by key share statements with other operations.
+   * From the replica where there is one, it is near enough, and holds what is demanded; else from the primary.
+   */
+  open(options: ReadsOptions): OperationReadModels;
+}
+
+export interface ReadsOptions {
+  readonly snapshot: boolean;
+  /** Whether it is to be told where in the log the rows are; only of a snapshot. @default false */
+  readonly positions?: boolean | undefined;
+  /** Of a query that may be answered from a replica: what it reads. @default it may not */
+  readonly replicaOf?: VersionMap | undefined;
+}
+
+export function createReadModels(options: ReadModelsOptions): ReadModelSource {
+  const { replica } = options;
+  const openPrimary = createReadsOf(options);
+  const openNear = replica && createReadsOf({ ...options, db: replica.db });
+
+  return {
+    open({ snapshot, positions = false, replicaOf }) {
+      if (!replica || !openNear || !replicaOf || !replica.accepts(replicaOf)) return openPrimary(snapshot, positions);
+      return readsFromReplica(replica, openNear(snapshot, positions), () => openPrimary(snapshot, positions));
+    },
+  };
+}
+
+/** Opens reads of one database. */
+function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, positions: boolean) => NearReads {
+  const { db, readSchema } = options;
+  // One for the process: this is where concurrent operations meet.
+  const lookups = createKeyLookups({ db, readSchema, send: 'turn' });
+  const answer = createAnswers(db, readSchema, db.pool.options.max);
+
+  return (snapshot, positions) => {
+    if (snapshot) return openOperation(options, positions);
+    const waits = createWaits(options.positions);
+    const related = createRelatedReads(db, readSchema);
+    return {
+      answer,
+      findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
+      findByUnique: (projection, by, values, columns, where = null) =>
+        first(lookups.find(projection, [values], columns, where, by)),
+      findPage: (projection, query) => findPage(db, readSchema, projection, query),
+      count: (projection, where, upTo) => countRows(db, readSchema, projection, where, upTo),
+      findRelated: related.page,
+      countRelated: related.count,
+      history: options.history,
+      aggregate: (projection, query) => aggregateRows(db, readSchema, projection, query),
+      waitFor: waits.waitFor,
+      progress: (projection) => options.positions.progress(projection),
+      holds: (projection, position) => holds(db, projection, position),
+      samePosition: async () => null,
+      readPositions: async () => [],
+      close: async () => waits.end(),
+    };
+  };
+}
+
+async function holds(reads: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {
+  const checkpoint = await readReplayedCheckpoint(reads, projection);
+  return checkpoint !== null && checkpoint >= position;
+}
+
+function openOperation(
+  { db, readSchema, statementTimeout, positions, history }: ReadModelsOptions,
+  toldPositions: boolean,
+): NearReads {
+  const waits = createWaits(positions);
+  const open = new Set<Promise<void>>();
+  const positioned = toldPositions ? createReadPositions(db) : undefined;
+  let snapshot: ReadSnapshot | undefined;
+
+  const reads: Queryable = {
+    async query(statement) {
+      // Before the snapshot, so that what is at or below it is in the snapshot.
+      if (positioned && !snapshot) await positioned.begin();
+      if (waits.ended) throw ended();
+      snapshot ??= openReadSnapshot(db, { statementTimeout });
+      return snapshot.query(statement);
+    },
+  };
+  const lookups = createKeyLookups({ db: reads, readSchema, send: 'operation' });
+  const related = createRelatedReads(reads, readSchema);
+
+  function closeSnapshot(): void {
+    const closing = snapshot?.close();
+    snapshot = undefined;
+    if (!closing) return;
+    open.add(closing);
+    void closing.then(() => open.delete(closing));
+  }
+
+  const models: ReadModels = {
+    findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
+    findByUnique: (projection, by, values, columns, where = null) =>
+      first(lookups.find(projection, [values], columns, where, by)),
+    findPage: (projection, query) => findPage(reads, readSchema, projection, query),
+    count: (projection, where, upTo) => countRows(reads, readSchema, projection, where, upTo),
+    findRelated: related.page,
+    countRelated: related.count,
+    history,
+    aggregate: (projection, query) => aggregateRows(reads, readSchema, projection, query),
+    async waitFor(projection, position) {
+      await waits.waitFor(projection, position);
+      // A snapshot from before the wait would answer without what was waited for.
+      if (!snapshot || (await includes(snapshot, projection, position))) return;
+      await positioned?.take(snapshot);
+      closeSnapshot();
+    },
+    progress: (projection) => positions.progress(projection),
+  };
+  return {
+    ...(positioned ? notedReads(models, positioned.note) : models),
+    holds: (projection, position) => holds(reads, projection, position),
+    async samePosition(...versions) {
+      const registered = await readRegistry(reads);
+      const [a, b] = versions.map((version) =>
+        registered.find((entry) => entry.name === version.name && entry.version === version.version),
+      );
+      return a && b ? samePosition(reads, a, b) : null;
+    },
+    async readPositions() {
+      if (snapshot) await positioned?.take(snapshot);
+      return positioned?.taken() ?? [];
+    },
+    async close() {
+      waits.end();
+      closeSnapshot();
+      await Promise.all(open);
+    },
+  };
+}
+
+async function first<T>(found: Promise<readonly T[]>): Promise<T | null> {
+  return (await found)[0] ?? null;
+}
+
+/** The waits of one operation, which end with it. Few operations wait for anything: only those that do pay for a controller. */
+function createWaits(positions: Positions) {
+  let ending: AbortController | undefined;
+  let isOver = false;
+  return {
+    get ended() {
+      return isOver;
+    },
+    waitFor(projection: Projection, position: GlobalPosition) {
+      if (isOver) return Promise.reject(ended());
+      ending ??= new AbortController();
+      return positions.waitFor(projection, position, { signal: ending.signal });
+    },
+    end() {
+      isOver = true;
+      ending?.abort(ended());
+    },
+  };
+}
+
+async function includes(snapshot: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {
+  const status = await readVersionStatus(snapshot, projection.name, projection.version);
+  return (status?.checkpoint ?? 0n) >= position;
+}
+
+function ended(): Error {
+  return new Error('The operation has ended.');
+}

@@ -1,0 +1,57 @@
+import DataLoader from 'dataloader';
+import { RefoldError } from '../../errors.ts';
+import { keyText, type Projection } from '../../projections/declaration/projection.ts';
+import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { countRelatedRows, findRelatedPages } from '../../store/queries/related-rows.ts';
+
+/** Reads of relations that share a statement: what the resolvers of one level have all asked. */
+export interface RelatedReads {
+  page(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
+  count(
+    projection: Projection,
+    column: string,
+    value: unknown,
+    where: RowFilter | null,
+    upTo?: number | null,
+  ): Promise<number>;
+}
+
+// What an answer of some tens of megabytes holds. Lists in lists multiply: each page may be as long as any, and all of them too much.
+const mostRows = 100_000;
+
+/** For one operation: a loader for each relation and its arguments. */
+export function createRelatedReads(db: Queryable, readSchema: string): RelatedReads {
+  const loaders = new Map<string, DataLoader<unknown, never>>();
+
+  function loaderOf<T>(id: string, load: (values: readonly unknown[]) => Promise<readonly T[]>) {
+    const known = loaders.get(id);
+    const loader = known ?? (new DataLoader(load, { cache: false }) as DataLoader<unknown, never>); // found again by the same id
+    loaders.set(id, loader);
+    return loader as DataLoader<unknown, T>;
+  }
+
+  return {
+    page(projection, column, value, query) {
+      const id = keyText(['page', projection.tableName, column, query]);
+      return loaderOf(id, async (values) => {
+        refuseTooMany(values.length, query.limit);
+        return findRelatedPages(db, readSchema, projection, column, values, query);
+      }).load(value);
+    },
+    count(projection, column, value, where, upTo = null) {
+      const id = keyText(['count', projection.tableName, column, where, upTo]);
+      return loaderOf(id, (values) => countRelatedRows(db, readSchema, projection, column, values, where, upTo)).load(
+        value,
+      );
+    },
+  };
+}
+
+function refuseTooMany(parents: number, limit: number): void {
+  if (parents * limit > mostRows)
+    throw new RefoldError(
+      'QUERY_TOO_COMPLEX',
+      `${parents} lists of up to ${limit} rows each may be ${parents * limit} rows; ${mostRows} are the most. Ask for smaller pages.`,
+    );
+}

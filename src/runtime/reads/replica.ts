@@ -1,0 +1,154 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
+import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { isOutage, sqlStateOf } from '../../store/postgres/database-errors.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import {
+  type ReplicaState,
+  readPrimaryPlace,
+  readReplicaState,
+  type WalPlace,
+} from '../../store/server/replica-state.ts';
+
+/** A streaming replica that queries may be answered from, as long as it is near enough to the primary. */
+export interface Replica {
+  /** Its connections for reads. */
+  readonly db: Database;
+  /** Whether an operation may be answered from it now: it is within the lag, and has all tables that the map names. */
+  accepts(versions: VersionMap): boolean;
+  /** Whether a read failed because of where it was made. The replica is left alone then until it has been looked at again. */
+  blame(error: unknown): boolean;
+  /** It is left alone until it has been looked at again: it may follow another history than the primary by now. */
+  forget(): void;
+  /** Operations that were sent to it since the start of the process, and those that were not since it was not near enough. */
+  readonly sent: { readonly replica: number; readonly primary: number };
+  /** By how much it may be behind the primary, in milliseconds; Infinity where nothing is known. */
+  lag(): number;
+  close(): Promise<void>;
+}
+
+export interface ReplicaOptions {
+  readonly primary: Queryable;
+  readonly db: Database;
+  /** For looks, so that they don't wait for reads. */
+  readonly watch: Database;
+  /** Milliseconds. */
+  readonly maxLag: number;
+  readonly logger: Logger;
+}
+
+/** The primary was there when it was asked, or after. */
+interface Sample extends WalPlace {
+  readonly askedAt: number;
+}
+
+// Often enough that the age of a look is a small part of the lag that is allowed; seldom enough to be nothing for the servers.
+const looksInLag = 5;
+const leastPause = 20;
+const longestPause = 1000;
+
+/**
+ * Looks again and again where the primary is, and how far the replica has replayed: it holds all that the primary held when it was where the
+ * replica is now. No clocks are compared, an idle primary makes no lag, and a replica that hears of nothing gets older by itself.
+ */
+export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOptions): Replica {
+  const pause = Math.min(Math.max(maxLag / looksInLag, leastPause), longestPause);
+  let samples: readonly Sample[] = [];
+  let currentAt = Number.NEGATIVE_INFINITY;
+  let tables: ReadonlySet<string> = new Set();
+  let said: string | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+  const sent = { replica: 0, primary: 0 };
+
+  async function look(): Promise<void> {
+    try {
+      const askedAt = performance.now();
+      const place = await readPrimaryPlace(primary);
+      samples = [...samples.filter((sample) => askedAt - sample.askedAt <= maxLag), { ...place, askedAt }];
+      const state = await readReplicaState(watch);
+      const problem = problemOf(state, place);
+      if (problem !== undefined) return leave(problem);
+      tables = tablesOf(state);
+      const reached = samples.findLast((sample) => isAtLeast(state.place, sample));
+      if (!reached) return leave(`it is more than ${maxLag} ms behind the primary`, 'info');
+      currentAt = reached.askedAt;
+      if (said !== undefined) logger.info('the replica is read from again');
+      said = undefined;
+    } catch (error) {
+      leave(error instanceof Error ? error.message : String(error));
+    } finally {
+      if (!closed) timer = setTimeout(() => void look(), pause);
+    }
+  }
+
+  // To be behind is what replicas are at times; all else wants somebody's eye.
+  function leave(problem: string, level: 'info' | 'warn' = 'warn'): void {
+    currentAt = Number.NEGATIVE_INFINITY;
+    if (closed || said === problem) return;
+    said = problem;
+    logger[level](`the replica is not read from, the primary answers: ${problem}`);
+  }
+
+  const lag = () => performance.now() - currentAt;
+  const looking = look();
+
+  return {
+    db,
+    lag,
+    sent,
+    forget() {
+      samples = [];
+      currentAt = Number.NEGATIVE_INFINITY;
+    },
+    accepts(versions) {
+      const accepted = lag() <= maxLag && hasAll(versions, tables);
+      sent[accepted ? 'replica' : 'primary']++;
+      return accepted;
+    },
+    blame(error) {
+      if (!(error instanceof RefoldError)) return false;
+      const failed = isOutage(error) || (error.code === 'DATABASE_ERROR' && sqlStateOf(error) !== timedOut);
+      if (failed) leave(error.message);
+      return failed;
+    },
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await looking;
+      clearTimeout(timer);
+      await Promise.all([watch.close(), db.close()]);
+    },
+  };
+}
+
+// A statement that takes too long would take as long on the primary. What conflicts with the replay has another state.
+const timedOut = '57014';
+
+function problemOf({ place }: ReplicaState, primary: WalPlace): string | undefined {
+  if (place === null) return 'it is no standby: it was promoted, or never was one';
+  if (place.system !== primary.system) return 'it is a replica of another server';
+  if (place.timeline !== primary.timeline)
+    return `it follows timeline ${place.timeline}, and the primary is on ${primary.timeline}`;
+  return undefined;
+}
+
+function isAtLeast(place: WalPlace | null, sample: Sample): boolean {
+  return place !== null && place.timeline === sample.timeline && place.at >= sample.at;
+}
+
+function tablesOf({ versions }: ReplicaState): ReadonlySet<string> {
+  return new Set(
+    versions
+      .filter(({ state }) => state === 'active' || state === 'ready')
+      .map(({ name, version, tableName }) => `${name}@${version} ${tableName}`),
+  );
+}
+
+function hasAll({ served }: VersionMap, tables: ReadonlySet<string>): boolean {
+  for (const { active, projection } of served.values()) {
+    if (active && !tables.has(`${projection.id} ${projection.tableName}`)) return false;
+  }
+  return true;
+}

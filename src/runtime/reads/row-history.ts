@@ -1,0 +1,73 @@
+import { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { fold, foldAround, foldSteps, type RowMemory } from '../../projections/fold/fold.ts';
+import type { RowVersion } from '../../schema/contract/operation-context.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { readLeftOut } from '../../store/processors/left-out.ts';
+
+/** Every state that a row has had, with the event that led to it. */
+export type RowHistory = (projection: Projection, key: RowKey) => Promise<readonly RowVersion[]>;
+
+// Held in memory, each with its row. Streams are far shorter; what is longer is no history that somebody looks at.
+const mostEvents = 20_000;
+
+/**
+ * Folds a row's own events again, as a rebuild up to each of them would, without those that its table lacks today: dead letters, what was
+ * skipped, and what was thrown away.
+ *
+ * @throws RefoldError `QUERY_TOO_COMPLEX` where there are more than 20,000
+ */
+export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
+  return async (projection, key) => {
+    const { policy } = projection.onError;
+    const text = keyText(key);
+    const all = await eventsOf(log, projection, key);
+    const positions = all.map(({ position }) => position);
+    const leftOut = await readLeftOut(db, projection, key, positions);
+    const events = all.filter(({ position }) => !leftOut.has(position));
+    const steps = foldSteps(projection, events, (_, error) => {
+      if (policy === 'stop') throw error;
+    });
+    let row: Row | null = null;
+    const memory: RowMemory = {
+      get: () => row,
+      set(_text, _key, next) {
+        row = next;
+      },
+    };
+    const around = { freeze: false, block: policy === 'dead-letter', blocked: new Set<string>() };
+    const versions: RowVersion[] = [];
+    for (const step of steps) {
+      if (step.text !== text) continue;
+      const before: Row | null = row;
+      if (policy === 'stop') fold(projection, [step], memory, around);
+      else if (foldAround(projection, [step], memory, around).length > 0) continue;
+      versions.push({ event: step.event, before, row });
+    }
+    return versions;
+  };
+}
+
+/** In the order of the log; a projection may read several families with streams of the same id. */
+async function eventsOf(log: EventLog, projection: Projection, key: RowKey): Promise<readonly RecordedEvent[]> {
+  const streamId = projection.history?.(key);
+  if (streamId === undefined) throw new TypeError(`${projection.id} declares no history`); // such fields are not made
+  const events: RecordedEvent[] = [];
+  for (const { family: name, types } of projection.filter) {
+    const family = projection.families.find((declared) => declared.name === name);
+    if (!family) continue;
+    for await (const event of log.readStream(family, streamId)) {
+      if (!types.includes(event.type)) continue;
+      events.push(event);
+      if (events.length > mostEvents)
+        throw new RefoldError(
+          'QUERY_TOO_COMPLEX',
+          `The row ${keyText(key)} of ${projection.id} has more than ${mostEvents} events.`,
+        );
+    }
+  }
+  return projection.filter.length === 1 ? events : events.sort((a, b) => (a.position < b.position ? -1 : 1));
+}

@@ -1,0 +1,243 @@
+import { RefoldError } from '../../errors.ts';
+import { beginning, globalPosition, laterPosition } from '../../events/global-position.ts';
+import { furthest } from '../../projections/declaration/partition.ts';
+import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import { forgetRecalled } from '../../store/processors/discards.ts';
+import { forgetLeftOut } from '../../store/processors/left-out.ts';
+import { lockPartitions } from '../../store/processors/partitions.ts';
+import {
+  acceptDeadLetters,
+  adoptTable,
+  deleteRebuild,
+  insertRebuild,
+  type RebuildForm,
+  readAllRebuilds,
+} from '../../store/registry/rebuilds.ts';
+import type { LockedVersion } from '../../store/registry/registry.ts';
+import { recordStep } from '../../store/registry/transitions.ts';
+import { forgetDifferences } from '../../store/registry/verifications.ts';
+import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
+import { createReadTable } from '../../store/tables/read-table.ts';
+import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
+import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
+import type { BuildProgress } from '../processors/projection-processor.ts';
+import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
+import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
+import { withoutAppends } from '../versions/leave-inline.ts';
+import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';
+import type { StepReason } from '../versions/step.ts';
+import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
+
+/** Operations that have begun on the old table end on it: the longest statement and the longest wait for a position are far shorter. */
+export const oldTableSeconds = 300;
+
+/** A snapshot to begin from instead of the first event; `log` for the events that its dead letters stand for. */
+export interface RebuildStart {
+  readonly log: EventLog;
+  readonly snapshot: WhichSnapshot;
+}
+
+/**
+ * Asks for a version's table to be built anew, from the first event or from a snapshot, by whichever process maintains the version; the
+ * old table serves and stays current meanwhile. The first request wins.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where one is under way, saying who asked for it, where there is nothing to rebuild, or where
+ *   there is no such snapshot; `PROJECTION_CHANGED` where the table, or the snapshot's, is declared here differently.
+ */
+export async function requestRebuild(
+  db: Database,
+  projection: Projection,
+  readSchema: string,
+  step: StepReason,
+  from?: RebuildStart,
+): Promise<void> {
+  const { name, version } = projection;
+  await db.transaction(async (tx) => {
+    const { state, generation, heldReason } = await expectRebuildable(tx, projection);
+    const snapshot = from && (await expectSnapshot(tx, projection, from.snapshot));
+    const tableName = `${name}_v${version}_g${generation + 1}`;
+    await insertRebuild(tx, {
+      name,
+      version,
+      form: 'beside',
+      tableName,
+      startAt: snapshot?.checkpoint ?? beginning,
+      snapshotId: snapshot?.id ?? null,
+      stateBefore: null,
+      ...step,
+    });
+    await dropNever(tx, readSchema, tableName);
+    const stored = storedIn(projection, tableName);
+    await createTableFrom(tx, readSchema, stored, snapshot);
+    if (from) await redeliverInherited(tx, { log: from.log, readSchema, projection: stored });
+    await recordStep(tx, {
+      name,
+      version,
+      from: state,
+      to: state,
+      heldReason,
+      actor: step.actor,
+      reason: `rebuild asked for${snapshot ? `, from snapshot ${snapshot.id} at position ${snapshot.checkpoint}` : ''}: ${step.reason}`,
+    });
+  });
+}
+
+/**
+ * A version whose table can be built anew, locked.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where that is under way, saying by whom, or impossible; `PROJECTION_CHANGED` where it is declared
+ *   here with another table, which no process that is deployed could fill
+ */
+export async function expectRebuildable(
+  tx: Queryable,
+  projection: Projection,
+  form: RebuildForm = 'beside',
+): Promise<LockedVersion> {
+  const { name, version } = projection;
+  const found = await expectDeclaredTable(tx, projection);
+  const other = (await readAllRebuilds(tx)).find((one) => one.name === name && one.version === version);
+  // Its table may be gone: beginning anew is the only way out of a rebuild in place that has failed.
+  const again = form === 'in place' && other?.form === 'in place' && found.state === 'failed';
+  if (other && !again)
+    throw refused(
+      name,
+      version,
+      `is being rebuilt already: ${other.requestedBy} asked for it at ${other.requestedAt} (${other.reason}); ${other.owner ?? 'nobody yet'} works on it.`,
+    );
+  if (found.state === 'building')
+    throw refused(name, version, 'is being built for the first time; there is nothing to rebuild.');
+  if (found.state === 'retired')
+    throw refused(name, version, `is retired; only a version that is maintained can be rebuilt.`);
+  return found;
+}
+
+/**
+ * Ends a rebuild beside the version's table without a result.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where there is none, or where it is one in place, which has no old table to go back to.
+ */
+export async function cancelRebuild(
+  db: Database,
+  name: string,
+  version: number,
+  readSchema: string,
+  step: StepReason,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { state, heldReason } = await expectVersion(tx, name, version);
+    const ended = await deleteRebuild(tx, name, version, 'beside');
+    if (!ended) throw refused(name, version, await whyNotCancelled(tx, name, version));
+    await forgetLeftOut(tx, ended.tableName);
+    await dropLater(tx, readSchema, ended.tableName, 0);
+    await recordStep(tx, {
+      name,
+      version,
+      from: state,
+      to: state,
+      heldReason,
+      actor: step.actor,
+      reason: `rebuild cancelled: ${step.reason}`,
+    });
+  });
+}
+
+/**
+ * The new table is as good as complete: while the version's own processor is held still for a moment, the last events are folded and
+ * the table takes over, in one transaction. Operations under way end on the old table. Appends leave an inline version before that, and join it
+ * again with the new table.
+ */
+export async function completeRebuild(options: {
+  readonly db: Database;
+  readonly log: EventLog;
+  readonly readSchema: string;
+  /** The version with the new table. */
+  readonly projection: Projection;
+  readonly claim: ProcessorClaim;
+  readonly progress: BuildProgress;
+  readonly actor: string;
+  readonly deadLettersAccepted: boolean;
+}): Promise<void> {
+  const { db, log, readSchema, projection, progress, actor, deadLettersAccepted } = options;
+  const { name, version, tableName, codeFingerprint } = projection;
+  await createReadTable(projection, readSchema).createIndexes(db);
+  await withoutAppends(db, projection, async (tx) => {
+    const before = await expectVersion(tx, name, version);
+    // No row may go back, so the furthest of the partitions counts.
+    const served = globalPosition(furthest(await lockPartitions(tx, name, version)));
+    const upTo = laterPosition(progress.checkpoint, served);
+    // What the processors have folded is below the horizon, and what appends had folded is committed, so this statement sees it all.
+    await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
+    if (!deadLettersAccepted) await refuseDeadLetters(tx, projection);
+    const ended = await deleteRebuild(tx, name, version, 'beside');
+    await forgetDifferences(tx, name, version);
+    if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
+    await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint });
+    await forgetLeftOut(tx, before.tableName);
+    // What was thrown away while this was under way may be among what this has kept.
+    await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');
+    await dropLater(tx, readSchema, before.tableName, oldTableSeconds);
+    await recordStep(tx, {
+      name,
+      version,
+      from: before.state,
+      to: before.state === 'failed' ? 'ready' : before.state,
+      // Rows that were found to differ are built anew: they are compared once more.
+      heldReason: before.heldBy === 'verification' ? null : before.heldReason,
+      actor,
+      reason: `rebuilt up to position ${upTo}${ended ? `${rebuiltFrom(ended)}, ${ended.eventsFolded} events folded` : ''}`,
+    });
+    await pointView(tx, readSchema, name);
+  });
+}
+
+/**
+ * The last events may have brought dead letters. What was folded in this transaction is undone then, so that the rebuild's owner has to begin
+ * anew, as one that was fenced off does.
+ */
+async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise<void> {
+  const held = await rebuildHeldByDeadLetters(tx, projection);
+  if (held === null) return;
+  const { id, name, version } = projection;
+  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rebuild does not take over: ${held}`, { name, version });
+}
+
+/**
+ * Has the table of a rebuild that waits for an operator take over, with its dead letters.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where none waits
+ */
+export async function acceptRebuild(db: Database, name: string, version: number, step: StepReason): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { state, heldReason } = await expectVersion(tx, name, version);
+    if (!(await acceptDeadLetters(tx, name, version)))
+      throw refused(name, version, `has no rebuild that waits because of dead letters; look at 'refold status'.`);
+    const reason = `dead letters of the rebuild accepted: ${step.reason}`;
+    await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+  });
+}
+
+async function whyNotCancelled(tx: Queryable, name: string, version: number): Promise<string> {
+  const inPlace = (await readAllRebuilds(tx)).some((one) => one.name === name && one.version === version);
+  return inPlace
+    ? `is being rebuilt in place: its old rows are gone, so there is nothing to go back to. It goes on by itself, also after a crash and with mended code; 'refold status' shows how far it is.`
+    : 'is not being rebuilt.';
+}
+
+async function eventsBetween(
+  log: EventLog,
+  { filter }: Projection,
+  from: BuildProgress['checkpoint'],
+  upTo: BuildProgress['checkpoint'],
+) {
+  const events = [];
+  for (let after = from; after < upTo; ) {
+    const page = await log.readAll({ after, upTo, filter, limit: 10_000 });
+    events.push(...page.events);
+    after = page.upTo;
+  }
+  return events;
+}

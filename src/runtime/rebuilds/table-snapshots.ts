@@ -1,0 +1,167 @@
+import { RefoldError } from '../../errors.ts';
+import { furthest } from '../../projections/declaration/partition.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { readEventsFolded } from '../../store/registry/rebuilds.ts';
+import { readRegistry } from '../../store/registry/registry.ts';
+import { recordStep } from '../../store/registry/transitions.ts';
+import {
+  deleteTableSnapshot,
+  fillFromSnapshot,
+  insertTableSnapshot,
+  lockTableSnapshot,
+  readMisfit,
+  readTableSnapshots,
+  type TableSnapshot,
+  type WhichSnapshot,
+} from '../../store/tables/table-snapshots.ts';
+import { expectVersion, refused } from '../versions/expect-version.ts';
+import { leaveInlineAtRest } from '../versions/leave-inline.ts';
+import type { StepReason } from '../versions/step.ts';
+import { createVersionTable, dropVersionTable } from '../versions/version-tables.ts';
+
+export interface TakeSnapshotOptions {
+  readonly db: Database;
+  readonly readSchema: string;
+  readonly name: string;
+  readonly version: number;
+  /** By the declared schedule. */
+  readonly automatic?: boolean;
+}
+
+/**
+ * Copies a version's read table, its position and its dead letters, all as of one moment, while its processor goes on. Appends leave an inline
+ * version for that moment, and join it again.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where the version has no table; `DATABASE_ERROR` with `sqlState` 55P03 where it is inline, and a
+ *   transaction that has appended to it stays open
+ */
+export async function takeSnapshot(options: TakeSnapshotOptions, step: StepReason): Promise<TableSnapshot> {
+  const { db, name, version } = options;
+  for (;;) {
+    await leaveInlineAtRest(db, { name, version });
+    const taken = await db.transaction((tx) => copyTable(tx, options, step), { isolation: 'repeatable read' });
+    if (taken) return taken;
+  }
+}
+
+/** Undefined where appends fold into the version in the transaction's snapshot, so that its table is at no position. */
+async function copyTable(
+  tx: Queryable,
+  { readSchema, name, version, automatic = false }: TakeSnapshotOptions,
+  step: StepReason,
+): Promise<TableSnapshot | undefined> {
+  const found = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
+  if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
+  if (found.state === 'retired' || found.state === 'failed')
+    throw refused(
+      name,
+      version,
+      `is ${found.state}; only the table of a version that is maintained is worth a snapshot.`,
+    );
+  if (found.inline === 'live' || found.inline === 'leaving') return undefined;
+  if (furthest(found.partitions) > found.checkpoint)
+    throw refused(
+      name,
+      version,
+      'is processed in partitions, which are at different positions at this moment. Take the snapshot again.',
+    );
+  return insertTableSnapshot(tx, {
+    name,
+    version,
+    readSchema,
+    source: found.tableName,
+    checkpoint: found.checkpoint,
+    eventsFolded: await readEventsFolded(tx, name, version),
+    tableFingerprint: found.tableFingerprint,
+    codeFingerprint: found.codeFingerprint,
+    automatic,
+    ...step,
+  });
+}
+
+/** The snapshots of a version, or of all versions; newest first within a version. */
+export function listSnapshots(db: Database, name?: string, version?: number): Promise<TableSnapshot[]> {
+  return readTableSnapshots(db, name, version);
+}
+
+/** Drops a snapshot and its copy of the table. @throws RefoldError `INVALID_TRANSITION` where there is none */
+export async function dropSnapshot(
+  db: Database,
+  name: string,
+  version: number,
+  id: bigint,
+  step: StepReason,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { state, heldReason } = await expectVersion(tx, name, version);
+    const dropped = await deleteTableSnapshot(tx, name, version, id);
+    if (!dropped) throw await noSnapshot(tx, name, version, `has no snapshot ${id}`);
+    const reason = `snapshot ${id} dropped: ${step.reason}`;
+    await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+  });
+}
+
+/**
+ * The snapshot to begin from, for a table that is declared as the snapshot's was. It can't be dropped until the transaction ends.
+ *
+ * @throws RefoldError `INVALID_TRANSITION` where there is none, or where other events had been thrown away when it was taken;
+ *   `PROJECTION_CHANGED` where its table was declared differently
+ */
+export async function expectSnapshot(
+  tx: Queryable,
+  { id, name, version, tableFingerprint }: Projection,
+  which: WhichSnapshot,
+): Promise<TableSnapshot> {
+  const found = await lockTableSnapshot(tx, name, version, which);
+  if (!found) throw await noSnapshot(tx, name, version, `has no snapshot${described(which)}`);
+  if (found.tableFingerprint !== tableFingerprint)
+    throw new RefoldError(
+      'PROJECTION_CHANGED',
+      `${id}: snapshot ${found.id} was taken of a table that was declared differently, so its rows don't fit. Rebuild from the whole log ('refold rebuild ${id}'), or from a snapshot of the table as it is declared now.`,
+      { name, version, snapshot: found.id.toString() },
+    );
+  const { recalled, discarded } = await readMisfit(tx, found);
+  if (recalled !== null)
+    throw refused(
+      name,
+      version,
+      `has snapshot ${found.id}, whose rows lack the event at position ${recalled}, which was thrown away then and has been recalled since. ${otherStart(id)}`,
+    );
+  if (discarded !== null)
+    throw refused(
+      name,
+      version,
+      `has snapshot ${found.id}, whose rows have taken in the event at position ${discarded}, which has been thrown away since. ${otherStart(id)}`,
+    );
+  return found;
+}
+
+/** Makes the table of `projection`; with a snapshot, as it was then. */
+export async function createTableFrom(
+  tx: Queryable,
+  readSchema: string,
+  projection: Projection,
+  snapshot: TableSnapshot | undefined,
+): Promise<void> {
+  await dropVersionTable(tx, projection, readSchema);
+  await createVersionTable(tx, projection, readSchema);
+  if (snapshot) await fillFromSnapshot(tx, readSchema, projection, snapshot);
+}
+
+function otherStart(id: string): string {
+  return `Begin from a snapshot below that position, or from the whole log: 'refold rebuild ${id}'.`;
+}
+
+function described(which: WhichSnapshot): string {
+  if (which === 'latest') return '';
+  return 'id' in which ? ` ${which.id}` : ` at or below position ${which.upTo}`;
+}
+
+async function noSnapshot(tx: Queryable, name: string, version: number, problem: string): Promise<RefoldError> {
+  const all = await readTableSnapshots(tx, name, version);
+  const known = all.map(({ id, checkpoint }) => `${id} (position ${checkpoint})`).join(', ');
+  const wayOut = known === '' ? `Take one with 'refold snapshot take ${name}@${version}'` : `It has ${known}`;
+  return refused(name, version, `${problem}. ${wayOut}; without a snapshot, a rebuild folds the whole log.`);
+}

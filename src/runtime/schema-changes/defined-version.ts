@@ -1,0 +1,46 @@
+import type { Column, Columns } from '../../projections/columns/column.ts';
+import { createRowCodec, type Row } from '../../projections/columns/row-codec.ts';
+import { uniqueIndexes } from '../../projections/columns/unique-indexes.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { StoredDefinition } from '../../store/registry/definitions.ts';
+
+/**
+ * A version that this process does not declare, as far as the registry keeps it: its table and its GraphQL names, not its code. Compared,
+ * never folded into; `sibling` is a declared version of the same projection.
+ */
+export function definedVersion(
+  sibling: Projection,
+  version: number,
+  tableName: string,
+  definition: StoredDefinition,
+  declaredNames: ReadonlySet<string>,
+): Projection {
+  const columns = Object.fromEntries(definition.columns.map(({ name, type, flags }) => [name, { type, flags }]));
+  const typed = columns as unknown as Columns; // what is read of a column is its type and its flags; the modifiers are for declarations
+  const relations = Object.entries(definition.relations ?? sibling.relations).filter(
+    ([name, relation]) =>
+      declaredNames.has(relation.target) &&
+      !Object.hasOwn(columns, name) &&
+      (typeof relation.from === 'string' ? [relation.from] : relation.from).every((from) =>
+        Object.hasOwn(columns, from),
+      ),
+  );
+  return Object.freeze({
+    ...sibling,
+    version,
+    id: `${sibling.name}@${version}`,
+    tableName,
+    columns: typed,
+    keyColumns: definition.keyColumns,
+    sqlNames: Object.fromEntries(definition.columns.map(({ name, sqlName }) => [name, sqlName])),
+    graphql: definition.graphql,
+    relations: Object.fromEntries(relations),
+    filter: definition.filter,
+    uniqueIndexes: uniqueIndexes(typed, definition.keyColumns),
+    codec: createRowCodec(typed as Readonly<Record<string, Column>>, definition.keyColumns),
+    setUp: undefined,
+    tearDown: undefined,
+    keysOf: () => [],
+    apply: (row: Row | null) => row,
+  });
+}

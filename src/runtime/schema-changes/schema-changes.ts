@@ -1,0 +1,78 @@
+import type { Config } from '../../config/define-config.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { VersionChange } from '../../schema/version-changes.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { type DefinedVersion, highestActive, readDefinition } from '../../store/registry/definitions.ts';
+import { definedVersion } from './defined-version.ts';
+
+/** What the GraphQL schema is made of. */
+export type SchemaDeclarations = Pick<Config, 'projections' | 'commands'> & {
+  readonly gateway: Pick<Config['gateway'], 'maxPageSize'>;
+};
+
+/** What becomes different for clients when one version answers in place of another. */
+export interface SchemaChanges {
+  /** The version that answers until then. */
+  readonly than: string;
+  /** All differences, the breaking ones first. */
+  readonly changes: readonly VersionChange[];
+  /** Of each breaking one, derived ones too, a sentence such as `CartSummary.totalAmount was removed.` */
+  readonly breaking: readonly string[];
+}
+
+/**
+ * What clients would lose if this version answered from now on; null where no lower version answers now, or where nobody here knows what the
+ * version looks like. Versions that are not declared here are compared by what the registry keeps of them.
+ */
+export async function changesForClients(
+  db: Queryable,
+  declarations: SchemaDeclarations,
+  name: string,
+  version: number,
+): Promise<SchemaChanges | null> {
+  const served = await highestActive(db, name);
+  // Below a higher one that answers, nothing changes for clients.
+  if (!served || served.version >= version) return null;
+  return changesBetween(db, declarations, name, served.version, version);
+}
+
+/** As {@link changesForClients}, of any two versions of a projection. */
+export async function changesBetween(
+  db: Queryable,
+  declarations: SchemaDeclarations,
+  name: string,
+  older: number,
+  newer: number,
+): Promise<SchemaChanges | null> {
+  const a = await knownVersion(db, declarations.projections, name, older);
+  const b = await knownVersion(db, declarations.projections, name, newer);
+  if (!a || !b) return null;
+  // GraphQL is loaded where schemas are compared, so that it is not in the start of every process.
+  const { versionChanges } = await import('../../schema/version-changes.ts');
+  const { projections, commands, gateway } = declarations;
+  const changes = versionChanges(a, b, { projections, commands, maxPageSize: gateway.maxPageSize });
+  const breaking = changes.filter(({ criticality }) => criticality === 'breaking').map(({ message }) => message);
+  return { than: a.id, changes, breaking };
+}
+
+/** A version as it is declared here, or else as the registry keeps it; undefined where nothing of its projection is declared. */
+export async function knownVersion(
+  db: Queryable,
+  projections: readonly Projection[],
+  name: string,
+  version: number,
+): Promise<Projection | undefined> {
+  const siblings = projections.filter((one) => one.name === name);
+  const declared = siblings.find((one) => one.version === version);
+  if (declared) return declared;
+  const [sibling] = siblings;
+  const definition: DefinedVersion['definition'] | undefined = sibling && (await readDefinition(db, name, version));
+  if (!sibling || !definition) return undefined;
+  return definedVersion(
+    sibling,
+    version,
+    `${name}_v${version}`,
+    definition,
+    new Set(projections.map((one) => one.name)),
+  );
+}

@@ -1,0 +1,81 @@
+import { RefoldError } from '../../errors.ts';
+import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import type { SqlFold } from '../../projections/declaration/sql-fold.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import { savepoint } from '../../store/postgres/savepoint.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { readRefused } from '../../store/processors/left-out.ts';
+import { compareTables } from '../../store/tables/compare-tables.ts';
+import { createTemporaryTable } from '../../store/tables/read-table.ts';
+import { refusalOf } from '../../store/tables/refused-rows.ts';
+import { createSetMerge } from '../../store/tables/sql-fold.ts';
+import { isolatePoison } from '../processors/isolate-poison.ts';
+import { upcastEvents } from '../processors/upcast-events.ts';
+
+export interface VerifySetBasedOptions {
+  /** A transaction whose snapshot holds the table as it was at the checkpoint; it may write. */
+  readonly snapshot: Queryable;
+  readonly log: EventLog;
+  readonly readSchema: string;
+  readonly projection: Projection;
+  readonly fold: SqlFold;
+  /** The table that is verified. */
+  readonly tableName: string;
+  readonly upTo: GlobalPosition;
+  readonly samples: number;
+  /** Called after each batch; the next one is folded when it is done. */
+  onBatch(position: GlobalPosition): Promise<void>;
+}
+
+// Larger than any batch of the processor, and not a multiple of one: SQL that depends on where batches end makes another table.
+const batchSize = 1_234_567n;
+const upcastBatchSize = 12_345n;
+
+/** Evaluates `evolveSql` over the whole log into a temporary table and compares, all in the database. */
+export async function verifySetBased({
+  snapshot,
+  log,
+  readSchema,
+  projection,
+  fold,
+  tableName,
+  upTo,
+  samples,
+  onBatch,
+}: VerifySetBasedOptions) {
+  const found = `"${readSchema}"."${tableName}"`;
+  const expected = await createTemporaryTable(snapshot, storedIn(projection, tableName), readSchema);
+  const merge = createSetMerge(projection, fold, expected);
+  const size = merge.upcast.length > 0 ? upcastBatchSize : batchSize;
+  // What the table has skipped is not folded again: a trigger of `setUp` may have refused it, which the temporary table does not have.
+  const skipped = await readRefused(snapshot, tableName);
+  for (let after = beginning; after < upTo; ) {
+    while (skipped[0] !== undefined && skipped[0] <= after) skipped.shift();
+    if (skipped[0] === after + 1n) {
+      after = skipped[0];
+      continue;
+    }
+    const last = skipped[0] !== undefined && skipped[0] <= upTo ? globalPosition(skipped[0] - 1n) : upTo;
+    const end = after + size < last ? globalPosition(after + size) : last;
+    after = await isolatePoison(
+      after,
+      end,
+      async (from, to) => {
+        const upcast = await upcastEvents(log, merge.upcast, from, to);
+        await savepoint(snapshot, () => merge.run(snapshot, { after: from, upTo: to, upcast }, { keys: false }));
+      },
+      async (position, error) => {
+        // What the policy sets aside is not in the table either.
+        if (projection.onError.policy === 'skip') return 'skip';
+        throw new RefoldError(
+          'EVOLVE_FAILED',
+          `${projection.id}: evolveSql fails at position ${position}, which the version has passed: ${refusalOf(projection, error).reason}`,
+          { projection: projection.id, position: position.toString() },
+        );
+      },
+    );
+    await onBatch(after);
+  }
+  return compareTables(snapshot, projection, { expected, found }, samples);
+}

@@ -1,0 +1,77 @@
+import { RefoldError } from '../../errors.ts';
+import type { CanaryRule } from '../../projections/declaration/version-map.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { type CanaryFigures, deleteCanary, writeCanary } from '../../store/registry/canaries.ts';
+import { highestActive } from '../../store/registry/definitions.ts';
+import { readRegistry } from '../../store/registry/registry.ts';
+import { recordStep } from '../../store/registry/transitions.ts';
+import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
+import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { expectVersion, refused } from './expect-version.ts';
+import type { ActivateOptions, StepReason } from './step.ts';
+
+/** Has a ready version answer some clients, and ends that. */
+export interface CanarySteps {
+  /**
+   * Has some clients answered by a ready version, in all processes, until it becomes active or {@link endCanary}. One of a projection at a
+   * time; called again it changes who.
+   *
+   * @throws RefoldError `INVALID_TRANSITION` where the version is not ready, nothing else answers, or it would break clients
+   */
+  startCanary(
+    name: string,
+    version: number,
+    rule: Partial<CanaryRule>,
+    step: StepReason,
+    options?: ActivateOptions,
+  ): Promise<void>;
+  /** Everybody is answered by the active version again, at once. @throws RefoldError `INVALID_TRANSITION` where there is none */
+  endCanary(name: string, step: StepReason): Promise<{ version: number }>;
+}
+
+export function createCanarySteps(db: Database, declarations: SchemaDeclarations): CanarySteps {
+  return {
+    async startCanary(name, version, { percent = 0, header = null }, step, { allowBreaking = false } = {}) {
+      if (!(percent >= 0 && percent <= 100) || (percent === 0 && header === null))
+        throw refused(name, version, `is a canary for a share above 0 up to 100 or for a header, found ${percent} %.`);
+      await db.transaction(async (tx) => {
+        const { state, heldReason } = await expectVersion(tx, name, version);
+        if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be a canary.`);
+        const active = await highestActive(tx, name);
+        if (!active || active.version > version)
+          throw refused(
+            name,
+            version,
+            `can't be a canary: ${active ? `${name}@${active.version} is above it` : 'no version answers the others'}.`,
+          );
+        if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
+        await writeCanary(tx, name, version, { percent, header });
+        const reason = `canary for ${canaryText({ percent, header })}: ${step.reason}`;
+        await recordStep(tx, { name, version, from: 'ready', to: 'ready', heldReason, actor: step.actor, reason });
+      });
+    },
+    endCanary: (name, step) =>
+      db.transaction(async (tx) => {
+        const running = (await readRegistry(tx)).find((entry) => entry.name === name && entry.canary !== null);
+        if (!running) throw new RefoldError('INVALID_TRANSITION', `No version of '${name}' is a canary.`, { name });
+        const { version } = running;
+        const { state, heldReason } = await expectVersion(tx, name, version);
+        await deleteCanary(tx, name, version);
+        const reason = `canary ended: ${step.reason}`;
+        await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+        return { version };
+      }),
+  };
+}
+
+/** `answered 120 operations, 2 of them with errors; the others got 2400 answers, 10 of them with errors` */
+export function canaryFiguresText(figures: Omit<CanaryFigures, 'name' | 'version'>): string {
+  const { operations, errors, otherOperations, otherErrors } = figures;
+  return `answered ${operations} operations, ${errors} of them with errors; the others got ${otherOperations} answers, ${otherErrors} of them with errors`;
+}
+
+/** `5 %`, `5 % and x-beta: 1` */
+export function canaryText({ percent, header }: CanaryRule): string {
+  const asked = header && `${header.name}: ${header.value ?? '*'}`;
+  return [...(percent > 0 ? [`${percent} %`] : []), ...(asked ? [asked] : [])].join(' and ');
+}

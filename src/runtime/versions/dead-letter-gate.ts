@@ -1,0 +1,63 @@
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { countNewlyLeftOut, type LeftOut } from '../../store/processors/left-out.ts';
+import { readRegistry } from '../../store/registry/registry.ts';
+import { type HeldBy, recordStep, restateHold } from '../../store/registry/transitions.ts';
+import type { StepReason } from './step.ts';
+
+/**
+ * Why a version must not answer: it has left out, as dead letters or skipped, more of the events that the version which answers has taken in than
+ * its declaration allows. Null where nothing speaks against it, or no other version answers.
+ */
+export async function heldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
+  const { id, name, version, activation } = projection;
+  if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
+  const versions = (await readRegistry(db)).filter((entry) => entry.name === name);
+  const own = versions.find((entry) => entry.version === version);
+  const answering = versions.findLast((entry) => entry.state === 'active' && entry.version !== version);
+  if (!own || !answering) return null;
+  const leftOut = await countNewlyLeftOut(db, own.tableName, answering);
+  if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
+  const letters = leftOut.letters > 0 ? `; see 'refold dead-letters list ${id}'` : '';
+  const skipped = leftOut.skipped > 0 ? ` 'refold activate ${id}' activates it without them.` : '';
+  return `${leftOutText(leftOut)} that ${name}@${answering.version} does not have${letters}.${skipped}`;
+}
+
+/**
+ * Why the table of a rebuild must not take over from the one that answers, as {@link heldByDeadLetters}. `projection` is the version with the
+ * table of its rebuild.
+ */
+export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
+  const { id, name, version, tableName, activation } = projection;
+  if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
+  const serving = (await readRegistry(db)).find((entry) => entry.name === name && entry.version === version);
+  if (serving?.state !== 'active') return null;
+  const leftOut = await countNewlyLeftOut(db, tableName, serving);
+  if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
+  return `${leftOutText(leftOut)} that the table which answers does not have. 'refold rebuild ${id} --accept-dead-letters' has it take over all the same, 'refold rebuild ${id} --cancel' ends it.`;
+}
+
+/** Whether the version stays at ready because of its dead letters. */
+export async function holdForDeadLetters(
+  tx: Queryable,
+  projection: Projection,
+  { actor }: StepReason,
+  heldBy: HeldBy | null = null,
+): Promise<boolean> {
+  const { name, version } = projection;
+  const heldReason = await heldByDeadLetters(tx, projection);
+  if (heldReason === null) return false;
+  if (heldBy === 'dead-letters') await restateHold(tx, projection, heldBy, heldReason);
+  else {
+    const held = { heldReason, heldBy: 'dead-letters', actor, reason: heldReason } as const;
+    await recordStep(tx, { name, version, from: 'ready', to: 'ready', ...held });
+  }
+  return true;
+}
+
+function leftOutText({ letters, skipped, firstSkipped }: LeftOut): string {
+  const deadLetters = `${letters} dead ${letters === 1 ? 'letter' : 'letters'}`;
+  if (skipped === 0) return deadLetters;
+  const skips = `${skipped} skipped ${skipped === 1 ? 'event' : 'events'} (the first at position ${firstSkipped})`;
+  return letters === 0 ? skips : `${deadLetters} and ${skips}`;
+}

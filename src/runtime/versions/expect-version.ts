@@ -1,0 +1,37 @@
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { lockVersion } from '../../store/registry/registry.ts';
+
+/** A version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
+export async function expectVersion(tx: Queryable, name: string, version: number) {
+  const found = await lockVersion(tx, name, version);
+  if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
+  return found;
+}
+
+/**
+ * A version of the registry, locked, whose table is declared here as it was made. A command runs in a working copy, which may be ahead of
+ * what is deployed.
+ *
+ * @throws RefoldError `PROJECTION_CHANGED`, `INVALID_TRANSITION`
+ */
+export async function expectDeclaredTable(tx: Queryable, projection: Projection) {
+  const found = await expectVersion(tx, projection.name, projection.version);
+  checkDeclaredTable(projection, found.tableFingerprint);
+  return found;
+}
+
+/** @throws RefoldError `PROJECTION_CHANGED` */
+export function checkDeclaredTable({ id, name, version, tableFingerprint }: Projection, stored: string): void {
+  if (tableFingerprint === stored) return;
+  throw new RefoldError(
+    'PROJECTION_CHANGED',
+    `${id}: its table is declared here differently from the one in the database, which deployed processes go on with. Undo the change, or run this where the deployed declarations are. A changed table is declared as ${name}@${version + 1}.`,
+    { name, version },
+  );
+}
+
+export function refused(name: string, version: number, problem: string): RefoldError {
+  return new RefoldError('INVALID_TRANSITION', `${name}@${version} ${problem}`, { name, version });
+}

@@ -1,0 +1,285 @@
+import { RefoldError } from '../../errors.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { waitsForMore } from '../../projections/declaration/activation-rule.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { VersionState } from '../../projections/declaration/version-map.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { expectClaim, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import { deleteCanary } from '../../store/registry/canaries.ts';
+import { highestActive } from '../../store/registry/definitions.ts';
+import { forgetInline } from '../../store/registry/inline-versions.ts';
+import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/registry/rebuilds.ts';
+import { readRegistry, recordCode } from '../../store/registry/registry.ts';
+import { type HeldBy, recordStep } from '../../store/registry/transitions.ts';
+import { readVersionStatus } from '../../store/registry/version-positions.ts';
+import { dropLater } from '../../store/tables/old-tables.ts';
+import { createReadTable, lockView, moveView } from '../../store/tables/read-table.ts';
+import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
+import { refuseBreaking, wouldBreak } from '../schema-changes/breaking-clients.ts';
+import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
+import { holdForDeadLetters } from './dead-letter-gate.ts';
+import { expectVersion, refused } from './expect-version.ts';
+import type { ActivateOptions, StepReason } from './step.ts';
+
+export interface Lifecycle extends CanarySteps {
+  /**
+   * A building version has caught up: it becomes ready and, where its declaration asks for nothing more, active; one that was built anew in
+   * place goes back to the state that it had. With the claim of its processor, only while that owns it: the version may have begun anew.
+   * Where that is one of several partitions, the version stays `building` until none is further behind the horizon than is declared.
+   */
+  caughtUp(
+    projection: Projection,
+    actor: string,
+    claim?: ProcessorClaim,
+    horizon?: GlobalPosition,
+  ): Promise<VersionState>;
+  /** A ready version has all that its declaration waits for: it becomes active, unless it is held or would break clients. */
+  becomeActive(projection: Projection, step: StepReason): Promise<VersionState>;
+  /** Keeps a ready version from becoming active by itself, until an operator activates it. Changes nothing where it is not ready any more. */
+  hold(projection: Projection, heldBy: HeldBy, step: StepReason): Promise<void>;
+  /**
+   * Puts a ready version into service, whatever its declaration waits for.
+   *
+   * @throws RefoldError `INVALID_TRANSITION`; where it would break clients of the version that answers, the changes are its `fields.breaking`.
+   */
+  activate(name: string, version: number, step: StepReason, options?: ActivateOptions): Promise<void>;
+  /** Takes the highest active version out of service; the next lower active one answers from then on. @throws RefoldError `INVALID_TRANSITION` */
+  rollback(name: string, step: StepReason): Promise<{ from: number; to: number }>;
+  /**
+   * Ends the maintenance of a version; its table is dropped after a grace period.
+   *
+   * @param graceSeconds time in which the table can still be read by SQL; a day by default
+   * @throws RefoldError `INVALID_TRANSITION`
+   */
+  retire(name: string, version: number, step: StepReason, graceSeconds?: number): Promise<void>;
+}
+
+// A reader in the middle of a long query on the stable view must not hold up an activation for long, nor everybody who queues behind it.
+const viewLockTimeout = '3s';
+
+/**
+ * A building version is complete: it becomes ready and, where its declaration asks for nothing more, active.
+ * Within a transaction; its table must have its indexes.
+ */
+export async function completeVersion(
+  tx: Queryable,
+  readSchema: string,
+  projection: Projection,
+  step: StepReason,
+  /** Null where no client has been served yet. */
+  declarations: SchemaDeclarations | null,
+): Promise<VersionState> {
+  const { name, version, activation } = projection;
+  const { state, heldReason } = await expectVersion(tx, name, version);
+  if (state !== 'building') return state;
+  await recordStep(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
+  // Where no client has been served, no query can say anything.
+  const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
+  if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
+  return activateUnlessHeld(tx, readSchema, projection, step, declarations);
+}
+
+async function activateUnlessHeld(
+  tx: Queryable,
+  readSchema: string,
+  projection: Projection,
+  step: StepReason,
+  declarations: SchemaDeclarations | null,
+  heldBy: HeldBy | null = null,
+): Promise<VersionState> {
+  const { name, version } = projection;
+  if (await holdForDeadLetters(tx, projection, step, heldBy)) return 'ready';
+  const broken = declarations && (await wouldBreak(tx, declarations, projection));
+  if (broken) {
+    // Looked at again, it is held as it was.
+    if (heldBy === 'breaking') return 'ready';
+    const heldReason = `It would break ${broken.what} 'refold activate ${name}@${version} --breaking' activates it all the same.`;
+    const held = { heldReason, heldBy: 'breaking', actor: step.actor, reason: heldReason } as const;
+    await recordStep(tx, { name, version, from: 'ready', to: 'ready', ...held });
+    return 'ready';
+  }
+  await becomeActive(tx, readSchema, name, version, { ...step, reason: `${step.reason}, activation 'auto'` });
+  return 'active';
+}
+
+async function becomeActive(
+  tx: Queryable,
+  readSchema: string,
+  name: string,
+  version: number,
+  step: StepReason,
+): Promise<void> {
+  await recordStep(tx, { name, version, from: 'ready', to: 'active', heldReason: null, ...step });
+  await deleteCanary(tx, name, version);
+  await pointView(tx, readSchema, name);
+}
+
+/** Points the stable view at the highest active version's table. */
+export async function pointView(tx: Queryable, readSchema: string, name: string): Promise<void> {
+  await lockView(tx, name);
+  const active = await highestActive(tx, name);
+  await tx.query({ text: `set local lock_timeout = '${viewLockTimeout}'` });
+  await moveView(tx, readSchema, name, active?.tableName ?? null);
+}
+
+/** A version that was emptied to be built in place goes back to the state that it had; clients knew it before. */
+async function completeInPlace(
+  tx: Queryable,
+  readSchema: string,
+  projection: Projection,
+  rebuild: EndedRebuild,
+  actor: string,
+): Promise<VersionState> {
+  const { name, version, codeFingerprint } = projection;
+  const { state, heldReason } = await expectVersion(tx, name, version);
+  if (state !== 'building') return state;
+  // Of the process that did it, which may have other code than whoever asked for it.
+  await recordCode(tx, { name, version, codeFingerprint });
+  const folded = await readEventsFolded(tx, name, version);
+  const step = { name, version, actor, reason: `rebuilt in place${rebuiltFrom(rebuild)}, ${folded} events folded` };
+  await recordStep(tx, { ...step, from: 'building', to: 'ready', heldReason });
+  if (rebuild.stateBefore !== 'active' || (await holdForDeadLetters(tx, projection, step))) return 'ready';
+  await recordStep(tx, { ...step, from: 'ready', to: 'active', heldReason: null });
+  await pointView(tx, readSchema, name);
+  return 'active';
+}
+
+/** Where a rebuild started, as the audit log has it. */
+export function rebuiltFrom({ snapshotId, startedAtPosition }: EndedRebuild): string {
+  return snapshotId === null ? '' : ` from snapshot ${snapshotId} at position ${startedAtPosition}`;
+}
+
+/** Every step is one transaction: the state, the audit log, the stable view, and the notification of every process. */
+export function createLifecycle(db: Database, readSchema: string, declarations: SchemaDeclarations): Lifecycle {
+  /** The owners of several partitions may come here at the same time; the last of them completes the version. */
+  async function partitionCaughtUp(
+    projection: Projection,
+    actor: string,
+    claim: ProcessorClaim,
+    horizon: GlobalPosition,
+  ): Promise<VersionState> {
+    const { name, version } = projection;
+    // At the head a partition asks after every batch, until the last one is there: without a lock, nearly always.
+    const status = await readVersionStatus(db, name, version);
+    if (status?.state === 'building' && !(await allNear(db, projection, horizon))) return 'building';
+    return db.transaction(async (tx) => {
+      const { state } = await expectVersion(tx, name, version);
+      if (state !== 'building' || !(await allNear(tx, projection, horizon))) return state;
+      // Within the lock: two who make the same index at the same time fail.
+      await expectClaim(tx, claim);
+      await createReadTable(projection, readSchema).createIndexes(tx);
+      return complete(tx, projection, actor);
+    });
+  }
+
+  async function complete(tx: Queryable, projection: Projection, actor: string): Promise<VersionState> {
+    const rebuild = await deleteRebuild(tx, projection.name, projection.version, 'in place');
+    return rebuild
+      ? completeInPlace(tx, readSchema, projection, rebuild, actor)
+      : completeVersion(tx, readSchema, projection, { actor, reason: 'caught up' }, declarations);
+  }
+
+  return {
+    async caughtUp(projection, actor, claim, horizon) {
+      if (claim && claim.partitions > 1)
+        return partitionCaughtUp(projection, actor, claim, horizon ?? claim.checkpoint);
+      await createReadTable(projection, readSchema).createIndexes(db);
+      return db.transaction(async (tx) => {
+        const { name, version } = projection;
+        await expectVersion(tx, name, version);
+        if (claim) await expectClaim(tx, claim);
+        return complete(tx, projection, actor);
+      });
+    },
+    becomeActive: (projection, step) =>
+      db.transaction(async (tx) => {
+        const { name, version, activation } = projection;
+        const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
+        const lifted = (heldBy === 'breaking' && activation.breaking !== 'hold') || heldBy === 'dead-letters';
+        if (state !== 'ready' || (heldReason !== null && !lifted)) return state;
+        return activateUnlessHeld(tx, readSchema, projection, step, declarations, heldBy);
+      }),
+    async hold({ name, version }, heldBy, step) {
+      await db.transaction(async (tx) => {
+        const { state, heldReason } = await expectVersion(tx, name, version);
+        if (state !== 'ready' || heldReason !== null) return;
+        await recordStep(tx, { name, version, from: 'ready', to: 'ready', heldReason: step.reason, heldBy, ...step });
+      });
+    },
+    async activate(name, version, step, { allowBreaking = false } = {}) {
+      await db.transaction(async (tx) => {
+        const { state } = await expectVersion(tx, name, version);
+        switch (state) {
+          case 'ready':
+            if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
+            return becomeActive(tx, readSchema, name, version, step);
+          case 'active':
+            throw refused(name, version, `is active already.`);
+          case 'building':
+            throw refused(name, version, `is still building; 'refold status' shows how far it is.`);
+          case 'failed':
+            throw refused(name, version, `has failed; 'refold status' says why, and it goes on when that is mended.`);
+          case 'retired':
+            throw refused(name, version, `is retired; declare the next version instead.`);
+        }
+      });
+    },
+    ...createCanarySteps(db, declarations),
+    rollback: (name, step) =>
+      db.transaction(async (tx) => {
+        const active = (await readRegistry(tx))
+          .filter((entry) => entry.name === name && entry.state === 'active')
+          .map(({ version }) => version);
+        const [to, from] = active.slice(-2);
+        if (from === undefined || to === undefined) {
+          const found =
+            active.length === 1 ? `only ${name}@${active[0]} is active` : `no version of '${name}' is active`;
+          throw new RefoldError(
+            'INVALID_TRANSITION',
+            `Can't roll back: ${found}, so nothing could answer in its place.`,
+            { name },
+          );
+        }
+        const locked = await expectVersion(tx, name, from);
+        if (locked.state !== 'active') throw refused(name, from, `is ${locked.state} by now; look at 'refold status'.`);
+        await recordStep(tx, {
+          name,
+          version: from,
+          from: 'active',
+          to: 'ready',
+          heldReason: `rolled back by ${step.actor}: ${step.reason}`,
+          heldBy: 'operator',
+          ...step,
+        });
+        await pointView(tx, readSchema, name);
+        return { from, to };
+      }),
+    async retire(name, version, step, graceSeconds = 86_400) {
+      await db.transaction(async (tx) => {
+        const { state, tableName } = await expectVersion(tx, name, version);
+        if (state === 'retired') throw refused(name, version, 'is retired already.');
+        await forgetInline(tx, name, version);
+        await deleteCanary(tx, name, version);
+        await recordStep(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
+        await pointView(tx, readSchema, name);
+        await dropLater(tx, readSchema, tableName, graceSeconds);
+        const rebuild = await deleteRebuild(tx, name, version);
+        if (rebuild && rebuild.tableName !== tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
+        await deleteTableSnapshotsOf(tx, name, version);
+      });
+    },
+  };
+}
+
+/** Whether every partition is as near the horizon as the declaration asks, and goes on. */
+async function allNear(
+  tx: Queryable,
+  { name, version, activation }: Projection,
+  horizon: GlobalPosition,
+): Promise<boolean> {
+  const registered = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
+  const near = horizon - BigInt(activation.maxLag);
+  return registered !== undefined && registered.status !== 'stopped' && registered.checkpoint >= near;
+}

@@ -1,0 +1,294 @@
+import { RefoldError } from '../../errors.ts';
+import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { readHead } from '../../store/log/horizon.ts';
+import type { Database, Transaction } from '../../store/postgres/database.ts';
+import { deleteDiscards } from '../../store/processors/discards.ts';
+import { forgetLeftOut } from '../../store/processors/left-out.ts';
+import { changePartitions } from '../../store/processors/partitions.ts';
+import { retryStopped } from '../../store/processors/stopped-processors.ts';
+import { updateDefinition } from '../../store/registry/definitions.ts';
+import { declareInline, forgetInline, keepFromLive } from '../../store/registry/inline-versions.ts';
+import { deleteRebuild } from '../../store/registry/rebuilds.ts';
+import {
+  insertVersion,
+  lockRegistry,
+  type NewVersion,
+  type RegisteredVersion,
+  readRegistry,
+  resetVersion,
+} from '../../store/registry/registry.ts';
+import { recordStep } from '../../store/registry/transitions.ts';
+import { forgetDifferences } from '../../store/registry/verifications.ts';
+import { registryLockKey } from '../../store/server/lock-keys.ts';
+import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
+import { createReadSchema, createReadTable } from '../../store/tables/read-table.ts';
+import { createSetMerge } from '../../store/tables/sql-fold.ts';
+import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
+import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { expectVersion } from './expect-version.ts';
+import { leaveInline } from './leave-inline.ts';
+import { completeVersion } from './lifecycle.ts';
+import { createVersionTable, dropVersionTable } from './version-tables.ts';
+
+export interface RegisterOptions {
+  readonly db: Database;
+  readonly readSchema: string;
+  readonly declarations: SchemaDeclarations;
+  readonly actor: string;
+  /** Rebuilds a version whose table or code was edited, instead of refusing or warning. */
+  readonly development: boolean;
+}
+
+/**
+ * Brings the registry and the declarations together: new versions get their table and start building, edited ones are noticed.
+ * All or nothing; processes that start together take turns.
+ *
+ * @returns what an operator should know, as sentences.
+ * @throws RefoldError `PROJECTION_CHANGED`, `PROJECTION_REMOVED`
+ */
+export async function registerVersions(options: RegisterOptions): Promise<string[]> {
+  for (;;) {
+    await leaveAppends(options);
+    try {
+      return await register(options);
+    } catch (error) {
+      if (!(error instanceof JoinedAgain)) throw error;
+    }
+  }
+}
+
+/** Before anything is locked: appends that are under way may take long. */
+async function leaveAppends({ db, declarations, development }: RegisterOptions): Promise<void> {
+  const registered = await readRegistry(db);
+  for (const projection of declarations.projections) {
+    const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
+    if (!known || known.state === 'retired') continue;
+    if (projection.mode !== 'inline' || (development && isEdited(projection, known))) await leaveInline(db, projection);
+  }
+}
+
+/** Another process has made a version live that is to change here. Nothing is written. */
+class JoinedAgain extends Error {}
+
+/** @throws JoinedAgain where appends fold into the version */
+async function expectLeft(tx: Transaction, { id, name, version }: Projection): Promise<void> {
+  if (!(await keepFromLive(tx, name, version))) throw new JoinedAgain(id);
+}
+
+function isEdited(projection: Projection, known: RegisteredVersion): boolean {
+  return known.tableFingerprint !== projection.tableFingerprint || known.codeFingerprint !== projection.codeFingerprint;
+}
+
+function register({ db, readSchema, declarations, actor, development }: RegisterOptions): Promise<string[]> {
+  const { projections } = declarations;
+  return db.transaction(async (tx) => {
+    await lockRegistry(tx, registryLockKey);
+    await createReadSchema(tx, readSchema);
+    const registered = await readRegistry(tx);
+    const warnings = removedVersions(registered, projections);
+    for (const projection of projections) {
+      const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
+      // Versions that come at once with an empty log have served nobody, so nothing of theirs can break.
+      const served = registered.some((entry) => entry.name === projection.name && entry.state === 'active');
+      if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
+      else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));
+      if (known?.state !== 'retired') await compareMode(tx, projection, known);
+      if (known) await adjustPartitions(tx, projection, known, actor);
+    }
+    return warnings;
+  });
+}
+
+/** A version that is declared inline joins the appends when it has caught up; one that is not any more leaves them. */
+async function compareMode(
+  tx: Transaction,
+  projection: Projection,
+  known: RegisteredVersion | undefined,
+): Promise<void> {
+  const { name, version, mode } = projection;
+  if (mode === 'inline') return declareInline(tx, projection);
+  if (!known || known.inline === null) return;
+  await expectLeft(tx, projection);
+  await forgetInline(tx, name, version);
+}
+
+/** @returns warnings. @throws RefoldError `PROJECTION_REMOVED` */
+export function removedVersions(
+  registered: readonly RegisteredVersion[],
+  projections: readonly Projection[],
+): string[] {
+  const warnings: string[] = [];
+  for (const [name, versions] of Map.groupBy(
+    registered.filter((entry) => entry.state === 'active'),
+    (entry) => entry.name,
+  )) {
+    const declared = projections
+      .filter((projection) => projection.name === name)
+      .map((projection) => projection.version);
+    const undeclared = versions.map((entry) => entry.version).filter((version) => !declared.includes(version));
+    const highest = Math.max(...versions.map((entry) => entry.version));
+    const retired = (version: number) =>
+      registered.some((entry) => entry.name === name && entry.version === version && entry.state === 'retired');
+    const coming = declared.filter((version) => !retired(version));
+    if (undeclared.length === 0) continue;
+    if (undeclared.length === versions.length) {
+      const next = coming.length > 0 ? ` until ${name}@${Math.max(...coming)} is active` : '';
+      throw new RefoldError(
+        'PROJECTION_REMOVED',
+        `${name}@${highest} is active, but this program declares no active version of '${name}': its readers would lose it. Declare ${name}@${highest} again${next}, or take it out of service with 'refold retire ${name}@${highest}'.`,
+        { name, version: highest },
+      );
+    }
+    if (undeclared.includes(highest))
+      warnings.push(
+        `${name}@${highest} is active, but this program declares no version above ${name}@${Math.max(...declared)}; it serves that one.`,
+      );
+    else
+      warnings.push(
+        ...undeclared.map(
+          (version) =>
+            `${name}@${version} is active, but this program does not declare it and so does not keep it current. When nothing needs it any more: 'refold retire ${name}@${version}'.`,
+        ),
+      );
+  }
+  return warnings;
+}
+
+async function declareVersion(
+  tx: Transaction,
+  readSchema: string,
+  projection: Projection,
+  actor: string,
+  declarations: SchemaDeclarations | null,
+): Promise<void> {
+  const { name, version } = projection;
+  const table = createReadTable(projection, readSchema);
+  await createVersionTable(tx, projection, readSchema);
+  await checkSqlFold(tx, readSchema, projection);
+  await insertVersion(tx, newVersion(projection, readSchema));
+  await recordStep(tx, { name, version, from: null, to: 'building', actor, reason: 'declared', heldReason: null });
+  // Nothing to build: a new application answers from its first moment.
+  if ((await readHead(tx)) > 0n) return;
+  await table.createIndexes(tx);
+  await completeVersion(tx, readSchema, projection, { actor, reason: 'the log is empty' }, declarations);
+}
+
+async function compareVersion(
+  tx: Transaction,
+  readSchema: string,
+  projection: Projection,
+  known: RegisteredVersion,
+  { actor, development }: { actor: string; development: boolean },
+): Promise<string[]> {
+  const { id, name, version } = projection;
+  if (known.state === 'retired')
+    return [
+      `${id} is retired: it is declared, but not maintained and not served. Remove its declaration${projection.tearDown ? ' when its table has been dropped: its tearDown runs then' : ''}.`,
+    ];
+  const tableChanged = known.tableFingerprint !== projection.tableFingerprint;
+  const codeChanged = known.codeFingerprint !== projection.codeFingerprint;
+  if (!tableChanged) await updateDefinition(tx, newVersion(projection, readSchema));
+  if (stoppedWithOtherCode(projection, known)) await retryStopped(tx, name, version);
+  if (!tableChanged && !codeChanged) return [];
+  if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
+  if (development) {
+    await expectLeft(tx, projection);
+    await tx.query({ text: `drop view if exists "${readSchema}"."${name}"` });
+    await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
+    const rebuild = await deleteRebuild(tx, name, version);
+    if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
+    await forgetLeftOut(tx, known.tableName);
+    // The edited code is to meet again what the old code could not fold.
+    await deleteDiscards(tx, name, version);
+    if (tableChanged) await deleteTableSnapshotsOf(tx, name, version);
+    // The first table's name is in use again, also where a rebuild had put it out of use.
+    await dropNever(tx, readSchema, projection.tableName);
+    await dropVersionTable(tx, projection, readSchema);
+    await createVersionTable(tx, projection, readSchema);
+    await checkSqlFold(tx, readSchema, projection);
+    await forgetDifferences(tx, name, version);
+    await resetVersion(tx, newVersion(projection, readSchema));
+    await recordStep(tx, {
+      name,
+      version,
+      from: known.state,
+      to: 'building',
+      actor,
+      reason: `${tableChanged ? 'table' : 'code'} changed in development`,
+      heldReason: null,
+    });
+    return [`${id}: its ${tableChanged ? 'table' : 'code'} changed, so it is built anew (development).`];
+  }
+  if (tableChanged) {
+    throw new RefoldError('PROJECTION_CHANGED', tableChangedMessage(projection), { name, version });
+  }
+  return [codeChangedMessage(projection)];
+}
+
+/** Where the code that stopped is this one, what the code calls may be mended all the same: then its owner's end is waited for. */
+function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: RegisteredVersion): boolean {
+  return partitions.some(({ status, error }) => status === 'stopped' && error?.codeFingerprint !== codeFingerprint);
+}
+
+/** A column or a function that is not there is an error of the start, not of the first batch. */
+async function checkSqlFold(tx: Transaction, readSchema: string, projection: Projection): Promise<void> {
+  const { sqlFold, tableName } = projection;
+  if (sqlFold) await createSetMerge(projection, sqlFold, `"${readSchema}"."${tableName}"`).check(tx);
+}
+
+export function tableChangedMessage({ id, name, version }: Projection): string {
+  return `${id}: its table is declared differently from the one in the database. Undo the change and declare it as ${name}@${version + 1} beside this version.`;
+}
+
+export function codeChangedMessage({ id, name, version, sqlFold }: Projection): string {
+  return `${id}: the ${sqlFold ? 'SQL of its evolveSql is not the SQL' : 'code of its key or evolve is not the code'} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was mended, 'refold rebuild ${id}' builds all rows with the new code.`;
+}
+
+/** All processes follow the registered number of partitions; whoever starts with another one changes it for all. */
+async function adjustPartitions(
+  tx: Transaction,
+  { name, version, partitions }: Projection,
+  known: RegisteredVersion,
+  actor: string,
+): Promise<void> {
+  const before = known.partitions.length;
+  if (known.state === 'retired' || before === partitions) return;
+  const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
+  await changePartitions(tx, name, version, partitions);
+  const reason = `${partitions} ${partitions === 1 ? 'partition' : 'partitions'} instead of ${before}`;
+  await recordStep(tx, {
+    name,
+    version,
+    from: state,
+    to: state,
+    actor,
+    reason,
+    heldReason,
+    ...(heldBy ? { heldBy } : {}),
+  });
+}
+
+function newVersion(projection: Projection, readSchema: string): NewVersion {
+  const columns = Object.entries(projection.columns).map(([name, { type, flags }]) => ({
+    name,
+    sqlName: String(projection.sqlNames[name]), // one for each column
+    type,
+    flags,
+  }));
+  return {
+    name: projection.name,
+    version: projection.version,
+    tableSchema: readSchema,
+    tableName: projection.tableName,
+    tableFingerprint: projection.tableFingerprint,
+    codeFingerprint: projection.codeFingerprint,
+    partitions: projection.partitions,
+    definition: {
+      columns,
+      keyColumns: projection.keyColumns,
+      filter: projection.filter,
+      graphql: projection.graphql,
+      relations: projection.relations,
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { readInlineVersions } from '../../store/registry/inline-versions.ts';
+import { readTableProblems, type TableProblem } from '../../store/tables/table-problems.ts';
+import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { leaveInline } from './leave-inline.ts';
+
+/** Notices read tables that are missing or were altered by hand. */
+export interface TableWatch extends Rounds {
+  /**
+   * What keeps a version's table from being folded into, as far as the last look knows; null where nothing does. `projection` is the version
+   * with the table that its rows are in.
+   */
+  damageOf(projection: Projection): RefoldError | null;
+  /** Looks now, and tells as {@link damageOf}. */
+  look(projection: Projection): Promise<RefoldError | null>;
+}
+
+// Tables are altered by hand, and seldom. Where a statement fails for it, the look comes at once.
+const lookMilliseconds = 60_000;
+
+export function createTableWatch(options: {
+  readonly db: Database;
+  readonly projections: readonly Projection[];
+  readonly logger: Logger;
+}): TableWatch {
+  const { db, projections, logger } = options;
+  const told = new Set<string>();
+  let damaged = new Map<string, RefoldError>();
+
+  async function look(): Promise<void> {
+    const problems = (await readTableProblems(db)).filter(({ name, version }) =>
+      projections.some((projection) => projection.name === name && projection.version === version),
+    );
+    damaged = new Map(
+      problems.flatMap((problem) => {
+        const error = damageError(problem);
+        return error ? [[problem.tableName, error]] : [];
+      }),
+    );
+    for (const problem of problems) warnOfIndexes(problem);
+    if (damaged.size > 0) await leaveAppends(problems.filter(({ damage }) => damage !== null));
+  }
+
+  /** Appends that fold into a damaged table would be refused: without it they go on, and its processor says what is wrong. */
+  async function leaveAppends(problems: readonly TableProblem[]): Promise<void> {
+    for (const { name, version, status } of await readInlineVersions(db)) {
+      const isDamaged = problems.some((problem) => problem.name === name && problem.version === version);
+      if (status === 'live' && isDamaged) await leaveInline(db, { name, version });
+    }
+  }
+
+  function warnOfIndexes(problem: TableProblem): void {
+    const text = missingIndexesText(problem);
+    if (problem.missingIndexes.length === 0 || told.has(text)) return;
+    told.add(text);
+    logger.warn({ projection: `${problem.name}@${problem.version}` }, text);
+  }
+
+  const rounds = createRounds(lookMilliseconds, look, (error) =>
+    logger.warn({ err: error }, `looking at the read tables failed; trying again. ${String(error)}`),
+  );
+  const damageOf = ({ tableName }: Projection) => damaged.get(tableName) ?? null;
+  return {
+    ...rounds,
+    damageOf,
+    async look(projection) {
+      await look();
+      return damageOf(projection);
+    },
+  };
+}
+
+/** What an operator should know of a damaged table; null where it is none. */
+export function damageError({ name, version, tableName, damage }: TableProblem): RefoldError<'TABLE_ALTERED'> | null {
+  if (damage === null) return null;
+  const id = `${name}@${version}`;
+  return new RefoldError('TABLE_ALTERED', `${id}: ${damage}. 'refold rebuild ${id}' builds it anew.`, {
+    name,
+    version,
+    table: tableName,
+  });
+}
+
+/** What an operator should know of indexes that are missing. */
+export function missingIndexesText({
+  name,
+  version,
+  missingIndexes,
+}: Pick<TableProblem, 'name' | 'version' | 'missingIndexes'>): string {
+  const id = `${name}@${version}`;
+  const columns = missingIndexes.map((column) => `'${column}'`).join(', ');
+  return `${id}: its table lacks the index of ${columns}, so reads that need it scan the table. 'refold rebuild ${id}' builds it anew.`;
+}

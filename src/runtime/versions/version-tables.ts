@@ -1,0 +1,83 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
+import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import type { TableHook } from '../../projections/declaration/table-hooks.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { sqlStateOf } from '../../store/postgres/database-errors.ts';
+import type { Queryable } from '../../store/postgres/statement.ts';
+import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
+import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
+
+/** Makes a version's table and what its `setUp` makes beside it. @throws RefoldError `HOOK_FAILED` */
+export async function createVersionTable(tx: Queryable, projection: Projection, readSchema: string): Promise<void> {
+  await createReadTable(projection, readSchema).create(tx);
+  await runHook(tx, projection, readSchema, 'setUp');
+}
+
+/** Drops a version's table where it exists, after its `tearDown`. @throws RefoldError `HOOK_FAILED` */
+export async function dropVersionTable(tx: Queryable, projection: Projection, readSchema: string): Promise<void> {
+  if (!(await tableExists(tx, readSchema, projection.tableName))) return;
+  await runHook(tx, projection, readSchema, 'tearDown');
+  await createReadTable(projection, readSchema).drop(tx);
+}
+
+export interface OldTablesOptions {
+  readonly db: Database;
+  readonly projections: readonly Projection[];
+  readonly logger: Logger;
+}
+
+/**
+ * Drops the tables whose time has come, each in a transaction with its `tearDown` where this process declares the version. What can't be
+ * dropped is warned of and tried again later; the others go on.
+ */
+export async function dropTablesOutOfUse({ db, projections, logger }: OldTablesOptions): Promise<void> {
+  await dropOldTables(db, {
+    async drop(tx, table) {
+      const { readSchema, tableName } = table;
+      const projection = projections.find(({ tableName: first }) => tableName === first || isRebuilt(first, tableName));
+      if (projection) await dropVersionTable(tx, storedIn(projection, tableName), readSchema);
+      else await dropAlone(tx, table);
+    },
+    async failed(table, error) {
+      await postponeDrop(db, table, retrySeconds);
+      const reason = error instanceof Error ? error.message : String(error);
+      logger.warn(
+        { err: error },
+        `The old table ${table.readSchema}.${table.tableName} can't be dropped; trying again in ${retrySeconds} seconds. ${reason}`,
+      );
+    },
+  });
+}
+
+// Long enough to be no noise, short enough that an operator sees the effect of what was mended.
+const retrySeconds = 60;
+
+function isRebuilt(first: string, tableName: string): boolean {
+  return tableName.startsWith(`${first}_g`) && /^\d+$/.test(tableName.slice(first.length + 2));
+}
+
+async function runHook(
+  tx: Queryable,
+  projection: Projection,
+  schema: string,
+  name: 'setUp' | 'tearDown',
+): Promise<void> {
+  const hook: TableHook | undefined = projection[name];
+  if (!hook) return;
+  const { id, tableName } = projection;
+  try {
+    await hook({
+      query: (text, values) => tx.query<Record<string, unknown>>({ text, ...(values ? { values } : {}) }),
+      table: `"${schema}"."${tableName}"`,
+      schema,
+      tableName,
+    });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const problem = `${id}: ${name} failed for the table ${schema}.${tableName}: ${reason}`;
+    // The state tells whoever drops tables that this one is in use at the moment.
+    const fields = { projection: id, hook: name, table: tableName, sqlState: sqlStateOf(cause) };
+    throw new RefoldError('HOOK_FAILED', problem, fields, { cause });
+  }
+}

@@ -1,0 +1,219 @@
+import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
+import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import type {
+  Canary,
+  DeprecatedVersion,
+  Pins,
+  ServedVersion,
+  ShadowRule,
+  VersionMap,
+  VersionState,
+} from '../../projections/declaration/version-map.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import { registryChannel } from '../../store/registry/transitions.ts';
+
+/** What this process knows of the registry, kept current. */
+export interface Versions {
+  /** Which declared version answers for each projection. */
+  current(): VersionMap;
+  /**
+   * As {@link current}, with these versions in their places: any that is declared here and kept current, active or not.
+   *
+   * @throws RefoldError `BAD_USER_INPUT` for another
+   */
+  pinned(pins: Pins): VersionMap;
+  /** The ready versions declared here that some clients are to be answered by. */
+  canaries(): readonly Canary[];
+  /** The ready versions declared here that are compared with those that answer. */
+  shadows(): readonly ShadowRule[];
+  stateOf(name: string, version: number): VersionState | undefined;
+  /** The versions, such as `cart_summary@2`, whose processor has stopped at an event. */
+  stopped(): ReadonlySet<string>;
+  /** In how many partitions a version is processed. */
+  partitionsOf(projection: Projection): number;
+  /**
+   * The declared version with the table that its rows are in now. The same object until its rows are others than before for
+   * another reason than an event: whoever remembers rows of it reads them again then.
+   */
+  stored(projection: Projection): Projection;
+  /** Called after each change of the map or of a state. */
+  onChange(listener: () => void): () => void;
+  /** Looks now, instead of at the next notification. */
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Notifications {
+  on(channel: string, listener: (payload: string | undefined) => void): () => void;
+}
+
+// Where notifications can't work (transaction-mode poolers), an activation shows after this long.
+const lookEveryMilliseconds = 1000;
+
+export async function createVersions(options: {
+  readonly db: Database;
+  readonly projections: readonly Projection[];
+  readonly notifications: Notifications;
+  onError(error: unknown): void;
+}): Promise<Versions> {
+  const { db, projections, notifications, onError } = options;
+  const listeners = new Set<() => void>();
+  let states = new Map<string, VersionState>();
+  let tables = new Map<string, RegisteredVersion>();
+  const known = new Map<string, Projection>();
+  let map: VersionMap = { revision: '', served: new Map() };
+  let registry: readonly RegisteredVersion[] = [];
+  let canaries: readonly Canary[] = [];
+  let shadows: readonly ShadowRule[] = [];
+  let stopped: ReadonlySet<string> = new Set();
+  let lastSeen = '';
+  let looking: Promise<void> | undefined;
+  let lookAgain = false;
+
+  async function look(): Promise<void> {
+    const registered = await readRegistry(db);
+    stopped = new Set(
+      registered.filter(({ status }) => status === 'stopped').map((entry) => `${entry.name}@${entry.version}`),
+    );
+    const seen = JSON.stringify(
+      registered.map(({ name, version, state, tableName, generation, partitions, inline, canary, shadow, error }) => [
+        name,
+        version,
+        state,
+        tableName,
+        generation,
+        partitions.length,
+        inline,
+        canary,
+        shadow,
+        error?.code === tableAltered,
+      ]),
+    );
+    if (seen === lastSeen) return;
+    lastSeen = seen;
+    registry = registered;
+    states = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry.state]));
+    tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry]));
+    const served = serve(projections.map(stored), registered);
+    const revision = revisionOf(served);
+    // Where none is active, clients are told to wait.
+    const waiting = registered.filter(
+      ({ name, version, state }) =>
+        state === 'ready' &&
+        served.get(name)?.active &&
+        projections.some((one) => one.name === name && one.version === version),
+    );
+    canaries = waiting.flatMap(({ name, version, canary }) => (canary ? [{ name, version, ...canary }] : []));
+    shadows = waiting.flatMap(({ name, version, shadow }) => (shadow ? [{ name, version, ...shadow }] : []));
+    if (revision !== map.revision) map = Object.freeze({ revision, served });
+    for (const listener of listeners) listener();
+  }
+
+  function revisionOf(served: VersionMap['served']): string {
+    return [...served.values()]
+      .map(({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : '?'}`)
+      .join(', ');
+  }
+
+  function pinned(pins: Pins): VersionMap {
+    if (pins.size === 0) return map;
+    const served = new Map(map.served);
+    const deprecated: DeprecatedVersion[] = [];
+    for (const [name, version] of pins) {
+      const declared = projections.find((one) => one.name === name && one.version === version);
+      const state = states.get(`${name}@${version}`);
+      if (!declared || !state) throw notServed(name, version, 'it is not declared here');
+      if (state !== 'active' && state !== 'ready') throw notServed(name, version, `it is ${state}`);
+      served.set(name, { projection: stored(declared), active: true, state });
+      const higher = registry.findLast((entry) => entry.name === name && entry.state === 'active');
+      if (higher && higher.version > version)
+        deprecated.push({ id: declared.id, since: new Date(higher.stateChangedAt), sunset: declared.sunset });
+    }
+    const revision = revisionOf(served);
+    return revision === map.revision ? map : { revision, served, deprecated };
+  }
+
+  function stored(projection: Projection): Projection {
+    const { tableName, generation } = tables.get(projection.id) ?? { tableName: projection.tableName, generation: 1 };
+    const place = `${projection.id} ${tableName} ${generation}`;
+    const version = known.get(place) ?? storedIn(projection, tableName);
+    known.set(place, version);
+    return version;
+  }
+
+  /** One look at a time; what happens during one is seen by a second. */
+  function refresh(): Promise<void> {
+    lookAgain = true;
+    looking ??= (async () => {
+      try {
+        while (lookAgain) {
+          lookAgain = false;
+          await look();
+        }
+      } finally {
+        looking = undefined;
+      }
+    })();
+    return looking;
+  }
+
+  await refresh();
+  const quietly = () => void refresh().catch(onError);
+  const stopListening = notifications.on(registryChannel, quietly);
+  const timer = setInterval(quietly, lookEveryMilliseconds);
+
+  return {
+    current: () => map,
+    pinned,
+    canaries: () => canaries,
+    shadows: () => shadows,
+    stateOf: (name, version) => states.get(`${name}@${version}`),
+    stopped: () => stopped,
+    partitionsOf: ({ id, partitions }) => tables.get(id)?.partitions.length ?? partitions,
+    stored,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    refresh,
+    async close() {
+      clearInterval(timer);
+      stopListening();
+      listeners.clear();
+      await looking?.catch(() => {});
+    },
+  };
+}
+
+function serve(
+  projections: readonly Projection[],
+  registered: readonly RegisteredVersion[],
+): ReadonlyMap<string, ServedVersion> {
+  const stateOf = (projection: Projection) =>
+    registered.find((entry) => entry.name === projection.name && entry.version === projection.version)?.state;
+  // Its answers would fail, or be wrong.
+  const isAltered = ({ name, version }: Projection) =>
+    registered.some((entry) => entry.name === name && entry.version === version && entry.error?.code === tableAltered);
+  const served = new Map<string, ServedVersion>();
+  for (const [name, declared] of Map.groupBy(projections, (projection) => projection.name)) {
+    const sorted = declared.toSorted((a, b) => a.version - b.version);
+    const active = sorted.findLast((projection) => stateOf(projection) === 'active');
+    const onItsWay = sorted.find((projection) => !['retired', 'failed', undefined].includes(stateOf(projection)));
+    const failed = sorted.find((projection) => stateOf(projection) === 'failed');
+    const projection = active ?? onItsWay ?? failed;
+    if (projection)
+      served.set(name, {
+        projection,
+        active: active !== undefined && !isAltered(active),
+        state: stateOf(projection) ?? 'building',
+      });
+  }
+  return served;
+}
+
+const tableAltered: RefoldErrorCode = 'TABLE_ALTERED';
+
+function notServed(name: string, version: number, because: string): RefoldError {
+  return new RefoldError('BAD_USER_INPUT', `${name}@${version} can't be pinned: ${because}.`);
+}

@@ -1,0 +1,132 @@
+import type { Access, RowCondition, Viewer } from '../../access.ts';
+import type { Command } from '../../commands/define-command.ts';
+import { RefoldError } from '../../errors.ts';
+import { closest } from '../../events/closest.ts';
+import type { Column } from '../../projections/columns/column.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { rowFilter } from '../input/where.ts';
+import { comparedColumn, operatorsOf, type WhereInput } from '../types/filter-types.ts';
+
+/** What one viewer may do, asked before every read and every command of its operations. */
+export interface Guard {
+  /**
+   * The rows of a projection that the viewer may read; null: all of them.
+   *
+   * @throws RefoldError `UNAUTHENTICATED`
+   */
+  rowsOf(projection: Projection): RowFilter | null;
+  /** @throws RefoldError `FORBIDDEN` naming the first column that the viewer may not read */
+  checkColumns(projection: Projection, columns: Iterable<string>): void;
+  /** @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN`; InvalidInput where a rule needs the input and it is none */
+  checkCommand(command: Command, input: unknown): Promise<void>;
+}
+
+export const noRows: RowFilter = Object.freeze({ kind: 'or', filters: Object.freeze([]) });
+
+/** `byDefault`: of projections and commands that declare nothing. */
+export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated'): Guard {
+  const rows = new Map<Projection, RowFilter | null>();
+
+  function requireIdentity(access: Access | undefined): void {
+    const open = access === 'public' || (typeof access === 'object' && access.public === true);
+    if (!open && viewer.id === null) throw unauthenticated();
+  }
+
+  return {
+    rowsOf(projection) {
+      const access = projection.access ?? byDefault;
+      requireIdentity(access);
+      const known = rows.get(projection);
+      if (known !== undefined) return known;
+      const rule = typeof access === 'object' ? access.rows : undefined;
+      const filter = rule ? ruleFilter(projection, rule(viewer)) : null;
+      rows.set(projection, filter);
+      return filter;
+    },
+    checkColumns(projection, columns) {
+      const rules = typeof projection.access === 'object' ? projection.access.columns : undefined;
+      if (!rules) return;
+      for (const name of columns) {
+        const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+        if (rule && rule(viewer) !== true) throw forbidden(`You may not read '${name}' of ${projection.graphql.type}.`);
+      }
+    },
+    async checkCommand(command, input) {
+      const access = command.access ?? byDefault;
+      if (access === 'public') return;
+      if (viewer.id === null) throw unauthenticated();
+      if (access === 'authenticated') return;
+      const parsed = await command.parse(input);
+      if ((await access(viewer, parsed as never)) !== true) throw forbidden(`You may not run '${command.name}'.`); // the command's own input
+    },
+  };
+}
+
+export function unauthenticated(problem = 'This needs authentication.'): RefoldError<'UNAUTHENTICATED'> {
+  return new RefoldError('UNAUTHENTICATED', problem);
+}
+
+function forbidden(problem: string): RefoldError<'FORBIDDEN'> {
+  return new RefoldError('FORBIDDEN', problem);
+}
+
+/** Whatever is no clear yes lets nothing through. */
+function ruleFilter(projection: Projection, allowed: boolean | RowCondition): RowFilter | null {
+  if (allowed === true) return null;
+  if (typeof allowed !== 'object' || allowed === null) return noRows;
+  const where = conditionInput(projection, allowed as WhereInput); // the same shape, with values as `evolve` has them
+  return where === nothing ? noRows : rowFilter(projection, where);
+}
+
+const nothing = Symbol('no row');
+
+/** A condition as clients would send it. What a viewer lacks (null) makes it hold for nothing at all. */
+function conditionInput(projection: Projection, condition: WhereInput): WhereInput | typeof nothing {
+  const input: Record<string, unknown> = {};
+  for (const [name, given] of Object.entries(condition)) {
+    if (given === undefined) continue;
+    if (name === 'and' || name === 'or' || name === 'not') {
+      const parts = (name === 'not' ? [given] : given) as readonly WhereInput[]; // a list, says its type
+      const inputs = parts.map((part) => conditionInput(projection, part));
+      if (inputs.includes(nothing)) return nothing;
+      input[name] = name === 'not' ? inputs[0] : inputs;
+      continue;
+    }
+    const column = Object.hasOwn(projection.columns, name) ? projection.columns[name] : undefined;
+    if (!column) throw ruleError(projection, `names '${name}', which is no column.`, name);
+    const operators = operatorInput(projection, name, column, given as WhereInput); // operators, says its type
+    if (operators === nothing) return nothing;
+    input[name] = operators;
+  }
+  return input;
+}
+
+function operatorInput(projection: Projection, name: string, column: Column, operators: WhereInput) {
+  const input: Record<string, unknown> = {};
+  for (const [operator, value] of Object.entries(operators)) {
+    if (!(operatorsOf(column) as readonly string[]).includes(operator))
+      throw ruleError(projection, `compares '${name}' by '${operator}', which a column of its type has not.`);
+    if (value === null || value === undefined) return nothing;
+    if (Array.isArray(value) && value.some((one) => one === null || one === undefined)) return nothing;
+    const compared = comparedColumn(column);
+    if (!compared)
+      input[operator] = value; // JSON goes as it is
+    else
+      input[operator] = Array.isArray(value)
+        ? value.map((one) => inputValue(compared, one))
+        : inputValue(compared, value);
+  }
+  return input;
+}
+
+/** Exact numbers travel as text. */
+function inputValue({ type }: Column, value: unknown): unknown {
+  return type.kind === 'decimal' || type.kind === 'bigint' ? String(value) : value;
+}
+
+// No RefoldError: clients are told nothing of it, and the log is.
+function ruleError(projection: Projection, problem: string, name?: string): Error {
+  const hint = name === undefined ? '' : closest(name, Object.keys(projection.columns));
+  return new Error(`${projection.id}: its access rule ${problem}${hint}`);
+}

@@ -1,0 +1,151 @@
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { AnswerRead } from '../../projections/queries/answer-query.ts';
+import { filterColumns } from '../../projections/queries/filter-columns.ts';
+import { matchesFilter } from '../../projections/queries/matches-filter.ts';
+import type { AggregateQuery, RowFilter } from '../../projections/queries/row-query.ts';
+import type { ReadModels } from '../contract/operation-context.ts';
+import { type Guard, noRows } from './guard.ts';
+
+/**
+ * Reads as one viewer may make them: every statement has the viewer's rows in its `where`, and no column that the viewer may not read.
+ * All reads of an operation go through here, so that no way to a row can forget it.
+ */
+export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
+  const answer = reads.answer?.bind(reads);
+  return {
+    ...(answer
+      ? {
+          answer: async ({ shape, reads: asked }) =>
+            answer({ shape, reads: asked.map((read) => restrictedRead(guard, read)) }),
+        }
+      : {}),
+    async findByKeys(projection, keys, columns, where = null) {
+      guard.checkColumns(projection, [...columns, ...filterColumns(where)]);
+      return reads.findByKeys(projection, keys, columns, restricted(guard, projection, where));
+    },
+    async findByUnique(projection, by, values, columns, where = null) {
+      guard.checkColumns(projection, [...by, ...columns, ...filterColumns(where)]);
+      return reads.findByUnique(projection, by, values, columns, restricted(guard, projection, where));
+    },
+    async findPage(projection, query) {
+      return reads.findPage(projection, restrictedQuery(guard, projection, query));
+    },
+    async count(projection, where, upTo) {
+      guard.checkColumns(projection, filterColumns(where));
+      return reads.count(projection, restricted(guard, projection, where), upTo);
+    },
+    async findRelated(projection, column, value, query) {
+      guard.checkColumns(projection, [column]);
+      return reads.findRelated(projection, column, value, restrictedQuery(guard, projection, query));
+    },
+    async countRelated(projection, column, value, where, upTo) {
+      guard.checkColumns(projection, [column, ...filterColumns(where)]);
+      return reads.countRelated(projection, column, value, restricted(guard, projection, where), upTo);
+    },
+    async aggregate(projection, query) {
+      return reads.aggregate(projection, restrictedAggregate(guard, projection, query));
+    },
+    async history(projection, key, columns) {
+      guard.checkColumns(projection, columns);
+      const rows = guard.rowsOf(projection);
+      const versions = await reads.history(projection, key, columns);
+      if (rows === null) return versions;
+      // What is somebody else's now is not told of, even if it was the viewer's once; nor is what was somebody else's then.
+      const [visible] = await reads.findByKeys(projection, [key], [], rows);
+      if (!visible && versions.at(-1)?.row) return [];
+      return versions.filter(({ before, row }) => {
+        const shown = row ?? before;
+        return shown !== null && matchesFilter(rows, shown);
+      });
+    },
+    waitFor: (projection, position) => reads.waitFor(projection, position),
+    async progress(projection) {
+      if (guard.rowsOf(projection) === noRows) throw new RefoldError('FORBIDDEN', `You may not read ${projection.id}.`);
+      return reads.progress(projection);
+    },
+  };
+}
+
+function restrictedRead(guard: Guard, read: AnswerRead): AnswerRead {
+  const { projection } = read;
+  switch (read.kind) {
+    case 'row':
+    case 'one':
+      guard.checkColumns(projection, [
+        ...read.columns,
+        ...filterColumns(read.where),
+        ...(read.kind === 'row' ? read.by : []),
+      ]);
+      return { ...read, where: restricted(guard, projection, read.where) };
+    case 'page':
+      if (read.related !== null) guard.checkColumns(projection, [read.related]);
+      return { ...read, query: restrictedQuery(guard, projection, read.query) };
+    case 'aggregate':
+      return { ...read, query: restrictedAggregate(guard, projection, read.query) };
+  }
+}
+
+function restrictedAggregate(guard: Guard, projection: Projection, query: AggregateQuery): AggregateQuery {
+  guard.checkColumns(projection, aggregateColumns(query));
+  return { ...query, where: restricted(guard, projection, query.where) };
+}
+
+interface RowsQuery {
+  readonly where: RowFilter | null;
+  readonly orderBy: readonly { readonly column: string }[];
+  readonly columns: readonly string[];
+}
+
+/** The query with the viewer's rows in its `where`. @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN` */
+export function restrictedQuery<Q extends RowsQuery>(guard: Guard, projection: Projection, query: Q): Q {
+  guard.checkColumns(projection, [
+    ...query.columns,
+    ...filterColumns(query.where),
+    ...query.orderBy.map(({ column }) => column),
+  ]);
+  const where = restricted(guard, projection, query.where);
+  return where === query.where ? query : { ...query, where };
+}
+
+export function restricted(guard: Guard, projection: Projection, where: RowFilter | null): RowFilter | null {
+  const rows = guard.rowsOf(projection);
+  const inside = where && restrictedInside(guard, where);
+  if (rows === null) return inside;
+  return inside === null ? rows : { kind: 'and', filters: [rows, inside] };
+}
+
+/** What a filter asks of other tables is asked of the viewer's rows there: others are as if they were not. */
+function restrictedInside(guard: Guard, filter: RowFilter): RowFilter {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return { ...filter, filters: filter.filters.map((part) => restrictedInside(guard, part)) };
+    case 'not':
+      return { ...filter, filter: restrictedInside(guard, filter.filter) };
+    case 'related': {
+      const { target, quantifier } = filter;
+      const { projection } = target;
+      guard.checkColumns(projection, [...filterColumns(filter.filter), ...filter.columns.map(([, other]) => other)]);
+      const asked = filter.filter && restrictedInside(guard, filter.filter);
+      const rows = guard.rowsOf(projection);
+      if (rows === null) return { ...filter, filter: asked };
+      // Every one of the viewer's: of the others nothing is asked.
+      if (quantifier === 'every')
+        return { ...filter, filter: { kind: 'or', filters: [{ kind: 'not', filter: rows }, asked ?? allRows] } };
+      return { ...filter, filter: asked === null ? rows : { kind: 'and', filters: [rows, asked] } };
+    }
+    default:
+      return filter;
+  }
+}
+
+const allRows: RowFilter = Object.freeze({ kind: 'and', filters: Object.freeze([]) });
+
+function* aggregateColumns({ where, groupBy, measures, having, orderBy }: AggregateQuery): Generator<string> {
+  yield* filterColumns(where);
+  const by = orderBy.map((order) => order.by);
+  for (const named of [...groupBy, ...measures, ...having.map(({ measure }) => measure), ...by]) {
+    if ('column' in named) yield named.column;
+  }
+}

@@ -1,0 +1,103 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql';
+import type { VersionMap } from '../../projections/declaration/version-map.ts';
+
+type Fragments = Readonly<Record<string, FragmentDefinitionNode>>;
+
+const severalReads = new WeakMap<OperationDefinitionNode, boolean>();
+const allNames = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
+const relationNames = new WeakMap<VersionMap, ReadonlySet<string>>();
+
+/**
+ * Whether an operation may read more than once, so that its answers agree only within one snapshot of the database.
+ * A single look-up needs none, and can share its statement with other operations.
+ */
+export function needsSnapshot(
+  operation: OperationDefinitionNode,
+  document: DocumentNode,
+  versions: VersionMap,
+): boolean {
+  const known = severalReads.get(operation) ?? mayReadTwice(operation, document);
+  severalReads.set(operation, known);
+  return known || selectsRelation(allNames.get(operation) ?? new Set(), versions);
+}
+
+function mayReadTwice(operation: OperationDefinitionNode, document: DocumentNode): boolean {
+  const fragments = Object.fromEntries(
+    document.definitions
+      .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+      .map((fragment) => [fragment.name.value, fragment]),
+  );
+  const reads = readFields(operation, fragments);
+  const counts = reads.filter((read) => fieldsOf(read, fragments).some(({ name }) => name.value === 'totalCount'));
+  selectedNames(operation, fragments); // remembered
+  // Each may look into several tables.
+  const several = reads.filter(({ name }) => name.value === 'nodes' || name.value === '_entities');
+  return reads.length + counts.length + several.length > 1;
+}
+
+/** By name alone: a field of the same name that is no relation costs a snapshot, and no more. */
+function selectsRelation(selected: ReadonlySet<string>, versions: VersionMap): boolean {
+  const relations =
+    relationNames.get(versions) ??
+    new Set([...versions.served.values()].flatMap(({ projection }) => Object.keys(projection.relations)));
+  relationNames.set(versions, relations);
+  return [...relations].some((name) => selected.has(name));
+}
+
+/** The names of all fields of an operation, however deep. Skipped ones too. */
+export function selectedNames(operation: OperationDefinitionNode, fragments: Fragments): ReadonlySet<string> {
+  const known = allNames.get(operation);
+  if (known) return known;
+  const names = new Set<string>();
+  const spread = new Set<string>();
+  const visit = (set: SelectionSetNode | undefined): void => {
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) names.add(selection.name.value);
+      if (selection.kind !== Kind.FRAGMENT_SPREAD) visit(selection.selectionSet);
+      else if (!spread.has(selection.name.value)) {
+        spread.add(selection.name.value);
+        visit(fragments[selection.name.value]?.selectionSet);
+      }
+    }
+  };
+  visit(operation.selectionSet);
+  allNames.set(operation, names);
+  return names;
+}
+
+/** The fields of an operation that may read: of the query, of a mutation's payload and of the query in it. Skipped ones too. */
+export function readFields(operation: OperationDefinitionNode, fragments: Fragments): readonly FieldNode[] {
+  const roots = fieldsOf(operation, fragments);
+  const fields =
+    operation.operation === 'mutation'
+      ? roots
+          .flatMap((root) => fieldsOf(root, fragments))
+          .flatMap((field) => (field.name.value === 'query' ? fieldsOf(field, fragments) : [field]))
+      : roots;
+  return fields.filter((field) => field.selectionSet && !field.name.value.startsWith('__'));
+}
+
+function fieldsOf(node: { readonly selectionSet?: SelectionSetNode | undefined }, fragments: Fragments) {
+  const fields: FieldNode[] = [];
+  // Once each: fragments that spread others twice would multiply without end.
+  const spread = new Set<string>();
+  const visit = (set: SelectionSetNode | undefined): void => {
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) fields.push(selection);
+      else if (selection.kind === Kind.INLINE_FRAGMENT) visit(selection.selectionSet);
+      else if (!spread.has(selection.name.value)) {
+        spread.add(selection.name.value);
+        visit(fragments[selection.name.value]?.selectionSet);
+      }
+    }
+  };
+  visit(node.selectionSet);
+  return fields;
+}

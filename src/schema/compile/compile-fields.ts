@@ -1,0 +1,201 @@
+import { type GraphQLObjectType, getNamedType, isObjectType } from 'graphql';
+import type { Column } from '../../projections/columns/column.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import { fromColumns, type Relation } from '../../projections/declaration/relations.ts';
+import type { ServedVersion } from '../../projections/declaration/version-map.ts';
+import type {
+  AnswerRead,
+  ColumnPart,
+  EdgePart,
+  Members,
+  PageInfoPart,
+  PagePart,
+  RootPart,
+  RowPart,
+} from '../../projections/queries/answer-query.ts';
+import { type ListArguments, listQuery } from '../input/list-arguments.ts';
+import { boundOf } from '../types/connection.ts';
+import type { FieldMeaning } from '../types/field-meaning.ts';
+import { canonicalInput } from '../values/canonical-input.ts';
+import { orderName } from '../values/cursor.ts';
+import { compileAggregate, compileGroups } from './compile-aggregates.ts';
+import {
+  activeOf,
+  addRead,
+  argumentsOf,
+  fixedArguments,
+  membersOf,
+  notOf,
+  objectOf,
+  refuseArguments,
+  refuseInactive,
+  type Selected,
+  type Selection,
+  withoutArguments,
+} from './compile-selection.ts';
+import { type Compiling, NotCompiled } from './compiling.ts';
+
+export function compileRoots(selected: Selected, query: GraphQLObjectType, compiling: Compiling): Members<RootPart> {
+  return membersOf(selected, query, (selection): RootPart => {
+    const { meaning } = selection;
+    if (meaning.kind === 'row') return compileLookUp(selection, meaning, compiling);
+    if (meaning.kind === 'list') {
+      return { kind: 'page', ...compilePage(selection, meaning.served, meaning.maxPageSize, null, [], compiling) };
+    }
+    if (meaning.kind === 'aggregate') return compileAggregate(selection, meaning.served, compiling);
+    if (meaning.kind === 'groups') return compileGroups(selection, meaning.served, meaning.maxPageSize, compiling);
+    throw notOf(selection);
+  });
+}
+
+function compileLookUp(
+  selection: Selection,
+  { served, by }: Extract<FieldMeaning, { readonly kind: 'row' }>,
+  compiling: Compiling,
+): RootPart {
+  refuseArguments(selection, by);
+  const projection = activeOf(served);
+  const { row, columns } = compileRow(selection, projection, [], compiling);
+  const argumentsFor = argumentsOf(selection);
+  const read = addRead(compiling, (variables): AnswerRead => {
+    const args = argumentsFor(variables);
+    const key = by.map((name) => canonicalInput(projection.columns[name] as Column, name, args[name])); // an argument for each
+    return { kind: 'row', projection, columns, by, key, where: null };
+  });
+  return { kind: 'row', read, row };
+}
+
+/** `within`: the pages that it is in. */
+function compilePage(
+  selection: Selection,
+  served: ServedVersion,
+  maxPageSize: number,
+  related: string | null,
+  within: readonly number[],
+  compiling: Compiling,
+): { readonly read: number; readonly page: Members<PagePart> } {
+  refuseArguments(selection, ['where', 'orderBy', 'first', 'after', 'last', 'before']);
+  const projection = activeOf(served);
+  const argumentsFor = argumentsOf(selection);
+  const selectedColumns = new Set<string>();
+  let columns: readonly string[] = [];
+  const read = addRead(compiling, (variables): AnswerRead => {
+    const args = argumentsFor(variables) as ListArguments; // says the field
+    const { query } = listQuery(projection, args, columns, maxPageSize, compiling.versions);
+    refuseInactive(query.where, compiling.versions);
+    return { kind: 'page', projection, query, related, order: orderName(projection, query.orderBy) };
+  });
+  compiling.within.set(read, within);
+  const type = objectOf(selection.field);
+  const rowOf = (node: Selection) => {
+    const compiled = compileRow(node, projection, [...within, read], compiling);
+    for (const column of compiled.columns) selectedColumns.add(column);
+    return compiled.row;
+  };
+  const page = membersOf(compiling.selected(selection.nodes, type), type, (part): PagePart => {
+    const { kind } = part.meaning;
+    if (kind !== 'totalCount') withoutArguments(part);
+    switch (kind) {
+      case 'nodes':
+        return { kind, row: rowOf(part) };
+      case 'edges': {
+        const edge = objectOf(part.field);
+        const members = membersOf(compiling.selected(part.nodes, edge), edge, (inner): EdgePart => {
+          const { meaning } = withoutArguments(inner);
+          if (meaning.kind === 'cursor') return { kind: 'cursor' };
+          if (meaning.kind === 'node') return { kind: 'node', row: rowOf(inner) };
+          throw notOf(inner);
+        });
+        return { kind, members };
+      }
+      case 'pageInfo': {
+        const info = objectOf(part.field);
+        return { kind, members: membersOf(compiling.selected(part.nodes, info), info, pageInfoPart) };
+      }
+      case 'totalCount': {
+        refuseArguments(part, ['upTo']);
+        const { upTo } = fixedArguments(part) as { readonly upTo?: number | null }; // says the field
+        return { kind, upTo: boundOf(upTo) };
+      }
+      default:
+        throw notOf(part);
+    }
+  });
+  columns = [...selectedColumns];
+  return { read, page };
+}
+
+function pageInfoPart(selection: Selection): PageInfoPart {
+  const { kind } = withoutArguments(selection).meaning;
+  switch (kind) {
+    case 'hasNextPage':
+    case 'hasPreviousPage':
+    case 'startCursor':
+    case 'endCursor':
+      return { kind };
+    default:
+      throw notOf(selection);
+  }
+}
+
+/** What is selected of a row, and the columns that it takes. */
+function compileRow(
+  selection: Selection,
+  projection: Projection,
+  within: readonly number[],
+  compiling: Compiling,
+): { readonly row: Members<RowPart>; readonly columns: readonly string[] } {
+  const type = objectOf(selection.field);
+  const columns = new Set<string>();
+  const row = membersOf(compiling.selected(selection.nodes, type), type, (part): RowPart => {
+    const { meaning } = part;
+    switch (meaning.kind) {
+      case 'column':
+        columns.add(meaning.name);
+        return compileColumn(withoutArguments(part), meaning.column, projection, compiling);
+      case 'globalId':
+        withoutArguments(part);
+        for (const column of projection.keyColumns) columns.add(column);
+        return { kind: 'globalId' };
+      case 'relation':
+        for (const column of fromColumns(meaning.relation)) columns.add(column);
+        return compileRelation(part, meaning, meaning.relation, within, compiling);
+      default:
+        throw notOf(part);
+    }
+  });
+  return { row, columns: [...columns] };
+}
+
+function compileRelation(
+  selection: Selection,
+  { target, maxPageSize }: Extract<FieldMeaning, { readonly kind: 'relation' }>,
+  relation: Relation,
+  within: readonly number[],
+  compiling: Compiling,
+): RowPart {
+  if (relation.kind === 'many') {
+    const { from, to } = relation;
+    return { kind: 'many', from, to, ...compilePage(selection, target, maxPageSize, to, within, compiling) };
+  }
+  const projection = activeOf(target);
+  const { row, columns } = compileRow(withoutArguments(selection), projection, within, compiling);
+  const one: AnswerRead = { kind: 'one', projection, columns, where: null };
+  return { kind: 'one', from: relation.from, read: addRead(compiling, () => one), row };
+}
+
+function compileColumn(selection: Selection, column: Column, projection: Projection, compiling: Compiling): ColumnPart {
+  const { meaning, field, nodes } = selection;
+  const name = meaning.kind === 'column' ? meaning.name : '';
+  const { kind } = column.type;
+  // What SQL has written into a document is brought into its canonical form as it is read.
+  if ((kind === 'object' || kind === 'list') && projection.sqlFold)
+    throw new NotCompiled(`'${name}' of ${projection.id} is a document that evolveSql has made.`);
+  const type = getNamedType(field.type);
+  if (!isObjectType(type)) return { kind: 'column', name, members: null };
+  const members = membersOf(compiling.selected(nodes, type), type, (part): ColumnPart => {
+    if (part.meaning.kind !== 'column') throw notOf(part);
+    return compileColumn(withoutArguments(part), part.meaning.column, projection, compiling);
+  });
+  return { kind: 'column', name, members };
+}

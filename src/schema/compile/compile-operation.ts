@@ -1,0 +1,170 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  GraphQLIncludeDirective,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  GraphQLSkipDirective,
+  isInterfaceType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type SelectionSetNode,
+  visit,
+} from 'graphql';
+import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/answer-query.ts';
+import { directiveValues } from '../contract/graphql-release.ts';
+import { compileRoots } from './compile-fields.ts';
+import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
+
+/** An operation that one statement answers, whatever its variables are. */
+export interface CompiledOperation {
+  /** What it reads for these variables. @throws NotCompiled, RefoldError `BAD_USER_INPUT` */
+  query(variables: Variables): AnswerQuery;
+}
+
+export interface CompileInput {
+  readonly schema: GraphQLSchema;
+  readonly versions: VersionMap;
+  readonly document: DocumentNode;
+  readonly operation: OperationDefinitionNode;
+  /** Those that `@skip` and `@include` depend on: see {@link conditionNames}. */
+  readonly conditions: Variables;
+}
+
+// A statement for more than a person's interface asks for takes PostgreSQL longer to plan than it saves.
+const mostFields = 500;
+// As of relations that are read level by level (`runtime/reads/related-reads.ts`).
+const mostRelatedRows = 100_000;
+
+/**
+ * Makes one statement of an operation of a validated document, where it is a query of nothing but generated fields that are read from
+ * tables. All else is executed.
+ *
+ * @throws NotCompiled with the reason
+ */
+export function compileOperation({
+  schema,
+  versions,
+  document,
+  operation,
+  conditions,
+}: CompileInput): CompiledOperation {
+  if (operation.operation !== 'query') throw new NotCompiled(`It is a ${operation.operation}.`);
+  if (operation.directives?.length) throw new NotCompiled(`The operation has a directive.`);
+  const query = schema.getQueryType();
+  if (!query) throw new NotCompiled('There are no queries.');
+  const fragments = new Map(
+    document.definitions
+      .filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION)
+      .map((fragment) => [fragment.name.value, fragment]),
+  );
+  let fields = 0;
+  const compiling: Compiling = {
+    versions,
+    reads: [],
+    within: new Map(),
+    selected(nodes, type) {
+      const found = new Map<string, FieldNode[]>();
+      const spread = new Set<string>();
+      for (const { selectionSet } of nodes)
+        if (selectionSet) collect(selectionSet, type, { schema, fragments, conditions, spread, found });
+      fields += found.size;
+      if (fields > mostFields) throw new NotCompiled(`It selects more than ${mostFields} fields.`);
+      return found;
+    },
+  };
+  const root = {
+    kind: Kind.FIELD,
+    name: { kind: Kind.NAME, value: '' },
+    selectionSet: operation.selectionSet,
+  } as const;
+  const shape: AnswerShape = { roots: compileRoots(compiling.selected([root], query), query, compiling) };
+  return {
+    query(variables) {
+      const reads = compiling.reads.map((read) => read(variables));
+      refuseTooMany(reads, compiling);
+      return { shape, reads };
+    },
+  };
+}
+
+/** The variables that decide what an operation selects. */
+export function conditionNames(document: DocumentNode): readonly string[] {
+  const names = new Set<string>();
+  visit(document, {
+    Directive({ name, arguments: given }) {
+      if (name.value !== 'skip' && name.value !== 'include') return;
+      for (const { value } of given ?? []) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+    },
+  });
+  return [...names];
+}
+
+interface Collecting {
+  readonly schema: GraphQLSchema;
+  readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly conditions: Variables;
+  readonly spread: Set<string>;
+  readonly found: Map<string, FieldNode[]>;
+}
+
+function collect(set: SelectionSetNode, type: GraphQLObjectType, collecting: Collecting): void {
+  for (const selection of set.selections) {
+    if (!isIncluded(selection, collecting.conditions)) continue;
+    switch (selection.kind) {
+      case Kind.FIELD: {
+        const key = selection.alias?.value ?? selection.name.value;
+        const others = collecting.found.get(key);
+        if (others) others.push(selection);
+        else collecting.found.set(key, [selection]);
+        break;
+      }
+      case Kind.INLINE_FRAGMENT:
+        if (applies(selection.typeCondition?.name.value, type, collecting))
+          collect(selection.selectionSet, type, collecting);
+        break;
+      case Kind.FRAGMENT_SPREAD: {
+        const name = selection.name.value;
+        const fragment = collecting.spread.has(name) ? undefined : collecting.fragments.get(name);
+        collecting.spread.add(name);
+        if (fragment && applies(fragment.typeCondition.name.value, type, collecting))
+          collect(fragment.selectionSet, type, collecting);
+      }
+    }
+  }
+}
+
+function isIncluded(selection: SelectionNode, conditions: Variables): boolean {
+  const directives = selection.directives ?? [];
+  if (directives.length === 0) return true;
+  const other = directives.find(({ name }) => name.value !== 'skip' && name.value !== 'include');
+  if (other) throw new NotCompiled(`It has the directive @${other.name.value}.`);
+  const skip = directiveValues(GraphQLSkipDirective, selection, conditions);
+  const include = directiveValues(GraphQLIncludeDirective, selection, conditions);
+  return skip?.if !== true && include?.if !== false;
+}
+
+function applies(condition: string | undefined, type: GraphQLObjectType, { schema }: Collecting): boolean {
+  if (condition === undefined || condition === type.name) return true;
+  const other = schema.getType(condition);
+  if (isObjectType(other)) return false;
+  if (isInterfaceType(other)) return schema.isSubType(other, type);
+  throw new NotCompiled(`It has a fragment on ${condition}.`);
+}
+
+/** Each page of a relation may be as long as any: where that might be too much, the executor counts the rows that there are. */
+function refuseTooMany(reads: readonly AnswerRead[], { within }: Compiling): void {
+  const limitOf = (index: number) => {
+    const read = reads[index];
+    return read?.kind === 'page' ? read.query.limit : 1;
+  };
+  for (const [index, outer] of within) {
+    if (outer.length === 0) continue;
+    const most = outer.reduce((rows, other) => rows * limitOf(other), limitOf(index));
+    if (most > mostRelatedRows) throw new NotCompiled(`It may read ${most} related rows.`);
+  }
+}

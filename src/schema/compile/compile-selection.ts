@@ -1,0 +1,104 @@
+import {
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLObjectType,
+  getNamedType,
+  isObjectType,
+  Kind,
+  type ValueNode,
+} from 'graphql';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
+import type { AnswerRead, ConstantPart, Members } from '../../projections/queries/answer-query.ts';
+import { relatedFilters } from '../../projections/queries/filter-columns.ts';
+import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { argumentValues } from '../contract/graphql-release.ts';
+import { type FieldMeaning, meaningOf } from '../types/field-meaning.ts';
+import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
+
+export type Selected = ReadonlyMap<string, readonly FieldNode[]>;
+type AnyField = GraphQLField<unknown, unknown>;
+
+/** A field that is selected, with what is selected below it. */
+export interface Selection {
+  readonly meaning: FieldMeaning;
+  readonly nodes: readonly FieldNode[];
+  readonly node: FieldNode;
+  readonly field: AnyField;
+}
+
+export function membersOf<Part>(
+  selected: Selected,
+  type: GraphQLObjectType,
+  compile: (selection: Selection) => Part,
+): Members<Part | ConstantPart> {
+  return [...selected].map(([key, nodes]) => {
+    const [node] = nodes as [FieldNode]; // at least one
+    const name = node.name.value;
+    if (name === '__typename') return [key, { kind: 'constant', json: JSON.stringify(type.name) }];
+    const field = type.getFields()[name];
+    const meaning = field && meaningOf(field);
+    if (!field || !meaning) throw new NotCompiled(`'${name}' of ${type.name} is resolved.`);
+    return [key, compile({ meaning, nodes, node, field })];
+  });
+}
+
+/** What a field's arguments are for some variables; those without variables are looked at once. */
+export function argumentsOf({ field, node }: Selection): (variables: Variables) => Variables {
+  if (varies(node)) return (variables) => argumentValues(field, node, variables);
+  const fixed = argumentValues(field, node);
+  return () => fixed;
+}
+
+/** The arguments of a field that say what its statement is. */
+export function fixedArguments({ field, node }: Selection): Variables {
+  if (varies(node)) throw new NotCompiled(`An argument of '${field.name}' is a variable.`);
+  return argumentValues(field, node);
+}
+
+function varies(node: FieldNode): boolean {
+  return (node.arguments ?? []).some(({ value }) => hasVariable(value));
+}
+
+function hasVariable(value: ValueNode): boolean {
+  if (value.kind === Kind.VARIABLE) return true;
+  if (value.kind === Kind.LIST) return value.values.some(hasVariable);
+  return value.kind === Kind.OBJECT && value.fields.some((member) => hasVariable(member.value));
+}
+
+export function addRead(compiling: Compiling, read: (variables: Variables) => AnswerRead): number {
+  return compiling.reads.push(read) - 1;
+}
+
+export function activeOf({ active, projection }: ServedVersion): Projection {
+  if (!active) throw new NotCompiled(`${projection.id} is not active.`);
+  return projection;
+}
+
+export function refuseInactive(filter: RowFilter | null, versions: VersionMap): void {
+  for (const { target, filter: inner } of relatedFilters(filter)) {
+    if (!versions.served.get(target.projection.name)?.active)
+      throw new NotCompiled(`${target.projection.id} is not active.`);
+    refuseInactive(inner, versions);
+  }
+}
+
+export function refuseArguments({ node }: Selection, known: readonly string[]): void {
+  const other = (node.arguments ?? []).find(({ name }) => !known.includes(name.value));
+  if (other) throw new NotCompiled(`'${node.name.value}' has the argument '${other.name.value}'.`);
+}
+
+export function withoutArguments(selection: Selection): Selection {
+  refuseArguments(selection, []);
+  return selection;
+}
+
+export function objectOf(field: AnyField): GraphQLObjectType {
+  const type = getNamedType(field.type);
+  if (isObjectType(type)) return type;
+  throw new NotCompiled(`'${field.name}' is not of an object type.`);
+}
+
+export function notOf({ field }: Selection): NotCompiled {
+  return new NotCompiled(`'${field.name}' is resolved.`);
+}

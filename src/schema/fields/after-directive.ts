@@ -1,0 +1,60 @@
+import {
+  DirectiveLocation,
+  GraphQLDirective,
+  type GraphQLScalarType,
+  GraphQLSchema,
+  isScalarType,
+  type OperationDefinitionNode,
+} from 'graphql';
+import { laterToken, type PositionToken, parseToken } from '../../events/position-token.ts';
+import { directiveValues } from '../contract/graphql-release.ts';
+import { scalars } from '../types/scalars.ts';
+import { badInput } from '../values/canonical-input.ts';
+
+/** `query @after(position: "1042")`: the answer includes everything up to this position of the log. */
+function afterDirective(position: GraphQLScalarType): GraphQLDirective {
+  return new GraphQLDirective({
+    name: 'after',
+    description:
+      'Demands that the answer includes everything up to this position of the event log, such as the `position` of a mutation: it waits, bounded, until it does. Null demands nothing.',
+    locations: [DirectiveLocation.QUERY, DirectiveLocation.SUBSCRIPTION],
+    args: { position: { type: position, description: 'A position as it was given; null demands nothing.' } },
+  });
+}
+
+const standalone = afterDirective(scalars.Position);
+
+/** The schema with the directive. Made from the schema, since a directive must share its very scalar. */
+export function withAfterDirective(schema: GraphQLSchema): GraphQLSchema {
+  const config = schema.toConfig();
+  const position = schema.getType('Position');
+  if (!isScalarType(position)) throw new TypeError('The schema has no scalar Position.');
+  return new GraphQLSchema({ ...config, directives: [...config.directives, afterDirective(position)] });
+}
+
+/**
+ * The position that an operation demands with `@after`, or the `header` of its request; the later one where both do.
+ *
+ * @throws RefoldError `BAD_USER_INPUT` for what is no position.
+ */
+export function demandedAfter(
+  operation: OperationDefinitionNode | undefined,
+  variables: Readonly<Record<string, unknown>> | null | undefined,
+  header: string | null | undefined,
+): PositionToken | null {
+  const directive = operation?.directives?.length
+    ? directiveValues(standalone, operation, variables ?? {})?.position
+    : undefined;
+  const demands = [directive, header].filter((demand) => demand !== undefined && demand !== null).map(tokenIn);
+  return demands.length === 0 ? null : demands.reduce(laterToken);
+}
+
+/** A literal is parsed already, a variable is as the client sent it. */
+function tokenIn(demand: unknown): PositionToken {
+  if (typeof demand === 'object' && demand !== null) return demand as PositionToken; // a literal
+  try {
+    return parseToken(String(demand));
+  } catch (cause) {
+    throw badInput(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}

@@ -1,0 +1,112 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { isNumeric, isOrdered } from '../../projections/columns/aggregate-columns.ts';
+import type { Column } from '../../projections/columns/column.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Measure } from '../../projections/queries/row-query.ts';
+import { selectedFields } from '../analysis/selected-columns.ts';
+import { type GroupArguments, groupedQuery, wholeQuery } from '../input/aggregate-query.ts';
+import { aggregateOf } from '../types/aggregate-types.ts';
+import type { Builder } from '../types/builder.ts';
+import { meaning } from '../types/field-meaning.ts';
+import { groupableColumns } from '../types/groupings.ts';
+import type { ProjectionTypes } from '../types/projection-types.ts';
+import { queryNames } from '../types/query-names.ts';
+import type { TypeNames } from '../types/type-names.ts';
+import { beforeFilter, beforeRead } from './before-read.ts';
+
+/** `cartSummariesAggregate(where)` and `cartSummariesGrouped(by, …)` of one projection: one statement each, for what is selected. */
+export function addAggregateFields(
+  builder: Builder,
+  names: TypeNames,
+  types: ProjectionTypes,
+  maxPageSize: number,
+): void {
+  addAggregate(builder, names, types);
+  addGrouped(builder, names, types, maxPageSize);
+}
+
+function addAggregate(builder: Builder, names: TypeNames, { served, projection, where, aggregates }: ProjectionTypes) {
+  builder.queryField(names.claimField('Query', queryNames(projection).aggregate, projection.id), (t) =>
+    t.field({
+      type: aggregates.aggregate,
+      description: 'Numbers about all rows that match, in as many pages as they may be; what is selected is computed.',
+      ...meaning({ kind: 'aggregate', served }),
+      args: { where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }) },
+      async resolve(root, args, context, info) {
+        const waiting = beforeRead(served, context, root?.after, info);
+        if (waiting) await waiting;
+        const query = wholeQuery(projection, args, selectedMeasures(projection, info), context.versions);
+        await beforeFilter(context, query.where);
+        const [all] = await context.readModels.aggregate(projection, query);
+        return aggregateOf([], query, all ?? { key: [], measures: [] });
+      },
+    }),
+  );
+}
+
+function addGrouped(
+  builder: Builder,
+  names: TypeNames,
+  { served, projection, where, aggregates }: ProjectionTypes,
+  maxPageSize: number,
+) {
+  builder.queryField(names.claimField('Query', queryNames(projection).grouped, projection.id), (t) =>
+    t.field({
+      type: [aggregates.group],
+      description: 'Numbers about groups of the rows that match.',
+      ...meaning({ kind: 'groups', served, maxPageSize }),
+      args: {
+        by: t.arg({
+          type: [aggregates.groupBy],
+          required: true,
+          description: 'What the rows of a group have in common.',
+        }),
+        where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }),
+        having: t.arg({
+          type: aggregates.having,
+          required: false,
+          description: 'Which groups; all of them without it.',
+        }),
+        orderBy: t.arg({
+          type: [aggregates.orderBy],
+          required: false,
+          description: 'The key, ascending, decides where this does not. Groups without a value come last.',
+        }),
+        first: t.arg.int({
+          required: false,
+          description: `Groups from the start: ${maxPageSize} where nothing is given, and at most.`,
+        }),
+      },
+      async resolve(root, args, context, info) {
+        const waiting = beforeRead(served, context, root?.after, info);
+        if (waiting) await waiting;
+        const measures = selectedMeasures(projection, info);
+        const { query, by } = groupedQuery(projection, args as GroupArguments, measures, maxPageSize, context.versions); // says the field
+        await beforeFilter(context, query.where);
+        const groups = await context.readModels.aggregate(projection, query);
+        return groups.map((group) => aggregateOf(by, query, group));
+      },
+    }),
+  );
+}
+
+function selectedMeasures(projection: Projection, info: GraphQLResolveInfo): readonly Measure[] {
+  const columns = Object.entries(projection.columns);
+  const groupable = groupableColumns(projection);
+  const kinds = [
+    ['countDistinct', (_: Column, name: string) => groupable.has(name)],
+    ['sum', isNumeric],
+    ['avg', isNumeric],
+    ['min', isOrdered],
+    ['max', isOrdered],
+  ] as const;
+  return [
+    ...(selectedFields(info, [[]]).has('count') ? [{ kind: 'count' } as const] : []),
+    ...kinds.flatMap(([kind, has]): Measure[] => {
+      const selected = selectedFields(info, [[kind]]);
+      return columns
+        .filter(([name, column]) => selected.has(name) && has(column, name))
+        .map(([column]) => ({ kind, column }));
+    }),
+  ];
+}

@@ -1,0 +1,148 @@
+import { type FieldNode, type GraphQLResolveInfo, type OperationDefinitionNode, valueFromASTUntyped } from 'graphql';
+import { RefoldError } from '../../errors.ts';
+import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
+import type { ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
+import { relatedFilters } from '../../projections/queries/filter-columns.ts';
+import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { readFields, selectedNames } from '../analysis/operation-reads.ts';
+import { variablesOf } from '../contract/graphql-release.ts';
+import type { OperationContext, ReadModels } from '../contract/operation-context.ts';
+import { queryNames, uniqueLookUps } from '../types/query-names.ts';
+import { parseGlobalId } from '../values/global-id.ts';
+
+/**
+ * What comes before a read of a version: it must be active, and have reached the position that the client demands.
+ * Gives nothing where there is nothing to wait for, so that most reads wait for nothing.
+ *
+ * @throws RefoldError `PROJECTION_NOT_READY`, `POSITION_TIMEOUT`
+ */
+export function beforeRead(
+  served: ServedVersion,
+  context: OperationContext,
+  position: GlobalPosition | undefined,
+  info: GraphQLResolveInfo,
+): Promise<void> | undefined {
+  if (!served.active) return refuse(served, context);
+  const demanded = demandedPosition(context, position);
+  if (demanded !== null) latestDemand.set(context.readModels, demanded);
+  return demanded === null ? undefined : waitForAll(served, context, demanded, info);
+}
+
+/** As {@link beforeRead}, for what a row leads to: it is as new as what the row was read with. */
+export function beforeRelatedRead(served: ServedVersion, context: OperationContext): Promise<void> | undefined {
+  if (!served.active) return refuse(served, context);
+  const demanded = latestDemand.get(context.readModels);
+  // The row's own read waited for all that the operation reads.
+  return demanded === undefined ? undefined : waitOnce(context.readModels, served, demanded);
+}
+
+/** As {@link beforeRelatedRead}, for the tables that a filter looks into. */
+export async function beforeFilter(context: OperationContext, filter: RowFilter | null): Promise<void> {
+  for (const { target, filter: inner } of relatedFilters(filter)) {
+    const served = context.versions.served.get(target.projection.name);
+    if (served) await beforeRelatedRead(served, context);
+    await beforeFilter(context, inner);
+  }
+}
+
+/** Of one operation; mutations run one after the other, so that the latest demand is the one of the payload that is being answered. */
+const latestDemand = new WeakMap<ReadModels, GlobalPosition>();
+
+/** Throws what a subscription to a version that is not active is answered with. */
+export async function refuseUnlessActive(served: ServedVersion, context: OperationContext): Promise<void> {
+  if (!served.active) await refuse(served, context);
+}
+
+/** The later of what the operation demands and what this part of it does. */
+function demandedPosition({ after }: OperationContext, position: GlobalPosition | undefined): GlobalPosition | null {
+  if (position === undefined || after === null) return position ?? after;
+  return laterPosition(position, after);
+}
+
+/**
+ * Waits for all versions that the operation reads: a read that went ahead would open the operation's snapshot before the others have
+ * what they wait for. Only what is read here can fail here.
+ */
+async function waitForAll(
+  served: ServedVersion,
+  { readModels, versions }: OperationContext,
+  position: GlobalPosition,
+  info: GraphQLResolveInfo,
+): Promise<void> {
+  const own = waitOnce(readModels, served, position);
+  const others = readVersions(info, versions).filter((other) => other.active && other !== served);
+  await Promise.allSettled([own, ...others.map((other) => waitOnce(readModels, other, position))]);
+  await own;
+}
+
+const waits = new WeakMap<ReadModels, Map<string, Promise<void>>>();
+
+function waitOnce(readModels: ReadModels, { projection }: ServedVersion, position: GlobalPosition): Promise<void> {
+  const known = waits.get(readModels) ?? new Map<string, Promise<void>>();
+  waits.set(readModels, known);
+  const key = `${projection.id} ${position}`;
+  const waiting = known.get(key) ?? readModels.waitFor(projection, position);
+  known.set(key, waiting);
+  return waiting;
+}
+
+interface Reading {
+  readonly names: ReadonlySet<string>;
+  /** `node`, `nodes` and `_entities`, whose arguments say what they read. */
+  readonly byArguments: readonly FieldNode[];
+}
+
+const readBy = new WeakMap<OperationDefinitionNode, Reading>();
+
+function readingOf({ operation, fragments }: GraphQLResolveInfo): Reading {
+  const known = readBy.get(operation);
+  if (known) return known;
+  const fields = readFields(operation, fragments);
+  const byArguments = fields.filter(({ name }) => ['node', 'nodes', '_entities'].includes(name.value));
+  const reading = { names: new Set(fields.map(({ name }) => name.value)), byArguments };
+  readBy.set(operation, reading);
+  return reading;
+}
+
+function readVersions(info: GraphQLResolveInfo, versions: VersionMap): readonly ServedVersion[] {
+  const { operation, fragments } = info;
+  const variables = variablesOf(info);
+  const { names, byArguments } = readingOf(info);
+  const given = byArguments.flatMap((field) =>
+    (field.arguments ?? []).flatMap(({ value }): readonly unknown[] => [valueFromASTUntyped(value, variables)].flat()),
+  );
+  const identified = new Set(given.map((id) => (typeof id === 'string' ? parseGlobalId(id)?.name : undefined)));
+  const entities = new Set(given.map(typeNameIn));
+  const nested = selectedNames(operation, fragments);
+  const related = new Set(
+    [...versions.served.values()]
+      .flatMap(({ projection }) => Object.entries(projection.relations))
+      .filter(([name]) => nested.has(name))
+      .map(([, { target }]) => target),
+  );
+  return [...versions.served.values()].filter(
+    ({ projection }) =>
+      related.has(projection.name) ||
+      identified.has(projection.name) ||
+      entities.has(projection.graphql.type) ||
+      Object.values(queryNames(projection)).some((name) => names.has(name)) ||
+      uniqueLookUps(projection).some(([, field]) => names.has(field)),
+  );
+}
+
+/** The type that a representation of an entity names. */
+function typeNameIn(given: unknown): unknown {
+  return typeof given === 'object' && given !== null && '__typename' in given ? given.__typename : undefined;
+}
+
+async function refuse({ projection }: ServedVersion, context: OperationContext): Promise<never> {
+  const { name, version, id } = projection;
+  const { state, position, head, progress } = await context.readModels.progress(projection);
+  const fields = { projection: name, version, state, position: String(position), head: String(head), progress };
+  const percent = Math.floor(progress * 100);
+  const why =
+    state === 'active'
+      ? `The table of ${id} can't be read`
+      : `${id} is ${state} and not active yet: ${percent} % done, at position ${position} of ${head}`;
+  throw new RefoldError('PROJECTION_NOT_READY', `${why}. Ask again later.`, fields);
+}

@@ -1,0 +1,188 @@
+import type { ObjectRef } from '@pothos/core';
+import { type PositionToken, parseToken, tokenOf, tokenText } from '../../events/position-token.ts';
+import { columnSelection, selectedFields } from '../analysis/selected-columns.ts';
+import type { RowVersion } from '../contract/operation-context.ts';
+import type { Builder, Types } from '../types/builder.ts';
+import { boundOf, pageInfo, pageInfoOf } from '../types/connection.ts';
+import type { ProjectionTypes } from '../types/projection-types.ts';
+import type { TypeNames } from '../types/type-names.ts';
+import { badInput, canonicalKey } from '../values/canonical-input.ts';
+import { defaultPageSize, type PageArguments, pageOf } from '../values/page-arguments.ts';
+import { beforeRead } from './before-read.ts';
+import { refuseRelationsOfThePast } from './history-fields.ts';
+
+/** Some of the events of a row. All of them were read, since each state is folded from those before. */
+interface EventPage {
+  /** How many there are in all pages. */
+  readonly total: number;
+  readonly rows: readonly RowVersion[];
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+}
+
+// Each comes with the row after it.
+const mostEvents = 1000;
+
+const eventPaths = [['nodes'], ['edges', 'node']];
+const rowPaths = eventPaths.map((path) => [...path, 'row']);
+
+/** `cartSummaryEvents(cartId, first, after, …)`: what made a row what it is, as a connection. */
+export function addEventsField(builder: Builder, names: TypeNames, types: ProjectionTypes): void {
+  const { served, projection, keyArguments } = types;
+  if (!projection.history) return;
+  const connection = eventConnectionOf(builder, names, types);
+  const rowColumns = columnSelection(projection, rowPaths);
+  const field = `${projection.graphql.single}Events`;
+  builder.queryField(names.claimField('Query', field, projection.id), (t) =>
+    t.field({
+      type: connection,
+      description: 'The events that made the row what it is, in the order of the log, and the row after each of them.',
+      args: {
+        ...Object.fromEntries(
+          keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
+        ),
+        first: t.arg.int({
+          required: false,
+          description: `Events from the start, or from \`after\`: ${defaultPageSize} where nothing is given, ${mostEvents} at most.`,
+        }),
+        after: t.arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
+        last: t.arg.int({ required: false, description: 'Events from the end, or from `before`.' }),
+        before: t.arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
+      } as never, // the key arguments are known at run time only
+      async resolve(root, args: PageArguments, context, info) {
+        refuseRelationsOfThePast(projection, selectedFields(info, rowPaths));
+        const waiting = beforeRead(served, context, root?.after, info);
+        if (waiting) await waiting;
+        const key = canonicalKey(projection, args as Readonly<Record<string, unknown>>); // and what it does not look at
+        const window = windowOf(args);
+        for (const cursor of [window.after, window.before])
+          if (cursor) await context.checkToken?.(cursor[0] as PositionToken); // as decoded
+        // Payloads may hold what any column is made of.
+        const isTold = selectedFields(info, eventPaths).has('payload');
+        const columns = isTold ? Object.keys(projection.columns) : rowColumns(info);
+        return pageIn(await context.readModels.history(projection, key, columns), window);
+      },
+    }),
+  );
+}
+
+type Window = ReturnType<typeof windowOf>;
+
+/** @throws RefoldError `BAD_USER_INPUT` */
+function windowOf(args: PageArguments) {
+  return pageOf(args, { decode: (text, argument) => [tokenIn(text, argument)] }, mostEvents);
+}
+
+/** A cursor is the event's position: it stays good whatever becomes of the row, as long as the log has the event. */
+function cursorOf({ event }: RowVersion): string {
+  return tokenText(tokenOf(event));
+}
+
+function tokenIn(text: string, argument: string): PositionToken {
+  try {
+    return parseToken(text);
+  } catch (cause) {
+    throw badInput(`'${argument}' is no cursor of an event. Give one that a page of the same field answered with.`, {
+      cause,
+    });
+  }
+}
+
+/** The page of a window: what is between its cursors, from the start or from the end. */
+function pageIn(all: readonly RowVersion[], { direction, limit, after, before }: Window): EventPage {
+  const from = after ? countUpTo(all, (position) => position <= (after[0] as PositionToken).position) : 0; // as decoded
+  const to = before ? countUpTo(all, (position) => position < (before[0] as PositionToken).position) : all.length; // as decoded
+  const end = direction === 'forward' ? Math.min(to, from + limit) : Math.max(from, to);
+  const start = direction === 'forward' ? from : Math.max(from, to - limit);
+  const rows = all.slice(start, end);
+  return { total: all.length, rows, hasNextPage: end < all.length, hasPreviousPage: start > 0 };
+}
+
+/** They are in the order of their positions. */
+function countUpTo(all: readonly RowVersion[], isBefore: (position: bigint) => boolean): number {
+  const index = all.findIndex(({ event }) => !isBefore(event.position));
+  return index < 0 ? all.length : index;
+}
+
+function eventConnectionOf(
+  builder: Builder,
+  names: TypeNames,
+  { projection, row }: ProjectionTypes,
+): ObjectRef<Types, EventPage> {
+  const { graphql, id } = projection;
+  const event = builder.objectRef<RowVersion>(names.claim(`${graphql.type}Event`, id)).implement({
+    description: `An event that touched a ${graphql.type}.`,
+    fields: (t) => ({
+      id: t.field({ type: 'UUID', description: 'Names the event.', resolve: ({ event }) => event.id }),
+      type: t.string({ description: 'What happened, such as `ItemAdded`.', resolve: ({ event }) => event.type }),
+      position: t.field({
+        type: 'Position',
+        description: 'In the order of the whole log.',
+        resolve: ({ event }) => tokenText(tokenOf(event)),
+      }),
+      streamId: t.id({ description: 'The stream that it is in.', resolve: ({ event }) => event.streamId }),
+      streamPosition: t.int({ description: '1, 2, 3… in its stream.', resolve: ({ event }) => event.streamPosition }),
+      recordedAt: t.field({
+        type: 'DateTime',
+        description: 'When the database recorded it.',
+        resolve: ({ event }) => event.recordedAt,
+      }),
+      payload: t.field({
+        type: 'JSON',
+        nullable: true,
+        description:
+          'What the event says, in the newest shape of its type. Only viewers who may read every column may select it.',
+        resolve: ({ event }) => event.payload,
+      }),
+      actor: t.string({
+        nullable: true,
+        description: 'Who did it.',
+        resolve: ({ event }) => textOf(event.metadata.actor),
+      }),
+      correlationId: t.id({
+        nullable: true,
+        description: 'The same for all that came of one request.',
+        resolve: ({ event }) => textOf(event.metadata.correlationId),
+      }),
+      row: t.field({
+        type: row,
+        nullable: true,
+        description: 'The row after the event; null where it removed the row.',
+        resolve: (version) => version.row,
+      }),
+    }),
+  });
+  const edge = builder.objectRef<RowVersion>(names.claim(`${graphql.type}EventEdge`, id)).implement({
+    description: `An event that touched a \`${graphql.type}\`, and its place among them.`,
+    fields: (t) => ({
+      cursor: t.string({ description: 'The place of this event, for `after` and `before`.', resolve: cursorOf }),
+      node: t.field({ type: event, description: 'The event.', resolve: (version) => version }),
+    }),
+  });
+  return builder.objectRef<EventPage>(names.claim(`${graphql.type}EventConnection`, id)).implement({
+    description: `A page of the events that touched a \`${graphql.type}\`.`,
+    fields: (t) => ({
+      edges: t.field({ type: [edge], description: 'The events, each with its cursor.', resolve: ({ rows }) => rows }),
+      nodes: t.field({ type: [event], description: 'The events without their cursors.', resolve: ({ rows }) => rows }),
+      pageInfo: t.field({
+        type: pageInfoOf(builder),
+        description: 'Where the page is among the events.',
+        resolve: (page) => pageInfo(page, cursorOf),
+      }),
+      totalCount: t.int({
+        description: 'How many events the row has in all pages.',
+        args: {
+          upTo: t.arg.int({
+            required: false,
+            description: 'Counts no further than to this number: an answer that is equal to it says so many or more.',
+          }),
+        },
+        resolve: ({ total }, { upTo }) => Math.min(total, boundOf(upTo) ?? total),
+      }),
+    }),
+  });
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

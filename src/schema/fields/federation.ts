@@ -1,0 +1,133 @@
+import { GraphQLError, GraphQLScalarType, type GraphQLSchema, printSchema } from 'graphql';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import { columnSelection } from '../analysis/selected-columns.ts';
+import type { Builder } from '../types/builder.ts';
+import type { ProjectionTypes } from '../types/projection-types.ts';
+import { badInput, canonicalKey } from '../values/canonical-input.ts';
+import { beforeRead } from './before-read.ts';
+
+/** What a gateway names an entity by: its type and its key. */
+type Representation = Readonly<Record<string, unknown>> & { readonly __typename: string };
+
+// A gateway asks for all entities of one of its plans' steps at once.
+const mostRepresentations = 1000;
+
+/**
+ * Makes the schema a subgraph of Apollo Federation 2: the row types are entities by their keys, which gateways look up in batches.
+ * The specification: https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec
+ *
+ * @returns what gives the built schema its SDL to tell
+ */
+export function addFederation(
+  builder: Builder,
+  projections: readonly ProjectionTypes[],
+): (schema: GraphQLSchema) => void {
+  let sdl = '';
+  addService(builder, () => sdl);
+  if (projections.length > 0) addEntities(builder, projections);
+  return (schema) => {
+    sdl = subgraphSdl(schema, projections);
+  };
+}
+
+function addService(builder: Builder, sdl: () => string): void {
+  const service = builder.objectRef<object>('_Service').implement({
+    description: 'What a federated gateway asks of a subgraph.',
+    fields: (t) => ({ sdl: t.string({ description: 'The schema of the subgraph.', resolve: sdl }) }),
+  });
+  builder.queryField('_service', (t) =>
+    t.field({ type: service, description: 'The subgraph of Apollo Federation.', resolve: () => ({}) }),
+  );
+}
+
+function addEntities(builder: Builder, projections: readonly ProjectionTypes[]): void {
+  const typeOf = new WeakMap<object, string>();
+  const any = new GraphQLScalarType<unknown>({
+    name: '_Any',
+    description: 'An entity, named by its type and its key.',
+  });
+  builder.addScalarType('_Any' as never, any as never); // a builder knows its own scalars only
+  const entity = builder.unionType('_Entity', {
+    description: 'A row that gateways look up.',
+    types: projections.map(({ row }) => row),
+    resolveType: (row) => typeOf.get(row) ?? null,
+  });
+  const byType = new Map(
+    projections.map((types) => [
+      types.projection.graphql.type,
+      { ...types, columnsOf: columnSelection(types.projection, [[]]) },
+    ]),
+  );
+  builder.queryField('_entities', (t) =>
+    t.field({
+      type: [entity],
+      nullable: { list: false, items: true },
+      description: 'The rows that gateways name, in their order; null where there is none.',
+      args: {
+        representations: t.arg({
+          type: ['_Any' as never],
+          required: true,
+          description: 'Each a type and a key.',
+        }),
+      },
+      async resolve(root, args, context, info): Promise<(Row | null)[]> {
+        const representations = args.representations as readonly Representation[]; // any value, looked at below
+        if (representations.length > mostRepresentations)
+          throw badInput(
+            `'representations' names ${representations.length} entities; ${mostRepresentations} are the most.`,
+          );
+        return Promise.all(
+          representations.map(async (representation) => {
+            const types = byType.get(representation?.__typename);
+            if (!types)
+              throw new GraphQLError(`'${representation?.__typename}' is no entity here.`, {
+                extensions: { code: 'BAD_USER_INPUT' },
+              });
+            const waiting = beforeRead(types.served, context, root?.after, info);
+            if (waiting) await waiting;
+            const key = keyIn(types.projection, representation);
+            const [row] = await context.readModels.findByKeys(types.projection, [key], types.columnsOf(info));
+            if (!row) return null;
+            typeOf.set(row, representation.__typename);
+            return row;
+          }),
+        );
+      },
+    }),
+  );
+}
+
+function keyIn(projection: Projection, representation: Representation): RowKey {
+  const missing = projection.keyColumns.find(
+    (name) => representation[name] === undefined || representation[name] === null,
+  );
+  if (missing !== undefined)
+    throw badInput(`An entity '${representation.__typename}' is named by '${missing}', among others.`);
+  return canonicalKey(projection, representation);
+}
+
+/** The schema with the directives of federation, without what was added for it: gateways know that. */
+function subgraphSdl(schema: GraphQLSchema, projections: readonly ProjectionTypes[]): string {
+  const keys = new Map(projections.map(({ projection }) => [projection.graphql.type, projection.keyColumns.join(' ')]));
+  const sdl = printSchema(schema)
+    .replace(/(?:"""[^"]*"""\n)?(?:scalar _Any|union _Entity = .*|type _Service \{[^}]*\})\n*/g, '')
+    .replace(/\n*^ {2}"""[^"]*"""\n {2}(?:_service: _Service!|_entities\([^)]*\): \[_Entity\]!)$/gm, '')
+    .replace(/^type (\w+)(?: implements [\w &]+)?/gm, (line, name: string) => {
+      const key = keys.get(name);
+      if (key !== undefined) return `${line} @key(fields: "${key}")`;
+      return shared.has(name) ? `${line} @shareable` : line;
+    })
+    // Each subgraph has a state of its own, and a payload's query leads to this one only: gateways can't show either.
+    .replace(/^( {2}_meta: Meta!)$/m, '$1 @shareable @inaccessible')
+    .replace(/^( {2}query: Query!)$/gm, '$1 @inaccessible')
+    // An id says nothing to a gateway of whose it is.
+    .replace(/^( {2}nodes?\([^)]*\): (?:Node|\[Node\]!))$/gm, '$1 @shareable @inaccessible');
+  return `${link}\n\n${sdl}\n`;
+}
+
+const link =
+  'extend schema @link(url: "https://specs.apollo.dev/federation/v2.3", import: ["@key", "@shareable", "@inaccessible"])';
+
+/** Types that every Refold application has. */
+const shared: ReadonlySet<string> = new Set(['PageInfo', 'Meta', 'ProjectionStatus']);

@@ -1,0 +1,80 @@
+import { RefoldError } from '../../errors.ts';
+import type { ServedVersion, VersionProgress } from '../../projections/declaration/version-map.ts';
+import type { Builder } from '../types/builder.ts';
+
+/** `_meta`: which versions answer, and how far they are. */
+export function addMeta(builder: Builder, served: readonly ServedVersion[]): void {
+  const state = builder.enumType('VersionState', {
+    description: 'Where a version is in its life.',
+    values: {
+      building: { description: 'Its history is being folded.' },
+      ready: { description: 'It has the whole history, and waits for its activation.' },
+      active: { description: 'It may answer.' },
+      retired: { description: 'It is no longer maintained.' },
+      failed: { description: 'It can not go on, and does not answer.' },
+    } as const,
+  });
+  const status = builder.objectRef<VersionProgress>('ProjectionStatus').implement({
+    description: 'The version of a projection that answers.',
+    fields: (t) => ({
+      name: t.string({ description: "The projection's name.", resolve: ({ projection }) => projection }),
+      version: t.int({ description: 'The number of the version that answers.', resolve: ({ version }) => version }),
+      state: t.field({
+        type: state,
+        description: 'Where the version is in its life.',
+        resolve: (progress) => progress.state,
+      }),
+      position: t.field({
+        type: 'Position',
+        description: 'How much of the event log is in it.',
+        resolve: ({ position }) => position,
+      }),
+      head: t.field({
+        type: 'Position',
+        description: 'The end of the event log.',
+        resolve: ({ head }) => head,
+      }),
+      lag: t.field({
+        type: 'BigInt',
+        description: 'How many positions it is behind the end of the log.',
+        resolve: ({ head, position }) => (head > position ? head - position : 0n),
+      }),
+      progress: t.float({
+        description: 'How much of the log it has taken in, from 0 to 1.',
+        resolve: ({ progress }) => progress,
+      }),
+    }),
+  });
+  const meta = builder.objectRef<object>('Meta').implement({
+    description: 'What the API says of itself.',
+    fields: (t) => ({
+      projections: t.field({
+        type: [status],
+        description: 'Those that the viewer may read.',
+        args: { name: t.arg.string({ required: false, description: 'This projection only, such as `cart_summary`.' }) },
+        resolve: (_, { name }, { readModels }) =>
+          readable(
+            served
+              .filter(({ projection }) => name === null || name === undefined || projection.name === name)
+              .map(({ projection }) => readModels.progress(projection)),
+          ),
+      }),
+    }),
+  });
+  builder.queryField('_meta', (t) =>
+    t.field({ type: meta, description: 'Which versions answer, and how far they are.', resolve: () => ({}) }),
+  );
+}
+
+/** A projection that the viewer may not read is left out: its name and pace are not theirs to know. */
+async function readable(all: readonly Promise<VersionProgress>[]): Promise<VersionProgress[]> {
+  const found = await Promise.all(
+    all.map((one) =>
+      one.catch((error: unknown) => {
+        if (error instanceof RefoldError && ['UNAUTHENTICATED', 'FORBIDDEN'].includes(error.code)) return null;
+        throw error;
+      }),
+    ),
+  );
+  return found.filter((progress) => progress !== null);
+}

@@ -1,0 +1,181 @@
+import type { InterfaceRef, ObjectRef } from '@pothos/core';
+import type { Command } from '../../commands/define-command.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { tokenText } from '../../events/position-token.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import { columnSelection } from '../analysis/selected-columns.ts';
+import type { CommandResult } from '../contract/operation-context.ts';
+import type { Builder, Root, Types } from '../types/builder.ts';
+import { type CommandInput, commandInput, type InputPart } from '../types/command-input.ts';
+import { inputJsonSchema } from '../types/json-schema.ts';
+import type { NamedInputs } from '../types/named-inputs.ts';
+import type { ProjectionTypes } from '../types/projection-types.ts';
+import { pascalCase, type TypeNames } from '../types/type-names.ts';
+import { badInput } from '../values/canonical-input.ts';
+import { checkStorable, isStorable } from '../values/storable-input.ts';
+import { writtenToken } from '../values/written-token.ts';
+import { beforeRead } from './before-read.ts';
+
+/** The mutation of one command, and its payload, which offers the rows that its events may touch. `base`: the interface of all payloads. */
+export function addMutationField(
+  builder: Builder,
+  names: TypeNames,
+  command: Command,
+  projections: readonly ProjectionTypes[],
+  base: InterfaceRef<Types, CommandResult>,
+  named: NamedInputs<InputPart>,
+): void {
+  const owner = `defineCommand('${command.name}')`;
+  const prefix = pascalCase(command.name);
+  const payload = payloadOf(builder, names, names.claim(`${prefix}Payload`, owner), owner, command, projections, base);
+  const input = commandInput(inputJsonSchema(command.input, owner), { builder, names, owner, prefix, named });
+  builder.mutationField(names.claimField('Mutation', command.name, owner), (t) =>
+    t.field({
+      type: payload,
+      // A failed one must not take the payloads of those before it along: they have been executed.
+      nullable: true,
+      description: command.description ?? `Executes the command \`${command.name}\`.`,
+      args: {
+        ...(input
+          ? { input: t.arg({ type: input.type, required: input.required, description: 'What the command takes.' }) }
+          : {}),
+        expectedVersion: t.arg.int({
+          required: false,
+          description:
+            'The version of the stream that the client saw (`streamVersion` of a payload, 0 for no stream): the command is refused with CONCURRENCY_CONFLICT where it is at another.',
+        }),
+        idempotencyKey: t.arg.string({
+          required: false,
+          description:
+            'Names this execution among those of the viewer: sent again with the same input, it does nothing and answers as the first time. With another input it is refused.',
+        }),
+      },
+      resolve(_, args, context) {
+        const given = inputOf(input, args);
+        checkStorable(command.name, given);
+        return context.commands.execute(command, given, {
+          ...optional('expectedVersion', checkedVersion(args.expectedVersion)),
+          ...optional('idempotencyKey', checkedKey(args.idempotencyKey)),
+        });
+      },
+    }),
+  );
+}
+
+/** `CommandPayload`: what all payloads have. */
+export function commandPayload(builder: Builder, query: ObjectRef<Types, Root>): InterfaceRef<Types, CommandResult> {
+  return builder.interfaceRef<CommandResult>('CommandPayload').implement({
+    description: 'What every command answers with.',
+    fields: (t) => ({
+      position: t.field({
+        type: 'Position',
+        description: 'Of the last event that was written; demand it with `@after` to read what was written.',
+        resolve: (result) => tokenText(writtenToken(result)),
+      }),
+      streamId: t.id({
+        description: 'The stream that the command is about.',
+        resolve: (result) => result.streamId,
+      }),
+      streamVersion: t.int({
+        description: "The stream's version after the command, for the next command's `expectedVersion`.",
+        resolve: (result) => result.streamVersion,
+      }),
+      query: t.field({
+        type: query,
+        description: 'Any query, answered with what was written.',
+        resolve: (result) => ({ after: result.position }),
+      }),
+    }),
+  });
+}
+
+function payloadOf(
+  builder: Builder,
+  names: TypeNames,
+  name: string,
+  owner: string,
+  command: Command,
+  projections: readonly ProjectionTypes[],
+  base: InterfaceRef<Types, CommandResult>,
+) {
+  for (const field of ['position', 'streamId', 'streamVersion', 'query']) names.claimField(name, field, 'Refold');
+  const payload = builder.objectRef<CommandResult>(name).implement({
+    description: `What \`${command.name}\` answers with.`,
+    interfaces: [base],
+  });
+  for (const types of projections) {
+    if (!touches(command, types.projection)) continue;
+    addRowField(
+      builder,
+      names.claimField(name, types.projection.graphql.single, `${owner} with ${types.projection.id}`),
+      payload,
+      types,
+    );
+  }
+  return payload;
+}
+
+/** Whether the command's events may touch rows of the projection, and tell which. */
+function touches({ family, emits }: Command, { filter, sqlFold }: Projection): boolean {
+  // A set-based fold names its keys in SQL alone.
+  if (sqlFold) return false;
+  return filter.some((handled) => handled.family === family.name && handled.types.some((type) => emits.includes(type)));
+}
+
+function addRowField(
+  builder: Builder,
+  name: string,
+  payload: ObjectRef<Types, CommandResult>,
+  { served, projection, row }: ProjectionTypes,
+) {
+  const columnsOf = columnSelection(projection, [[]]);
+  builder.objectField(payload, name, (t) =>
+    t.field({
+      type: row,
+      nullable: true,
+      description: 'The row that the written events touch, with what was written; null where they touch none.',
+      async resolve(result, _, context, info) {
+        const key = touchedKey(projection, result.events);
+        if (!key) return null;
+        const waiting = beforeRead(served, context, result.position, info);
+        if (waiting) await waiting;
+        const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
+        return found;
+      },
+    }),
+  );
+}
+
+/** The first row that the last event touches that touches one. */
+function touchedKey(projection: Projection, events: readonly RecordedEvent[]): RowKey | undefined {
+  return events
+    .toReversed()
+    .filter(({ family, type }) =>
+      projection.filter.some((handled) => handled.family === family && handled.types.includes(type)),
+    )
+    .map((event) => projection.keysOf(event)[0])
+    .find((key) => key !== undefined);
+}
+
+function inputOf(input: CommandInput | null, args: object): unknown {
+  const given = 'input' in args ? args.input : undefined;
+  return input && given !== null && given !== undefined ? input.clean(given) : {};
+}
+
+function checkedVersion(version: number | null | undefined): number | undefined {
+  if (typeof version === 'number' && version < 0)
+    throw badInput(`'expectedVersion' is ${version}; it is 0 for no stream, or a version that was answered.`);
+  return version ?? undefined;
+}
+
+function checkedKey(key: string | null | undefined): string | undefined {
+  // Keys are kept in an index, whose entries PostgreSQL limits to 2704 bytes.
+  if (key === '' || (key && key.length > 200)) throw badInput("'idempotencyKey' has 1 to 200 characters.");
+  if (key && !isStorable(key))
+    throw badInput("'idempotencyKey' has the character U+0000, or half of a surrogate pair; use printable characters.");
+  return key ?? undefined;
+}
+
+function optional<Name extends string, T>(name: Name, value: T | undefined): { [N in Name]?: T } {
+  return (value === undefined ? {} : { [name]: value }) as { [N in Name]?: T }; // one entry at most
+}

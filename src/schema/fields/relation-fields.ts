@@ -1,0 +1,137 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import type { Column } from '../../projections/columns/column.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { ManyRelation, OneRelation } from '../../projections/declaration/relations.ts';
+import type { PageQuery, RowPage } from '../../projections/queries/row-query.ts';
+import { columnSelection, type SelectionPath, selectedFields } from '../analysis/selected-columns.ts';
+import { listArguments, listQuery } from '../input/list-arguments.ts';
+import type { Builder } from '../types/builder.ts';
+import type { Connection } from '../types/connection.ts';
+import { meaning } from '../types/field-meaning.ts';
+import type { ProjectionTypes } from '../types/projection-types.ts';
+import { badInput, columnHolds } from '../values/canonical-input.ts';
+import { beforeFilter, beforeRelatedRead } from './before-read.ts';
+
+/** The fields of a row's type that lead to rows of other projections. All that rows of one level lead to is read together. */
+export function addRelationFields(
+  builder: Builder,
+  types: ProjectionTypes,
+  projections: readonly ProjectionTypes[],
+  maxPageSize: number,
+): void {
+  for (const [name, relation] of Object.entries(types.projection.relations)) {
+    const target = projections.find(({ projection }) => projection.name === relation.target);
+    if (!target) continue; // retired in all its versions
+    if (relation.kind === 'one') addOne(builder, name, relation, types, target, maxPageSize);
+    else addMany(builder, name, relation, types, target, maxPageSize);
+  }
+}
+
+function addOne(
+  builder: Builder,
+  name: string,
+  relation: OneRelation,
+  { row }: ProjectionTypes,
+  { served, projection, row: type }: ProjectionTypes,
+  maxPageSize: number,
+) {
+  const { from, description } = relation;
+  const columnsOf = columnSelection(projection, [[]]);
+  builder.objectField(row, name, (t) =>
+    t.field({
+      type,
+      nullable: true,
+      description:
+        description ?? `The \`${projection.graphql.type}\` that \`${from.join('`, `')}\` names; null if there is none.`,
+      ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
+      async resolve(parent, _, context, info) {
+        const waiting = beforeRelatedRead(served, context);
+        if (waiting) await waiting;
+        const key = from.map((column) => parent[column]);
+        if (!key.every((value, index) => holds(projection, projection.keyColumns[index] as string, value))) return null; // as many
+        const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
+        return found;
+      },
+    }),
+  );
+}
+
+function addMany(
+  builder: Builder,
+  name: string,
+  relation: ManyRelation & { readonly from: string },
+  { row }: ProjectionTypes,
+  target: ProjectionTypes,
+  maxPageSize: number,
+) {
+  const { from, to, description } = relation;
+  const { served, projection, connection } = target;
+  const columnsOf = columnSelection(projection, [['edges', 'node'], ['nodes']]);
+  builder.objectField(row, name, (t) =>
+    t.field({
+      type: connection,
+      description:
+        description ?? `The \`${projection.graphql.type}\` rows whose \`${to}\` is the \`${from}\` of this one.`,
+      ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
+      args: listArguments(builder, target, maxPageSize),
+      async resolve(parent, args, context, info): Promise<Connection> {
+        const waiting = beforeRelatedRead(served, context);
+        if (waiting) await waiting;
+        const { query, cursorOf } = listQuery(projection, args, columnsOf(info), maxPageSize, context.versions);
+        await beforeFilter(context, query.where);
+        const value = parent[from];
+        if (!holds(projection, to, value)) return nothing(query);
+        let page: Promise<RowPage> | undefined;
+        return {
+          page() {
+            page ??= context.readModels.findRelated(projection, to, value, query);
+            return page;
+          },
+          count: (upTo) => context.readModels.countRelated(projection, to, value, query.where, upTo),
+          cursorOf,
+        };
+      },
+    }),
+  );
+}
+
+/**
+ * Refuses relations where a subscription selects them: it is told when its own rows change, and would go on showing what other rows
+ * were when it last was.
+ *
+ * @throws RefoldError `BAD_USER_INPUT`
+ */
+export function refuseRelations(
+  projection: Projection,
+  info: GraphQLResolveInfo,
+  paths: readonly SelectionPath[],
+): void {
+  const relations = Object.keys(projection.relations);
+  if (relations.length === 0) return;
+  const selected = selectedFields(info, paths);
+  const relation = relations.find((name) => selected.has(name));
+  if (relation === undefined) return;
+  const other = projection.relations[relation]?.target;
+  throw badInput(
+    `A subscription can't select '${relation}' of ${projection.graphql.type}: it would not be told when ${other} changes. Query it, or subscribe to ${other} as well.`,
+  );
+}
+
+/** A list without rows, with the same answer about pages beside it as any other has. */
+function nothing({ direction, after, before }: PageQuery): Connection {
+  const forward = direction === 'forward';
+  return {
+    page: async () => ({
+      rows: [],
+      hasNextPage: forward ? false : before !== null,
+      hasPreviousPage: forward ? after !== null : false,
+    }),
+    count: async () => 0,
+    cursorOf: () => '',
+  };
+}
+
+/** Whether a row of the target may have the value: no null, and nothing that its column could not hold. */
+function holds(projection: Projection, column: string, value: unknown): boolean {
+  return value !== null && columnHolds(projection.columns[column] as Column, value); // checked at start-up
+}

@@ -1,0 +1,126 @@
+import type { ObjectRef } from '@pothos/core';
+import { relatedFilters } from '../../projections/queries/filter-columns.ts';
+import { columnSelection } from '../analysis/selected-columns.ts';
+import type { LiveListUpdate } from '../contract/operation-context.ts';
+import { rowFilter } from '../input/where.ts';
+import type { Builder, Types } from '../types/builder.ts';
+import { keyRow } from '../types/key-type.ts';
+import { rowOrder } from '../types/order.ts';
+import type { ProjectionTypes } from '../types/projection-types.ts';
+import type { TypeNames } from '../types/type-names.ts';
+import { badInput, canonicalKey } from '../values/canonical-input.ts';
+import { defaultPageSize, firstOf } from '../values/page-arguments.ts';
+import { refuseUnlessActive } from './before-read.ts';
+import { addChangeFeed } from './change-feed-fields.ts';
+import { refuseRelations } from './relation-fields.ts';
+
+/** `cartSummary(cartId)`, `cartSummaries(where, orderBy, first)` and `cartSummaryChanges(since, where)` of one projection, live. */
+export function addSubscriptionFields(
+  builder: Builder,
+  names: TypeNames,
+  types: ProjectionTypes,
+  maxPageSize: number,
+): void {
+  addRow(builder, names, types);
+  addList(builder, names, types, maxPageSize);
+  addChangeFeed(builder, names, types);
+}
+
+function addRow(builder: Builder, names: TypeNames, { served, projection, row, keyArguments }: ProjectionTypes) {
+  const paths = [[]];
+  const columnsOf = columnSelection(projection, paths);
+  builder.subscriptionField(names.claimField('Subscription', projection.graphql.single, projection.id), (t) =>
+    t.field({
+      type: row,
+      nullable: true,
+      description: 'The row as it is, then after every change; null while there is none.',
+      args: Object.fromEntries(
+        keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
+      ),
+      async subscribe(_, args, context, info) {
+        const key = canonicalKey(projection, args);
+        refuseRelations(projection, info, paths);
+        await refuseUnlessActive(served, context);
+        return context.live.row(projection, key, columnsOf(info), { after: context.after });
+      },
+      resolve: (event) => event.row,
+    }),
+  );
+}
+
+function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number) {
+  const { served, projection, where, orderBy } = types;
+  const paths = [['snapshot'], ['entered'], ['changed']];
+  const columnsOf = columnSelection(projection, paths);
+  builder.subscriptionField(names.claimField('Subscription', projection.graphql.list, projection.id), (t) =>
+    t.field({
+      type: updateOf(builder, names, types),
+      description: 'The list as it is, then what becomes of it.',
+      args: {
+        where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }),
+        orderBy: t.arg({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
+        first: t.arg.int({
+          required: false,
+          description: `The length of the list: ${Math.min(defaultPageSize, maxPageSize)} where nothing is given, ${maxPageSize} at most.`,
+        }),
+      },
+      async subscribe(_, args, context, info) {
+        const where = rowFilter(projection, args.where, context.versions);
+        if (relatedFilters(where).length > 0)
+          throw badInput(
+            "A subscription's 'where' can't follow relations: it would not be told when the other rows change.",
+          );
+        const query = {
+          where,
+          orderBy: rowOrder(args.orderBy),
+          first: firstOf(args.first, maxPageSize),
+          columns: columnsOf(info),
+        };
+        refuseRelations(projection, info, paths);
+        await refuseUnlessActive(served, context);
+        return context.live.list(projection, query, { after: context.after });
+      },
+      resolve: (update) => update,
+    }),
+  );
+}
+
+function updateOf(
+  builder: Builder,
+  names: TypeNames,
+  { projection, row, key }: ProjectionTypes,
+): ObjectRef<Types, LiveListUpdate> {
+  const { graphql, id } = projection;
+  return builder.objectRef<LiveListUpdate>(names.claim(`${graphql.type}ListUpdate`, id)).implement({
+    description: 'What became of a list since the last update. The first one holds the whole list.',
+    fields: (t) => ({
+      position: t.field({
+        type: 'Position',
+        description: 'How far into the event log this update reaches.',
+        resolve: (update) => update.position,
+      }),
+      snapshot: t.field({
+        type: [row],
+        nullable: true,
+        description:
+          'The whole list in its order: at first, and again where the read model itself was replaced. Else null.',
+        resolve: (update) => update.snapshot,
+      }),
+      entered: t.field({
+        type: [row],
+        description: 'Rows that were not in the list and are now.',
+        resolve: (update) => update.entered,
+      }),
+      changed: t.field({
+        type: [row],
+        description: 'Rows that were in the list and still are, with other values.',
+        resolve: (update) => update.changed,
+      }),
+      left: t.field({
+        type: [key],
+        description: 'Rows that are in the list no more, by their key.',
+        resolve: (update) => update.left.map((values) => keyRow(projection, values)),
+      }),
+    }),
+  });
+}

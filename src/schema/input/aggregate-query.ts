@@ -1,0 +1,57 @@
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { AggregateQuery, Measure } from '../../projections/queries/row-query.ts';
+import { groupConditions, groupOrder } from '../types/aggregate-inputs.ts';
+import type { WhereInput } from '../types/filter-types.ts';
+import { groupingsOf } from '../types/groupings.ts';
+import { firstOf } from '../values/page-arguments.ts';
+import { rowFilter } from './where.ts';
+
+export interface AggregateArguments {
+  readonly where?: WhereInput | null | undefined;
+}
+
+export interface GroupArguments extends AggregateArguments {
+  readonly by: readonly string[];
+  readonly having?: Parameters<typeof groupConditions>[1];
+  readonly orderBy?: Parameters<typeof groupOrder>[2];
+  readonly first?: number | null | undefined;
+}
+
+/** Measures of all rows that match. @throws RefoldError `BAD_USER_INPUT` */
+export function wholeQuery(
+  projection: Projection,
+  { where }: AggregateArguments,
+  measures: readonly Measure[],
+  versions: VersionMap,
+): AggregateQuery {
+  return {
+    where: rowFilter(projection, where, versions),
+    groupBy: [],
+    measures,
+    having: [],
+    orderBy: [],
+    limit: null,
+  };
+}
+
+/** Measures of groups, and the names of what they are grouped by. @throws RefoldError `BAD_USER_INPUT` */
+export function groupedQuery(
+  projection: Projection,
+  args: GroupArguments,
+  measures: readonly Measure[],
+  maxPageSize: number,
+  versions: VersionMap,
+): { readonly query: AggregateQuery; readonly by: readonly string[] } {
+  const by = [...new Set(args.by)];
+  const groupings = groupingsOf(projection);
+  const query = {
+    where: rowFilter(projection, args.where, versions),
+    groupBy: by.flatMap((name) => groupings.get(name) ?? []), // the enum has no other names
+    measures,
+    having: groupConditions(projection, args.having),
+    orderBy: groupOrder(projection, by, args.orderBy),
+    limit: firstOf(args.first ?? maxPageSize, maxPageSize),
+  };
+  return { query, by };
+}

@@ -1,0 +1,49 @@
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { PageQuery } from '../../projections/queries/row-query.ts';
+import type { Builder } from '../types/builder.ts';
+import type { Connection } from '../types/connection.ts';
+import type { WhereInput } from '../types/filter-types.ts';
+import { type OrderInput, rowOrder } from '../types/order.ts';
+import type { ProjectionTypes } from '../types/projection-types.ts';
+import { cursorCodec } from '../values/cursor.ts';
+import { defaultPageSize, type PageArguments, pageOf } from '../values/page-arguments.ts';
+import { rowFilter } from './where.ts';
+
+/** The arguments of a field that gives a connection of a projection's rows. */
+export function listArguments(
+  builder: Builder,
+  { where, orderBy }: Pick<ProjectionTypes, 'where' | 'orderBy'>,
+  maxPageSize: number,
+) {
+  return builder.args((arg) => ({
+    where: arg.field({ type: where, required: false, description: 'Which rows; all of them without it.' }),
+    orderBy: arg.field({ type: [orderBy], required: false, description: 'The key decides where this does not.' }),
+    first: arg.int({
+      required: false,
+      description: `Rows from the start, or from \`after\`: ${Math.min(defaultPageSize, maxPageSize)} where nothing is given, ${maxPageSize} at most.`,
+    }),
+    after: arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
+    last: arg.int({ required: false, description: 'Rows from the end, or from `before`.' }),
+    before: arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
+  }));
+}
+
+export interface ListArguments extends PageArguments {
+  readonly where?: WhereInput | null | undefined;
+  readonly orderBy?: readonly OrderInput[] | null | undefined;
+}
+
+/** The page that the arguments name, and its cursors. @throws RefoldError `BAD_USER_INPUT` */
+export function listQuery(
+  projection: Projection,
+  args: ListArguments,
+  columns: readonly string[],
+  maxPageSize: number,
+  versions: VersionMap,
+): { readonly query: PageQuery; readonly cursorOf: Connection['cursorOf'] } {
+  const orderBy = rowOrder(args.orderBy);
+  const cursors = cursorCodec(projection, orderBy);
+  const where = rowFilter(projection, args.where, versions);
+  return { query: { where, orderBy, columns, ...pageOf(args, cursors, maxPageSize) }, cursorOf: cursors.encode };
+}

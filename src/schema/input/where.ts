@@ -1,0 +1,171 @@
+import type { Column } from '../../projections/columns/column.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import {
+  type JsonValue,
+  type RelatedFilter,
+  type RowFilter,
+  relatedTarget,
+} from '../../projections/queries/row-query.ts';
+import { comparedColumn, type WhereInput } from '../types/filter-types.ts';
+import { badInput, canonicalInput } from '../values/canonical-input.ts';
+import { itemInside, partInside, searchedPattern, searchedText } from '../values/inside-input.ts';
+
+// More than a person's interface asks for, and few enough for PostgreSQL to plan within milliseconds.
+const mostConditions = 100;
+const deepest = 10;
+
+/**
+ * A `where` as data. Null inside of it is refused: a variable that a client forgot must not turn a filter into the whole table.
+ *
+ * @throws RefoldError `BAD_USER_INPUT`
+ */
+export function rowFilter(
+  projection: Projection,
+  where: WhereInput | null | undefined,
+  versions?: VersionMap,
+): RowFilter | null {
+  if (where === null || where === undefined) return null;
+  return allOf(
+    conditionsOf(projection, where, 'where', 1, { conditions: mostConditions, related: mostRelated, versions }),
+  );
+}
+
+interface Budget {
+  conditions: number;
+  related: number;
+  /** Where relations lead; without it there are none. */
+  readonly versions: VersionMap | undefined;
+}
+
+// Each is a join; a few say what a person's interface asks for.
+const mostRelated = 5;
+
+function conditionsOf(
+  projection: Projection,
+  where: WhereInput,
+  path: string,
+  depth: number,
+  budget: Budget,
+): readonly RowFilter[] {
+  if (depth > deepest) throw badInput(`'where' is nested more than ${deepest} levels deep.`);
+  const nested = (part: unknown, at: string) =>
+    allOf(conditionsOf(projection, part as WhereInput, at, depth + 1, budget)); // GraphQL has checked its shape
+  return Object.entries(where).flatMap(([name, value]): readonly RowFilter[] => {
+    const at = `${path}.${name}`;
+    if (value === undefined) return [];
+    if (value === null) throw badInput(`'${at}' is null; leave it out instead.`);
+    switch (name) {
+      case 'and':
+      case 'or':
+        return [
+          { kind: name, filters: (value as unknown[]).map((part, index) => nested(part, `${at}[${index}]`)) }, // a list of filters
+        ];
+      case 'not':
+        return [{ kind: 'not', filter: nested(value, at) }];
+      default:
+        if (Object.hasOwn(projection.relations, name))
+          return relatedOf(projection, name, value as WhereInput, at, depth, budget); // of the target's filter type, or quantified
+        return comparisonsOf(projection, name, value as WhereInput, at, budget); // the column's operators
+    }
+  });
+}
+
+/** `{ customer: { … } }` of a relation to one, `{ carts: { some: { … } } }` of one to many. */
+function relatedOf(
+  projection: Projection,
+  name: string,
+  where: WhereInput,
+  path: string,
+  depth: number,
+  budget: Budget,
+): readonly RowFilter[] {
+  const relation = projection.relations[name];
+  const other = relation && budget.versions?.served.get(relation.target)?.projection;
+  if (!relation || !other) throw badInput(`'${path}' can't be filtered by here.`);
+  const columns =
+    relation.kind === 'one'
+      ? relation.from.map((from, index) => [from, other.keyColumns[index] as string] as const) // as many, checked at start-up
+      : [[relation.from, relation.to] as const];
+  const quantified = relation.kind === 'one' ? { some: where } : where;
+  return Object.entries(quantified)
+    .filter(([, given]) => given !== undefined)
+    .map(([quantifier, given]): RowFilter => {
+      if (--budget.related < 0) throw badInput(`'where' follows more than ${mostRelated} relations.`);
+      if (given === null) throw badInput(`'${path}.${quantifier}' is null; leave it out instead.`);
+      const filter = allOf(conditionsOf(other, given as WhereInput, path, depth + 1, budget)); // of the target's filter type
+      return {
+        kind: 'related',
+        quantifier: quantifier as RelatedFilter['quantifier'], // says its type
+        target: relatedTarget(other),
+        columns,
+        filter,
+      };
+    });
+}
+
+function comparisonsOf(
+  projection: Projection,
+  name: string,
+  operators: WhereInput,
+  path: string,
+  budget: Budget,
+): readonly RowFilter[] {
+  const column = projection.columns[name] as Column; // the filter's type has a field for each of the columns only
+  const value = (given: unknown) => canonicalInput(column, name, given);
+  const holds = (inside: JsonValue): RowFilter => ({ kind: 'holds', column: name, value: inside });
+  const items = (given: unknown) => (given as unknown[]).map((item) => holds([itemInside(column, name, item)])); // a list, says its type
+  /** Each item is a condition of its own. */
+  const spend = (filters: readonly RowFilter[]) => {
+    budget.conditions -= Math.max(0, filters.length - 1);
+    if (budget.conditions < 0) throw badInput(`'where' has more than ${mostConditions} conditions.`);
+    return filters;
+  };
+  return Object.entries(operators)
+    .filter(([, given]) => given !== undefined)
+    .map(([operator, given]): RowFilter => {
+      budget.conditions--;
+      spend([]);
+      if (given === null) throw badInput(`'${path}.${operator}' is null; ${insteadOfNull(column)}`);
+      switch (operator) {
+        case 'in':
+          return { kind: 'in', column: name, values: (given as unknown[]).map(value) }; // a list, says its type
+        case 'notIn':
+          return { kind: 'not', filter: { kind: 'in', column: name, values: (given as unknown[]).map(value) } }; // a list, says its type
+        case 'startsWith':
+          return { kind: 'startsWith', column: name, value: given as string }; // says its type
+        case 'contains':
+          return comparedColumn(column)
+            ? { kind: 'contains', column: name, value: searchedText(given as string, `${path}.${operator}`) } // says its type
+            : holds(partInside(column, name, given));
+        case 'ilike':
+          return { kind: 'ilike', column: name, pattern: searchedPattern(given as string, `${path}.${operator}`) }; // says its type
+        case 'has':
+          return holds([itemInside(column, name, given)]);
+        case 'hasEvery':
+          return { kind: 'and', filters: spend(items(given)) };
+        case 'hasSome':
+          return { kind: 'or', filters: spend(items(given)) };
+        case 'isNull':
+          return { kind: 'isNull', column: name, isNull: given as boolean }; // says its type
+        case 'eq':
+        case 'ne':
+        case 'lt':
+        case 'lte':
+        case 'gt':
+        case 'gte':
+          return { kind: 'compare', column: name, operator, value: value(given) };
+        default:
+          throw badInput(`'${path}.${operator}' is no operator.`);
+      }
+    });
+}
+
+function insteadOfNull(column: Column): string {
+  return column.flags.nullable ? "leave it out, or use 'isNull'." : 'leave it out instead.';
+}
+
+function allOf(filters: readonly RowFilter[]): RowFilter {
+  const [first, ...others] = filters;
+  return first && others.length === 0 ? first : { kind: 'and', filters };
+}

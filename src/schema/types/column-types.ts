@@ -1,0 +1,162 @@
+import { ListRef } from '@pothos/core';
+import pluralize from 'pluralize';
+import type { Column, ColumnKind, Columns } from '../../projections/columns/column.ts';
+import { type Decimal, isDecimal } from '../../projections/columns/decimal.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { AnyOutput, Builder, ScalarName, Types } from './builder.ts';
+import { columnDescription, words } from './descriptions.ts';
+import { meaning } from './field-meaning.ts';
+import { textScalar } from './ids.ts';
+import { pascalCase, type TypeNames } from './type-names.ts';
+
+/** How the types of one projection's columns are made; they are remembered, so that filters and arguments use the same enum. */
+export interface ColumnTypes {
+  /** The name of the type that the columns belong to. */
+  readonly prefix: string;
+  readonly columns: Columns;
+  /** The types of what is in an object of these columns. */
+  inside(column: Column, name: string): ColumnTypes;
+  /** The type of a column's values. */
+  typeOf(column: Column, name: string): AnyOutput;
+  /** The fields of an object type with these columns. */
+  fieldsOf(): readonly ColumnField[];
+}
+
+export interface ColumnField {
+  readonly name: string;
+  readonly type: AnyOutput;
+  /** What it is the value of; none of what is computed. */
+  readonly column?: Column;
+  readonly nullable: boolean;
+  readonly description: string;
+  readonly deprecated: string | undefined;
+  /** Reads by name only: the row may be of another version that has the same column. */
+  readonly resolve: (row: Row) => unknown;
+}
+
+/** `prefix`: the name of the type that the columns belong to. `ids`: those whose texts are ids whatever they are called. */
+export function createColumnTypes(
+  builder: Builder,
+  names: TypeNames,
+  prefix: string,
+  owner: string,
+  columns: Columns,
+  ids: ReadonlySet<string> = new Set(),
+): ColumnTypes {
+  const made = new Map<Column, AnyOutput>();
+  const insides = new Map<Column, ColumnTypes>();
+
+  function typeOf(column: Column, name: string): AnyOutput {
+    const { type } = column;
+    switch (type.kind) {
+      case 'text':
+        return textScalar(name, ids);
+      case 'enum':
+      case 'object': {
+        const known = made.get(column) ?? make(column, type, name);
+        made.set(column, known);
+        return known;
+      }
+      case 'list':
+        return new ListRef<Types, unknown>(typeOf(type.item, pluralize.singular(name)), type.item.flags.nullable);
+      default:
+        return scalarNames[type.kind];
+    }
+  }
+
+  function make(column: Column, type: NamedKind, name: string): AnyOutput {
+    if (type.kind === 'object') return objectType(column, claim(name), name, type.fields);
+    return builder.enumType(claim(name), {
+      description: `The values of \`${name}\` of \`${prefix}\`.`,
+      values: enumValues(name, type.values),
+    });
+  }
+
+  function claim(name: string): string {
+    return names.claim(`${prefix}${pascalCase(name)}`, `${owner}, column '${name}'`);
+  }
+
+  function objectType(column: Column, type: string, name: string, columns: Columns): AnyOutput {
+    const nested = createColumnTypes(builder, names, type, owner, columns);
+    insides.set(column, nested);
+    const description = `A part of \`${prefix}\`: ${words(name).toLowerCase()}.`;
+    return implement(builder, type, nested.fieldsOf(), description);
+  }
+
+  return {
+    prefix,
+    columns,
+    typeOf,
+    inside(column, name) {
+      typeOf(column, name); // makes them, where nothing has asked for its type yet
+      const types = insides.get(column);
+      if (!types) throw new TypeError(`The column '${name}' is no object.`);
+      return types;
+    },
+    fieldsOf: () =>
+      Object.entries(columns).map(([name, column]) => ({
+        name,
+        column,
+        type: typeOf(column, name),
+        nullable: column.flags.nullable,
+        description: column.flags.description ?? columnDescription(name, column, columns, ids),
+        deprecated: column.flags.deprecated,
+        resolve: resolverOf(column, name),
+      })),
+  };
+}
+
+/** Makes an object type of rows, or of objects in rows. */
+export function implement(builder: Builder, name: string, fields: readonly ColumnField[], description: string) {
+  return builder.objectRef<Row>(name).implement({
+    description,
+    fields: (t) =>
+      Object.fromEntries(
+        fields.map((field) => [
+          field.name,
+          t.field({
+            type: field.type,
+            nullable: field.nullable,
+            resolve: field.resolve,
+            ...(field.column ? meaning({ kind: 'column', name: field.name, column: field.column }) : {}),
+            description: field.description,
+            ...(field.deprecated === undefined ? {} : { deprecationReason: field.deprecated }),
+          }),
+        ]),
+      ),
+  });
+}
+
+/** The values of an enum, each with what it says of the column or property. */
+export function enumValues(name: string, values: readonly string[]) {
+  return Object.fromEntries(values.map((value) => [value, { description: `\`${name}\` is ${value}.` }]));
+}
+
+/** What has a type of its own. */
+type NamedKind = Extract<ColumnKind, { readonly kind: 'enum' | 'object' }>;
+
+type ScalarKind = 'integer' | 'bigint' | 'decimal' | 'boolean' | 'uuid' | 'date' | 'timestamptz' | 'json';
+
+const scalarNames: Readonly<Record<ScalarKind, ScalarName>> = {
+  integer: 'Int',
+  bigint: 'BigInt',
+  decimal: 'Decimal',
+  boolean: 'Boolean',
+  uuid: 'UUID',
+  date: 'Date',
+  timestamptz: 'DateTime',
+  json: 'JSON',
+};
+
+function resolverOf(column: Column, name: string): (row: Row) => unknown {
+  const written = writerOf(column);
+  return written ? (row) => written(row[name]) : (row) => row[name];
+}
+
+/** What brings a value into the form that its scalar writes; none where it is in that form. */
+function writerOf({ type }: Column): ((value: unknown) => unknown) | undefined {
+  if (type.kind === 'decimal') return (value) => (isDecimal(value) ? (value as Decimal).toFixed(type.scale) : value);
+  if (type.kind !== 'list') return undefined;
+  const item = writerOf(type.item);
+  return item && ((values) => (Array.isArray(values) ? values.map(item) : values));
+}

@@ -1,0 +1,151 @@
+import type { ObjectRef } from '@pothos/core';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { RowPage } from '../../projections/queries/row-query.ts';
+import { badInput } from '../values/canonical-input.ts';
+import type { Builder, Types } from './builder.ts';
+import { meaning } from './field-meaning.ts';
+import type { TypeNames } from './type-names.ts';
+
+/** A page that is read when a field of it is selected, and once. */
+export interface Connection {
+  page(): Promise<RowPage>;
+  /** `upTo`: no more than so many are counted; null counts all. */
+  count(upTo: number | null): Promise<number>;
+  cursorOf(row: Row): string;
+}
+
+interface Edge {
+  readonly row: Row;
+  readonly connection: Connection;
+}
+
+/** Where a page is in its list. */
+export interface PageInfo {
+  readonly hasNextPage: boolean;
+  readonly hasPreviousPage: boolean;
+  startCursor(): string | null;
+  endCursor(): string | null;
+}
+
+export interface ConnectionTypes {
+  readonly connection: ObjectRef<Types, Connection>;
+}
+
+const pageInfoTypes = new WeakMap<Builder, ObjectRef<Types, PageInfo>>();
+
+/** The connection and edge types of a projection, as the Relay specification has them, with `nodes` beside `edges`. */
+export function connectionOf(
+  builder: Builder,
+  names: TypeNames,
+  row: ObjectRef<Types, Row>,
+  { graphql, id }: Projection,
+): ObjectRef<Types, Connection> {
+  const edge = builder.objectRef<Edge>(names.claim(`${graphql.type}Edge`, id)).implement({
+    description: `A \`${graphql.type}\` and its place in a list.`,
+    fields: (t) => ({
+      cursor: t.string({
+        description: 'The place of this row in the list, for `after` and `before`.',
+        ...meaning({ kind: 'cursor' }),
+        resolve: ({ connection, row }) => connection.cursorOf(row),
+      }),
+      node: t.field({
+        type: row,
+        description: 'The row.',
+        ...meaning({ kind: 'node' }),
+        resolve: (edge) => edge.row,
+      }),
+    }),
+  });
+  return builder.objectRef<Connection>(names.claim(`${graphql.type}Connection`, id)).implement({
+    description: `A page of a list of \`${graphql.type}\` rows.`,
+    fields: (t) => ({
+      edges: t.field({
+        type: [edge],
+        description: 'The rows, each with its cursor.',
+        ...meaning({ kind: 'edges' }),
+        resolve: async (connection) => (await connection.page()).rows.map((row) => ({ row, connection })),
+      }),
+      nodes: t.field({
+        type: [row],
+        description: 'The rows without their cursors.',
+        ...meaning({ kind: 'nodes' }),
+        resolve: async (connection) => (await connection.page()).rows,
+      }),
+      pageInfo: t.field({
+        type: pageInfoOf(builder),
+        description: 'Where the page is in the list.',
+        ...meaning({ kind: 'pageInfo' }),
+        resolve: async (connection) => pageInfo(await connection.page(), connection.cursorOf),
+      }),
+      totalCount: t.int({
+        description: 'How many rows the list has in all pages; counted only when it is asked for.',
+        ...meaning({ kind: 'totalCount' }),
+        args: {
+          upTo: t.arg.int({
+            required: false,
+            description:
+              'Counts no further than to this number: an answer that is equal to it says so many or more. Without it all are counted, which is as expensive as the list is long.',
+          }),
+        },
+        resolve: (connection, { upTo }) => connection.count(boundOf(upTo)),
+      }),
+    }),
+  });
+}
+
+/** The type of `pageInfo`, one for all lists of a schema. */
+export function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
+  const known = pageInfoTypes.get(builder);
+  if (known) return known;
+  const type = builder.objectRef<PageInfo>('PageInfo').implement({
+    description: 'Where a page is in its list, as Relay has it.',
+    fields: (t) => ({
+      hasNextPage: t.boolean({
+        description: 'Whether there are rows after this page.',
+        ...meaning({ kind: 'hasNextPage' }),
+        resolve: (info) => info.hasNextPage,
+      }),
+      hasPreviousPage: t.boolean({
+        description: 'Whether there are rows before this page.',
+        ...meaning({ kind: 'hasPreviousPage' }),
+        resolve: (info) => info.hasPreviousPage,
+      }),
+      startCursor: t.string({
+        description: 'The cursor of the first row; null if the page is empty.',
+        nullable: true,
+        ...meaning({ kind: 'startCursor' }),
+        resolve: (info) => info.startCursor(),
+      }),
+      endCursor: t.string({
+        description: 'The cursor of the last row, for the next page; null if the page is empty.',
+        nullable: true,
+        ...meaning({ kind: 'endCursor' }),
+        resolve: (info) => info.endCursor(),
+      }),
+    }),
+  });
+  pageInfoTypes.set(builder, type);
+  return type;
+}
+
+/** What is counted at most; null counts all. @throws RefoldError `BAD_USER_INPUT` */
+export function boundOf(upTo: number | null | undefined): number | null {
+  if (upTo === null || upTo === undefined) return null;
+  if (upTo < 1) throw badInput(`'upTo' is ${upTo}; count up to 1 at least.`);
+  return upTo;
+}
+
+/** What tells where a page is: cursors are made where they are selected. */
+export function pageInfo<T>(
+  { rows, hasNextPage, hasPreviousPage }: Omit<RowPage, 'rows'> & { readonly rows: readonly T[] },
+  cursorOf: (row: T) => string,
+): PageInfo {
+  const cursor = (row: T | undefined) => (row === undefined ? null : cursorOf(row));
+  return {
+    hasNextPage,
+    hasPreviousPage,
+    startCursor: () => cursor(rows[0]),
+    endCursor: () => cursor(rows.at(-1)),
+  };
+}

@@ -1,0 +1,50 @@
+import { InputListRef } from '@pothos/core';
+import pluralize from 'pluralize';
+import type { Column } from '../../projections/columns/column.ts';
+import type { AnyInput, Builder, Types } from './builder.ts';
+import type { ColumnTypes } from './column-types.ts';
+import { columnDescription } from './descriptions.ts';
+import type { TypeNames } from './type-names.ts';
+
+/** Makes the types of what `contains` takes: a part of an object or list, with the types that the column declares. */
+export function createContainsTypes(builder: Builder, names: TypeNames) {
+  const made = new Map<ColumnTypes, AnyInput>();
+
+  /** `CartSummaryProductItemContains`: the fields that matter, each with a value of its type. */
+  function objectType(inside: ColumnTypes, owner: string): AnyInput {
+    const known = made.get(inside);
+    if (known !== undefined) return known;
+    const ref = builder.inputRef<Record<string, unknown>>(names.claim(`${inside.prefix}Contains`, owner));
+    made.set(inside, ref);
+    const columns = Object.entries(inside.columns);
+    ref.implement({
+      description: `A part of \`${inside.prefix}\`: only the fields that are set are compared.`,
+      fields: (t) =>
+        Object.fromEntries(
+          columns.map(([name, column]) => [
+            name,
+            t.field({
+              type: typeOf(column, name, inside, owner),
+              required: false,
+              description: column.flags.description ?? columnDescription(name, column, inside.columns, new Set()),
+            }),
+          ]),
+        ) as never, // the fields are known at run time only
+    });
+    return ref;
+  }
+
+  /** `types`: of the columns among which this one is. */
+  function typeOf(column: Column, name: string, types: ColumnTypes, owner: string): AnyInput {
+    const { type } = column;
+    if (type.kind === 'list') {
+      const item = typeOf(type.item, pluralize.singular(name), types, owner);
+      return new InputListRef<Types, unknown>(item, !type.item.flags.nullable);
+    }
+    return type.kind === 'object'
+      ? objectType(types.inside(column, name), owner)
+      : (types.typeOf(column, name) as AnyInput); // scalars and enums go both ways
+  }
+
+  return typeOf;
+}

@@ -1,0 +1,94 @@
+import type { Column, Columns } from '../../projections/columns/column.ts';
+import { isIdName, textScalar } from './ids.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+/** `totalAmount` → `Total amount` */
+export function words(name: string): string {
+  const text = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replaceAll('_', ' ')
+    .trim()
+    .toLowerCase();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Of a column whose declaration has no description: what its values are, and their limits. */
+export function columnDescription(name: string, column: Column, columns: Columns, ids: ReadonlySet<string>): string {
+  const { primaryKey, nullable } = column.flags;
+  const isAlone = Object.values(columns).filter(({ flags }) => flags.primaryKey).length === 1;
+  const naming = primaryKey ? `; ${isAlone ? 'names the row' : 'a part of what names the row'}` : '';
+  return `${words(name)}: ${heldBy(name, column, ids)}${nullable ? ', or null' : ''}${naming}.`;
+}
+
+function heldBy(name: string, { type }: Column, ids: ReadonlySet<string>): string {
+  switch (type.kind) {
+    case 'text':
+      return textScalar(name, ids) === 'ID' ? 'an id' : 'a text';
+    case 'decimal':
+      return `an exact decimal with ${counted(type.precision, 'digit')}, ${type.scale} of them after the point`;
+    case 'list':
+      return `a list; each item is ${heldBy(name, type.item, ids)}`;
+    default:
+      return values[type.kind];
+  }
+}
+
+const values = {
+  integer: 'a whole number of 32 bits',
+  bigint: 'a whole number of 64 bits',
+  boolean: 'true or false',
+  uuid: 'a UUID',
+  date: 'a day',
+  timestamptz: 'an instant, in UTC',
+  enum: 'one of the values of its type',
+  json: 'any JSON',
+  object: 'an object',
+} as const;
+
+/** Of a command's property whose schema has no description: what it takes, and its limits. */
+export function propertyDescription(name: string, schema: JsonSchema): string {
+  return `${words(name)}: ${takenBy(schema, isIdName(name) ? 'an id' : 'a text')}.`;
+}
+
+function takenBy(schema: JsonSchema, text: string): string {
+  const { enum: choices, minimum, maximum, minLength, maxLength, minItems, maxItems, pattern, format } = schema;
+  if (choices) return 'one of the values of its type';
+  switch (schema.type) {
+    case 'string':
+      if (format !== undefined && format in formats) return formats[format as keyof typeof formats];
+      return `${text}${range(minLength, maxLength, 'character')}${pattern === undefined ? '' : `; it matches \`${pattern}\``}`;
+    case 'integer':
+      return `a whole number${range(minimum, maximum)}`;
+    case 'number':
+      return `a number${range(minimum, maximum)}`;
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return `a list${range(minItems, maxItems, 'item')}`;
+    case 'object':
+      return 'an object';
+    default:
+      return 'any value that the command takes';
+  }
+}
+
+const formats = {
+  'date-time': 'an instant',
+  date: 'a day',
+  uuid: 'a UUID',
+  email: 'an e-mail address',
+} as const;
+
+/** Validators write the bounds of exact numbers where the declaration has none. */
+function range(least: number | undefined, most: number | undefined, unit?: string): string {
+  const from = least === undefined || least <= Number.MIN_SAFE_INTEGER ? undefined : least;
+  const to = most === undefined || most >= Number.MAX_SAFE_INTEGER ? undefined : most;
+  if (from === undefined && to === undefined) return '';
+  const size = (bound: number) => (unit === undefined ? String(bound) : counted(bound, unit));
+  if (from === undefined || (unit !== undefined && from === 0)) return to === undefined ? '' : `, ${size(to)} at most`;
+  return to === undefined ? `, ${size(from)} at least` : `, from ${from} to ${size(to)}`;
+}
+
+function counted(count: number, unit: string): string {
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,49 @@
+import type { GraphQLField } from 'graphql';
+import type { Column } from '../../projections/columns/column.ts';
+import type { Relation } from '../../projections/declaration/relations.ts';
+import type { ServedVersion } from '../../projections/declaration/version-map.ts';
+import type { Measure } from '../../projections/queries/row-query.ts';
+
+/**
+ * What a generated field gives, so that a whole operation can be answered by one statement. A field that tells nothing of itself, as
+ * those that an application adds, is resolved.
+ */
+export type FieldMeaning =
+  | { readonly kind: 'row'; readonly served: ServedVersion; readonly by: readonly string[] }
+  | { readonly kind: 'list'; readonly served: ServedVersion; readonly maxPageSize: number }
+  | { readonly kind: 'aggregate'; readonly served: ServedVersion }
+  | { readonly kind: 'groups'; readonly served: ServedVersion; readonly maxPageSize: number }
+  | { readonly kind: 'measure'; readonly of: Measure['kind'] }
+  | { readonly kind: 'groupKey' }
+  | { readonly kind: 'column'; readonly name: string; readonly column: Column }
+  | { readonly kind: 'globalId' }
+  | {
+      readonly kind: 'relation';
+      readonly relation: Relation;
+      readonly target: ServedVersion;
+      readonly maxPageSize: number;
+    }
+  | { readonly kind: ConnectionPart };
+
+type ConnectionPart =
+  | 'edges'
+  | 'nodes'
+  | 'pageInfo'
+  | 'totalCount'
+  | 'cursor'
+  | 'node'
+  | 'hasNextPage'
+  | 'hasPreviousPage'
+  | 'startCursor'
+  | 'endCursor';
+
+const key = 'refold';
+
+/** Goes into the options of a field. */
+export function meaning(given: FieldMeaning): { readonly extensions: Readonly<Record<string, unknown>> } {
+  return { extensions: { [key]: given } };
+}
+
+export function meaningOf({ extensions }: GraphQLField<unknown, unknown>): FieldMeaning | undefined {
+  return extensions[key] as FieldMeaning | undefined; // put there by `meaning` alone
+}

@@ -1,0 +1,218 @@
+import type { InputRef } from '@pothos/core';
+import pluralize from 'pluralize';
+import { type Column, type ColumnKind, isContainer } from '../../projections/columns/column.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { AnyInput, Builder, ScalarName } from './builder.ts';
+import type { ColumnTypes } from './column-types.ts';
+import { createContainsTypes } from './contains-types.ts';
+import { pascalCase, type TypeNames } from './type-names.ts';
+
+/** The operators that `where` offers for a column. */
+export type FilterOperator =
+  | 'eq'
+  | 'ne'
+  | 'in'
+  | 'notIn'
+  | 'lt'
+  | 'lte'
+  | 'gt'
+  | 'gte'
+  | 'startsWith'
+  | 'contains'
+  | 'ilike'
+  | 'has'
+  | 'hasEvery'
+  | 'hasSome'
+  | 'isNull';
+
+/** A `where` as GraphQL gives it. */
+export type WhereInput = Readonly<Record<string, unknown>>;
+
+export interface FilterTypes {
+  /** The input type of a projection's `where`. */
+  filterOf(projection: Projection, columnTypes: ColumnTypes, owner: string): InputRef<WhereInput>;
+}
+
+/** The columns that `where` and `orderBy` offer: those that an index serves, and that have an order. */
+export function indexedColumns(projection: Projection): readonly (readonly [string, Column])[] {
+  return filteredColumns(projection).filter(([, column]) => !isContainer(column));
+}
+
+/** The columns that `where` offers: lists, objects and JSON too, by what is in them. */
+function filteredColumns(projection: Projection): readonly (readonly [string, Column])[] {
+  return Object.entries(projection.columns).filter(([, column]) => column.flags.index);
+}
+
+export function createFilterTypes(builder: Builder, names: TypeNames): FilterTypes {
+  const shared = new Map<string, AnyInput>();
+  const byName = new Map<string, InputRef<WhereInput>>();
+  const lists = new Map<string, InputRef<WhereInput>>();
+  const containsType = createContainsTypes(builder, names);
+
+  /** `some`, `every` and `none` of the rows of a projection. */
+  function listFilter(target: string, filter: InputRef<WhereInput>, owner: string): InputRef<WhereInput> {
+    const known = lists.get(target);
+    if (known) return known;
+    const ref = builder.inputRef<Record<string, unknown>>(
+      names.claim(`${filter.name.replace(/Filter$/, '')}ListFilter`, owner),
+    );
+    const described = (description: string) => ({ type: filter, required: false, description }) as const;
+    ref.implement({
+      description: `Of the \`${filter.name.replace(/Filter$/, '')}\` rows that a row leads to. All that is set must hold.`,
+      fields: (t) =>
+        ({
+          some: t.field(described('There is one for which this holds.')),
+          every: t.field(described('There is none for which this does not hold.')),
+          none: t.field(described('There is none for which this holds.')),
+        }) as never, // as below
+    });
+    lists.set(target, ref as InputRef<WhereInput>); // as below
+    return ref as InputRef<WhereInput>;
+  }
+
+  function columnFilter(column: Column, name: string, types: ColumnTypes, prefix: string, owner: string): AnyInput {
+    const operators = operatorsOf(column);
+    const value = comparedColumn(column);
+    if (!value && column.type.kind !== 'json') {
+      const part = containsType(column, name, types, owner);
+      return operatorInput(builder, names.claim(`${prefix}${pascalCase(name)}Filter`, owner), part, operators);
+    }
+    const item = value === column ? name : pluralize.singular(name); // as the column's own type is named
+    const type = value ? (types.typeOf(value, item) as AnyInput) : 'JSON'; // scalars and enums go both ways
+    if (value?.type.kind === 'enum')
+      return operatorInput(builder, names.claim(`${prefix}${pascalCase(name)}Filter`, owner), type, operators);
+    const scalar = type as ScalarName; // of what is no enum
+    const kind = `${column.flags.search ? 'Searchable' : ''}${scalar}${value === column || !value ? '' : 'List'}`;
+    const filter = `${column.flags.nullable ? 'Nullable' : ''}${kind}Filter`;
+    const known = shared.get(filter) ?? operatorInput(builder, filter, scalar, operators);
+    shared.set(filter, known);
+    return known;
+  }
+
+  return {
+    filterOf(projection, types, owner) {
+      const name = names.claim(`${projection.graphql.type}Filter`, owner);
+      const ref = builder.inputRef<Record<string, unknown>>(name);
+      const columns = filteredColumns(projection).map(
+        ([column, declared]) =>
+          [column, columnFilter(declared, column, types, projection.graphql.type, owner)] as const,
+      );
+      for (const word of ['and', 'or', 'not']) names.claimField(name, word, 'Refold');
+      for (const [column] of columns) names.claimField(name, column, `${owner}, column '${column}'`);
+      byName.set(projection.name, ref as InputRef<WhereInput>); // as below
+      const related = (): readonly (readonly [string, InputRef<WhereInput>])[] =>
+        Object.entries(projection.relations).flatMap(([relation, { kind, target }]) => {
+          const filter = byName.get(target);
+          if (!filter || columns.some(([column]) => column === relation)) return []; // retired in all its versions
+          return [[relation, kind === 'one' ? filter : listFilter(target, filter, owner)] as const];
+        });
+      ref.implement({
+        description: `All that is set must hold. An empty list holds under 'and' and never under 'or'. Null stands nowhere in it: leave out what does not matter.`,
+        fields: (t) =>
+          ({
+            ...Object.fromEntries(
+              [...columns, ...related()].map(([name, type]) => [
+                name,
+                t.field({ type, required: false, description: `What holds for \`${name}\`.` }),
+              ]),
+            ),
+            and: t.field({ type: [ref], required: false, description: 'All of these hold.' }),
+            or: t.field({ type: [ref], required: false, description: 'One of these holds.' }),
+            not: t.field({ type: ref, required: false, description: 'This does not hold.' }),
+          }) as never, // the fields are known at run time only
+      });
+      return ref as InputRef<WhereInput>; // an object of the fields above
+    },
+  };
+}
+
+export function operatorsOf(column: Column): readonly FilterOperator[] {
+  const { type, flags } = column;
+  return [
+    ...(comparedColumn(column) === undefined ? (['contains'] as const) : (operators[type.kind] ?? [])),
+    ...(flags.search ? (['contains', 'ilike'] as const) : []),
+    ...(flags.nullable ? (['isNull'] as const) : []),
+  ];
+}
+
+/** What a column is compared with: values of its own type, a list with its items. Undefined where it is JSON, compared by what is in it. */
+export function comparedColumn(column: Column): Column | undefined {
+  if (!isContainer(column)) return column;
+  return column.type.kind === 'list' && !isContainer(column.type.item) ? column.type.item : undefined;
+}
+
+const equality = ['eq', 'ne', 'in', 'notIn'] as const;
+const ordered = [...equality, 'lt', 'lte', 'gt', 'gte'] as const;
+
+const operators: Readonly<Partial<Record<ColumnKind['kind'], readonly FilterOperator[]>>> = {
+  boolean: ['eq', 'ne'],
+  enum: equality,
+  uuid: equality,
+  text: [...ordered, 'startsWith'],
+  integer: ordered,
+  bigint: ordered,
+  decimal: ordered,
+  date: ordered,
+  timestamptz: ordered,
+  list: ['has', 'hasEvery', 'hasSome'],
+};
+
+export const operatorDescriptions: Readonly<Record<FilterOperator, string>> = {
+  eq: 'Equal.',
+  ne: 'All that is not equal; null too.',
+  in: 'One of these. An empty list finds nothing.',
+  notIn: 'None of these; null too. An empty list finds all.',
+  lt: 'Less.',
+  lte: 'Less or equal.',
+  gt: 'Greater.',
+  gte: 'Greater or equal.',
+  startsWith: 'Starts with this text, in upper and lower case as it stands.',
+  contains: 'Has this in it.',
+  ilike:
+    "Is of this pattern, in upper and lower case alike: '%' stands for any characters, '_' for any one; after a backslash they stand for themselves.",
+  has: 'Has this item.',
+  hasEvery: 'Has each of these items. An empty list finds all.',
+  hasSome: 'Has one of these items. An empty list finds nothing.',
+  isNull: 'True finds null, false all that is not null.',
+};
+
+const jsonContains =
+  'Has this in it: fields of an object, items of a list, at whatever depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
+
+/** Whose value is a list. */
+const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];
+const textOperators: readonly string[] = ['startsWith', 'contains', 'ilike'];
+
+/** A part of a key is text, and no key. What is no scalar is a part of an object or list. */
+function textOf(value: AnyInput): AnyInput {
+  return isPart(value) ? value : 'String';
+}
+
+function isPart(value: AnyInput): boolean {
+  return value === 'JSON' || typeof value !== 'string';
+}
+
+function operatorInput(
+  builder: Builder,
+  name: string,
+  value: AnyInput,
+  operators: readonly FilterOperator[],
+): AnyInput {
+  return builder.inputType(name, {
+    description: 'All that is set must hold.',
+    fields: (t) =>
+      Object.fromEntries(
+        operators.map((operator) => {
+          const listed = listOperators.includes(operator);
+          const type = operator === 'isNull' ? 'Boolean' : textOperators.includes(operator) ? textOf(value) : value;
+          const description = operator === 'contains' && isPart(value) ? jsonContains : operatorDescriptions[operator];
+          return [
+            operator,
+            listed
+              ? t.field({ type: [type], required: false, description })
+              : t.field({ type, required: false, description }),
+          ];
+        }),
+      ),
+  });
+}

@@ -1,0 +1,33 @@
+import type { ObjectRef } from '@pothos/core';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import { globalId } from '../values/global-id.ts';
+import type { Builder, Types } from './builder.ts';
+import { type ColumnField, implement } from './column-types.ts';
+import type { TypeNames } from './type-names.ts';
+
+/** `CartSummaryKey`, what names a row that may be gone. */
+export function keyTypeOf(
+  builder: Builder,
+  names: TypeNames,
+  projection: Projection,
+  fields: readonly ColumnField[],
+): ObjectRef<Types, Row> {
+  const { graphql, id, keyColumns } = projection;
+  const key = implement(
+    builder,
+    names.claim(`${graphql.type}Key`, id),
+    fields.filter((field) => keyColumns.includes(field.name)),
+    'What names a row.',
+  );
+  if (graphql.globalId)
+    builder.objectField(key, 'id', (t) =>
+      t.id({ description: 'As the row had it.', resolve: (values) => globalId(projection, values) }),
+    );
+  return key;
+}
+
+/** A key as {@link keyTypeOf} takes it. */
+export function keyRow({ keyColumns }: Projection, values: RowKey): Row {
+  return Object.fromEntries(keyColumns.map((name, index) => [name, values[index]]));
+}

@@ -1,0 +1,31 @@
+import { invalidDeclaration } from '../../errors.ts';
+import { expandedText, type JsonSchema } from './json-schema.ts';
+
+/** The parts of inputs that declarations name (`.meta({ id: 'ProductItem' })`): one type each, for all commands of a schema. */
+export interface NamedInputs<Part> {
+  /**
+   * What has the name; made where nothing has it yet. `root`: of the input that `schema` is in.
+   *
+   * @throws RefoldError `INVALID_DECLARATION` where the name stands for something else
+   */
+  use(name: string, schema: JsonSchema, of: { root: JsonSchema; owner: string }, make: () => Part): Part;
+}
+
+export function createNamedInputs<Part>(): NamedInputs<Part> {
+  const used = new Map<string, { readonly part: Part; readonly text: string; readonly owner: string }>();
+  return {
+    use(name, schema, { root, owner }, make) {
+      const text = expandedText(schema, root);
+      const known = used.get(name);
+      if (known && known.text !== text)
+        throw invalidDeclaration(
+          owner,
+          `its input has a schema with the id '${name}', which differs from that of ${known.owner}. Use one schema in both, or another id.`,
+        );
+      if (known) return known.part;
+      const part = make();
+      used.set(name, { part, text, owner });
+      return part;
+    },
+  };
+}

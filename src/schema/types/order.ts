@@ -1,0 +1,88 @@
+import type { InputRef } from '@pothos/core';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { RowOrder } from '../../projections/queries/row-query.ts';
+import type { AnyInput, Builder } from './builder.ts';
+import { indexedColumns } from './filter-types.ts';
+import type { TypeNames } from './type-names.ts';
+
+/** One entry of `orderBy` as GraphQL gives it: exactly one column, and where it goes. */
+export type OrderInput = Readonly<Record<string, unknown>>;
+
+export interface OrderTypes {
+  /**
+   * The input type of a projection's `orderBy` entries: `{ totalAmount: DESC }`.
+   *
+   * An object with one key, and no enum such as `TOTAL_AMOUNT_DESC`: a table's header builds it from the column's own name, and it has
+   * room for where nulls go without an enum value for every combination. `@oneOf` makes a second key an error instead of an unclear order.
+   */
+  orderOf(projection: Projection, owner: string): InputRef<OrderInput>;
+  /** `ASC` or `DESC`. */
+  direction(): AnyInput;
+}
+
+export function createOrderTypes(builder: Builder, names: TypeNames): OrderTypes {
+  let plain: AnyInput | undefined;
+  let nullable: AnyInput | undefined;
+  const direction = () => {
+    plain ??= builder.enumType('SortDirection', {
+      description: 'Which values come first.',
+      values: {
+        ASC: { description: 'The least value first.' },
+        DESC: { description: 'The greatest value first.' },
+      },
+    });
+    return plain;
+  };
+  const nullableDirection = () => {
+    nullable ??= builder.enumType('NullableSortDirection', {
+      description:
+        'Without more words null counts as the greatest value: last in ASC, first in DESC. An index serves these two.',
+      values: Object.fromEntries(
+        Object.entries(directions).map(([name, { direction, nulls }]) => [
+          name,
+          { description: `The ${direction === 'asc' ? 'least' : 'greatest'} value first, nulls ${nulls}.` },
+        ]),
+      ),
+    });
+    return nullable;
+  };
+
+  return {
+    direction,
+    orderOf(projection, owner) {
+      const columns = indexedColumns(projection).map(
+        ([name, column]) => [name, column.flags.nullable ? nullableDirection() : direction()] as const,
+      );
+      const ref = builder.inputType(names.claim(`${projection.graphql.type}Order`, owner), {
+        isOneOf: true,
+        description: `One column that \`${projection.graphql.type}\` rows are ordered by.`,
+        fields: (t) =>
+          Object.fromEntries(
+            columns.map(([name, type]) => [name, t.field({ type, required: false, description: `By \`${name}\`.` })]),
+          ),
+      });
+      return ref as InputRef<OrderInput>; // an object of the fields above
+    },
+  };
+}
+
+const directions: Readonly<Record<string, Omit<RowOrder, 'column'>>> = {
+  ASC: { direction: 'asc', nulls: 'last' },
+  DESC: { direction: 'desc', nulls: 'first' },
+  ASC_NULLS_FIRST: { direction: 'asc', nulls: 'first' },
+  ASC_NULLS_LAST: { direction: 'asc', nulls: 'last' },
+  DESC_NULLS_FIRST: { direction: 'desc', nulls: 'first' },
+  DESC_NULLS_LAST: { direction: 'desc', nulls: 'last' },
+};
+
+/** An `orderBy` as data. A column that comes again changes nothing: rows that it could tell apart are apart already. */
+export function rowOrder(orderBy: readonly OrderInput[] | null | undefined): readonly RowOrder[] {
+  const orders = new Map<string, RowOrder>();
+  for (const entry of orderBy ?? []) {
+    for (const [column, direction] of Object.entries(entry)) {
+      const order = directions[direction as string]; // a value of one of the enums
+      if (order && !orders.has(column)) orders.set(column, { column, ...order });
+    }
+  }
+  return [...orders.values()];
+}

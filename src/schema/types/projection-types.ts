@@ -1,0 +1,66 @@
+import type { InputRef, ObjectRef } from '@pothos/core';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { ServedVersion } from '../../projections/declaration/version-map.ts';
+import { type AggregateInputs, createAggregateInputs } from './aggregate-inputs.ts';
+import { type AggregateTypes, createAggregateTypes } from './aggregate-types.ts';
+import type { AnyInput, Builder, Types } from './builder.ts';
+import { type ColumnField, createColumnTypes, implement } from './column-types.ts';
+import { type ConnectionTypes, connectionOf } from './connection.ts';
+import { createFilterTypes, type WhereInput } from './filter-types.ts';
+import { idColumns } from './ids.ts';
+import { keyTypeOf } from './key-type.ts';
+import { createOrderTypes, type OrderInput } from './order.ts';
+import type { TypeNames } from './type-names.ts';
+
+/** The GraphQL types of one served version. */
+export interface ProjectionTypes {
+  readonly served: ServedVersion;
+  readonly projection: Projection;
+  readonly row: ObjectRef<Types, Row>;
+  readonly key: ObjectRef<Types, Row>;
+  readonly fields: readonly ColumnField[];
+  readonly where: InputRef<WhereInput>;
+  readonly orderBy: InputRef<OrderInput>;
+  readonly connection: ConnectionTypes['connection'];
+  readonly aggregates: AggregateTypes & AggregateInputs;
+  /** The arguments that name one row, by key column. */
+  readonly keyArguments: readonly (readonly [name: string, type: AnyInput, description: string])[];
+}
+
+export function createProjectionTypes(builder: Builder, names: TypeNames, served: readonly ServedVersion[]) {
+  const filters = createFilterTypes(builder, names);
+  const orders = createOrderTypes(builder, names);
+  const aggregateInputs = createAggregateInputs(builder, names, orders);
+  const ids = idColumns(served.map(({ projection }) => projection));
+  return served.map((version): ProjectionTypes => {
+    const { projection } = version;
+    const owner = projection.id;
+    const name = names.claim(projection.graphql.type, owner);
+    const columnTypes = createColumnTypes(builder, names, name, owner, projection.columns, ids.get(projection));
+    const fields = columnTypes.fieldsOf();
+    const row = implement(
+      builder,
+      name,
+      fields,
+      projection.description ?? `A row of the read model \`${projection.name}\`.`,
+    );
+    return {
+      served: version,
+      projection,
+      row,
+      key: keyTypeOf(builder, names, projection, fields),
+      fields,
+      where: filters.filterOf(projection, columnTypes, owner),
+      orderBy: orders.orderOf(projection, owner),
+      connection: connectionOf(builder, names, row, projection),
+      aggregates: {
+        ...createAggregateTypes(builder, names, projection, fields),
+        ...aggregateInputs(projection, fields),
+      },
+      keyArguments: fields
+        .filter((field) => projection.keyColumns.includes(field.name))
+        .map((field) => [field.name, field.type as AnyInput, field.description]), // keys are scalars and enums, which go both ways
+    };
+  });
+}

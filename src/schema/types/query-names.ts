@@ -1,0 +1,31 @@
+import type { GraphqlNames, Projection } from '../../projections/declaration/projection.ts';
+import { pascalCase } from './type-names.ts';
+
+/** The fields of `Query` that read one projection, beside those by its unique columns. */
+export interface QueryNames extends Pick<GraphqlNames, 'single' | 'list'> {
+  /** `cartSummariesAggregate` */
+  readonly aggregate: string;
+  /** `cartSummariesGrouped` */
+  readonly grouped: string;
+}
+
+export function queryNames({ graphql: { single, list } }: Projection): QueryNames {
+  return { single, list, aggregate: `${list}Aggregate`, grouped: `${list}Grouped` };
+}
+
+/** `parcelByTrackingId` for each unique column, by all columns of its index. What is the key alone has a look-up by it. */
+export function uniqueLookUps({
+  columns,
+  graphql,
+}: Projection): readonly (readonly [columns: readonly string[], field: string])[] {
+  return Object.entries(columns)
+    .filter(([, { flags }]) => flags.unique && !flags.primaryKey)
+    .map(
+      ([
+        name,
+        {
+          flags: { within },
+        },
+      ]) => [within === undefined ? [name] : [name, within], `${graphql.single}By${pascalCase(name)}`],
+    );
+}

@@ -1,0 +1,148 @@
+import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql';
+import { GraphQLJSON, GraphQLSafeInt } from 'graphql-scalars';
+import { type PositionToken, parseToken } from '../../events/position-token.ts';
+import { type Column, t } from '../../projections/columns/column.ts';
+import { isDecimal } from '../../projections/columns/decimal.ts';
+import { createRowCodec } from '../../projections/columns/row-codec.ts';
+
+/**
+ * The scalars beside GraphQL's own. Numbers that JavaScript can't hold exactly are decimal strings on the way out and in, and times stay
+ * strings too: a `Date` would lose the microseconds.
+ */
+export const scalars = {
+  BigInt: textScalar({
+    name: 'BigInt',
+    description: "A whole number of 64 bits as a decimal string, such as '9007199254740993'.",
+    expected: "a whole number of 64 bits as a decimal string, such as '42'",
+    numbers: true,
+    parse: (text) => (/^-?\d{1,19}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? text : undefined),
+    serialize: String,
+  }),
+  Date: textScalar({
+    name: 'Date',
+    description: "A day of the calendar, such as '2026-01-31'.",
+    expected: "a day such as '2026-01-31'",
+    parse: canonicalText(t.date()),
+  }),
+  DateTime: textScalar({
+    name: 'DateTime',
+    description:
+      "An instant with its zone, such as '2026-01-31T12:00:00Z'. Answers are in UTC, with microseconds where they are not zero.",
+    specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
+    expected: "a time with its zone, such as '2026-01-31T12:00:00Z'",
+    parse: (text) => canonicalText(t.timestamptz())(text) && text,
+  }),
+  Decimal: textScalar({
+    name: 'Decimal',
+    description: "An exact decimal as a string, such as '12.50'.",
+    expected: "an exact decimal as a string, such as '12.50' (a JSON number has already lost its exactness)",
+    numbers: true,
+    // No longer than what PostgreSQL's numeric compares.
+    parse: (text) => (/^-?\d{1,1000}(\.\d{1,1000})?$/.test(text) ? text : undefined),
+    serialize: (value) => (isDecimal(value) ? value.toFixed() : String(value)),
+  }),
+  JSON: new GraphQLScalarType<unknown, unknown>({
+    ...GraphQLJSON.toConfig(),
+    extensions: typedAs('unknown'),
+    parseLiteral(node, variables) {
+      refuseNames(node);
+      return GraphQLJSON.parseLiteral(node, variables);
+    },
+  }),
+  Position: new GraphQLScalarType<PositionToken, string>({
+    name: 'Position',
+    extensions: typedAs('string'),
+    description:
+      "A place in the order of the whole event log, as a decimal string such as '1042', or with what stood there, such as '1042.9f3c21ab'. Every command answers with one; demand it with `@after`, as it was given.",
+    serialize: String,
+    parseValue: (value) => parsePosition(typeof value === 'string' ? value : undefined, value),
+    parseLiteral: (node) =>
+      parsePosition(node.kind === Kind.STRING || node.kind === Kind.INT ? node.value : undefined, shown(node), node),
+  }),
+  SafeInt: GraphQLSafeInt,
+  UUID: textScalar({
+    name: 'UUID',
+    description: 'A UUID, in lower case.',
+    specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc9562',
+    expected: 'a UUID',
+    parse: canonicalText(t.uuid()),
+  }),
+} as const;
+
+/** The TypeScript type of its values in JSON: graphql-codegen reads it here where it gets the schema itself, and else from `refold schema --scalars`. */
+function typedAs(type: string): Readonly<Record<string, unknown>> {
+  return { codegenScalarType: type };
+}
+
+interface TextScalarOptions {
+  readonly name: string;
+  readonly description: string;
+  readonly specifiedByURL?: string;
+  readonly expected: string;
+  /** Also takes JSON numbers that are exact, and number literals as they are written. */
+  readonly numbers?: boolean;
+  /** The value, or undefined where it is none. */
+  parse(text: string): string | undefined;
+  serialize?(value: unknown): string;
+}
+
+function textScalar({ expected, numbers = false, parse, serialize, ...config }: TextScalarOptions) {
+  const parsed = (text: string | undefined, found: unknown, node?: ValueNode) => {
+    const value = text === undefined ? undefined : parse(text);
+    if (value === undefined) throw refusal(config.name, expected, found, node);
+    return value;
+  };
+  return new GraphQLScalarType<string, unknown>({
+    ...config,
+    extensions: typedAs('string'),
+    ...(serialize ? { serialize } : {}),
+    parseValue(value) {
+      if (numbers && typeof value === 'number' && Number.isSafeInteger(value)) return parsed(String(value), value);
+      return parsed(typeof value === 'string' ? value : undefined, value);
+    },
+    parseLiteral(node) {
+      const number = node.kind === Kind.INT || node.kind === Kind.FLOAT;
+      const text = node.kind === Kind.STRING || (numbers && number) ? node.value : undefined;
+      return parsed(text, shown(node), node);
+    },
+  });
+}
+
+/** The canonical form of a text in a column of this type. */
+function canonicalText(column: Column): (text: string) => string | undefined {
+  const codec = createRowCodec({ value: column }, ['value']);
+  return (text) => {
+    try {
+      return codec.normaliseKey([text])[0] as string; // date, time and UUID are text
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+function parsePosition(text: string | undefined, found: unknown, node?: ValueNode): PositionToken {
+  try {
+    if (text !== undefined) return parseToken(text);
+  } catch {
+    // refused below, as anything else that is no position
+  }
+  throw refusal('Position', "a global position as a decimal string, such as '1042'", found, node);
+}
+
+/** A bare word in a literal would be left out of an object, and be null in a list. */
+function refuseNames(node: ValueNode): void {
+  if (node.kind === Kind.ENUM)
+    throw refusal('JSON', 'texts in quotes, numbers, true, false, null, lists and objects', node.value, node);
+  if (node.kind === Kind.LIST) for (const item of node.values) refuseNames(item);
+  if (node.kind === Kind.OBJECT) for (const { value } of node.fields) refuseNames(value);
+}
+
+function shown(node: ValueNode): unknown {
+  return 'value' in node ? node.value : node.kind;
+}
+
+function refusal(name: string, expected: string, found: unknown, node?: ValueNode): GraphQLError {
+  const text = JSON.stringify(found) ?? String(found);
+  const problem = `${name} expects ${expected}, found ${text.length > 80 ? `${text.slice(0, 80)}…` : text}.`;
+  return new GraphQLError(problem, { ...(node ? { nodes: node } : {}), extensions: { code: 'BAD_USER_INPUT' } });
+}

@@ -1,0 +1,63 @@
+import { invalidDeclaration } from '../../errors.ts';
+
+/** Who has which name of the schema's types and fields. */
+export interface TypeNames {
+  /** Takes a type's name. @throws RefoldError `INVALID_DECLARATION` naming both who want it. */
+  claim(name: string, owner: string): string;
+  /** Takes a field's name. @throws RefoldError `INVALID_DECLARATION` naming both who want it. */
+  claimField(type: string, field: string, owner: string): string;
+}
+
+const ownNames = [
+  ...['Query', 'Mutation', 'Subscription', 'CommandPayload'],
+  ...['PageInfo', 'Node', 'Meta', 'ProjectionStatus', 'VersionState'],
+  ...['String', 'ID', 'Int', 'Float', 'Boolean'],
+  ...['BigInt', 'Date', 'DateTime', 'Decimal', 'JSON', 'Position', 'SafeInt', 'UUID'],
+  ...['SortDirection', 'NullableSortDirection', 'ChangeOperation', 'LagReason', 'AsOf'],
+  ...['String', 'ID', 'Int', 'Boolean', 'BigInt', 'Date', 'DateTime', 'Decimal', 'UUID'].flatMap((scalar) => [
+    `${scalar}Filter`,
+    `Nullable${scalar}Filter`,
+    `${scalar}Comparison`,
+  ]),
+  // Taken by federation.
+  ...['_Any', '_Entity', '_Service', 'FieldSet'],
+];
+
+export function createTypeNames(): TypeNames {
+  const types = new Map(ownNames.map((name) => [name, 'Refold']));
+  const fields = new Map<string, string>();
+
+  function take(taken: Map<string, string>, name: string, what: string, owner: string): void {
+    const other = taken.get(name);
+    if (other !== undefined) {
+      throw invalidDeclaration(
+        owner,
+        `${what} '${name}' belongs to ${other} already. Rename one of them, or set the 'graphql' names of a projection.`,
+      );
+    }
+    taken.set(name, owner);
+  }
+
+  return {
+    claim(name, owner) {
+      if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
+        throw invalidDeclaration(owner, `'${name}' is no name of a GraphQL type; use letters and digits.`);
+      take(types, name, 'the GraphQL type name', owner);
+      return name;
+    },
+    claimField(type, field, owner) {
+      if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(field))
+        throw invalidDeclaration(owner, `'${field}' is no name of a GraphQL field; use letters and digits.`);
+      take(fields, `${type}.${field}`, 'the GraphQL field', owner);
+      return field;
+    },
+  };
+}
+
+/** `productItems` → `ProductItems` */
+export function pascalCase(name: string): string {
+  return name
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}

@@ -1,0 +1,67 @@
+import { RefoldError } from '../../errors.ts';
+import type { Column } from '../../projections/columns/column.ts';
+import { decimal } from '../../projections/columns/decimal.ts';
+import { problemOf } from '../../projections/columns/invalid-row.ts';
+import { createRowCodec, type RowCodec } from '../../projections/columns/row-codec.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+
+/**
+ * What a client sent for a column, in canonical form. A decimal may have more digits than the column: it is compared, not stored.
+ *
+ * @throws RefoldError `BAD_USER_INPUT` for what the column could never hold.
+ */
+export function canonicalInput(column: Column, name: string, value: unknown): unknown {
+  if (value === null) {
+    if (column.flags.nullable) return null;
+    throw badInput(`'${name}' can't be null.`);
+  }
+  if (column.type.kind === 'decimal') return decimalInput(name, value);
+  try {
+    return codecOf(column).normaliseKey([column.type.kind === 'bigint' ? bigintInput(name, value) : value])[0];
+  } catch (cause) {
+    if (cause instanceof RefoldError && cause.code === 'INVALID_ROW')
+      throw badInput(problemOf(cause).replace("column 'value'", `'${name}'`), { cause });
+    throw cause;
+  }
+}
+
+/** Whether a column could hold a value that another column holds: what it could not, no row has. */
+export function columnHolds(column: Column, value: unknown): boolean {
+  try {
+    codecOf(column).normaliseKey([value]);
+    return true;
+  } catch (error) {
+    if (error instanceof RefoldError && error.code === 'INVALID_ROW') return false;
+    throw error;
+  }
+}
+
+/** The key that the arguments of a field name. @throws RefoldError `BAD_USER_INPUT` */
+export function canonicalKey(projection: Projection, values: Readonly<Record<string, unknown>>): RowKey {
+  return projection.keyColumns.map((name) => canonicalInput(projection.columns[name] as Column, name, values[name])); // a column each
+}
+
+export function badInput(problem: string, options?: { cause?: unknown }): RefoldError<'BAD_USER_INPUT'> {
+  return new RefoldError('BAD_USER_INPUT', problem, {}, options);
+}
+
+function decimalInput(name: string, value: unknown) {
+  if (typeof value === 'string' && /^-?\d{1,1000}(\.\d{1,1000})?$/.test(value)) return decimal(value);
+  throw badInput(`'${name}' expects a decimal as a string, such as '12.50'.`);
+}
+
+function bigintInput(name: string, value: unknown): bigint {
+  if (typeof value === 'string' && /^-?\d{1,19}$/.test(value)) return BigInt(value);
+  throw badInput(`'${name}' expects a whole number as a decimal string, such as '42'.`);
+}
+
+// A codec checks whole rows and keys: one of a single column, taken as the key, checks one value. A text may be longer than any row holds.
+const codecs = new WeakMap<Column, RowCodec>();
+
+function codecOf(column: Column): RowCodec {
+  const known = codecs.get(column);
+  if (known) return known;
+  const codec = createRowCodec({ value: column }, ['value'], {});
+  codecs.set(column, codec);
+  return codec;
+}

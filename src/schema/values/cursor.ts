@@ -1,0 +1,53 @@
+import type { Column } from '../../projections/columns/column.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Cursor, RowOrder } from '../../projections/queries/row-query.ts';
+import { badInput, canonicalInput } from './canonical-input.ts';
+import { opaqueText, readOpaqueText } from './opaque-text.ts';
+
+/**
+ * Cursors of one list in one order: the order's name, then the values of its columns and of the key, as base64url of JSON.
+ * They name a place, not a row: they stay good when the row goes, and in the next version of the projection.
+ */
+export interface CursorCodec {
+  encode(row: Row): string;
+  /** @throws RefoldError `BAD_USER_INPUT` for a cursor of another list or order, or one that Refold did not make. */
+  decode(text: string, argument: string): Cursor;
+}
+
+export function cursorCodec(projection: Projection, orderBy: readonly RowOrder[]): CursorCodec {
+  const columns = [...orderBy.map((order) => order.column), ...projection.keyColumns];
+  const order = orderName(projection, orderBy);
+
+  return {
+    encode(row) {
+      const values = columns.map((name) => projection.codec.encodeValue(name, row[name]));
+      return opaqueText([order, ...values]);
+    },
+    decode(text, argument) {
+      const refusal = (cause?: unknown) =>
+        badInput(
+          `'${argument}' is no cursor of this list in this order. Give one that a page of the same list and 'orderBy' answered with.`,
+          { cause },
+        );
+      const parsed = readOpaqueText(text);
+      if (!Array.isArray(parsed) || parsed[0] !== order || parsed.length !== columns.length + 1) throw refusal();
+      try {
+        return columns.map((name, index) =>
+          canonicalInput(projection.columns[name] as Column, name, parsed[index + 1]),
+        ); // columns of the projection
+      } catch (cause) {
+        throw refusal(cause);
+      }
+    },
+  };
+}
+
+/** What cursors of the list in this order begin with. */
+export function orderName(projection: Projection, orderBy: readonly RowOrder[]): string {
+  return [
+    projection.name,
+    ...orderBy.map(({ column, direction, nulls }) => `${column} ${direction} ${nulls}`),
+    ...projection.keyColumns,
+  ].join(', ');
+}

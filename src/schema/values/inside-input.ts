@@ -1,0 +1,92 @@
+import type { Column } from '../../projections/columns/column.ts';
+import { storedJson } from '../../projections/queries/json-containment.ts';
+import type { JsonValue } from '../../projections/queries/row-query.ts';
+import { literalPattern, patternParts } from '../../projections/queries/text-patterns.ts';
+import { badInput, canonicalInput } from './canonical-input.ts';
+
+/** An item that a list may hold, as it is written to the table. @throws RefoldError `BAD_USER_INPUT` */
+export function itemInside(list: Column, name: string, given: unknown): JsonValue {
+  if (list.type.kind !== 'list') throw new TypeError(`'${name}' is no list.`); // says the filter's type
+  if (given === null) throw badInput(`'${name}' is not searched for null.`);
+  return storedScalar(list.type.item, name, given);
+}
+
+/**
+ * What may be in an object, in a list of them or in JSON, as it is written to the table. Objects name the fields that matter, each with a value
+ * of its type.
+ *
+ * @throws RefoldError `BAD_USER_INPUT` for what could not be in it, and for what is in everything
+ */
+export function partInside(column: Column, name: string, given: unknown): JsonValue {
+  const part = partOf(column, name, given, 0);
+  // An index finds by values; without one it would be read as a whole.
+  if (!hasValue(part)) throw badInput(`'${name}' is searched for something that has no value in it.`);
+  return part;
+}
+
+// As deep as a person's interface asks, and far from the end of the stack.
+const deepest = 20;
+
+function partOf(column: Column, path: string, given: unknown, depth: number): JsonValue {
+  if (depth > deepest) throw badInput(`'${path}' is nested more than ${deepest} levels deep.`);
+  if (given === null) {
+    if (column.flags.nullable && depth > 0) return null;
+    throw badInput(`'${path}' can't be null.`);
+  }
+  const { type } = column;
+  switch (type.kind) {
+    case 'object': {
+      if (typeof given !== 'object' || Array.isArray(given)) throw badInput(`'${path}' expects an object.`);
+      return Object.fromEntries(
+        Object.entries(given).map(([field, value]) => {
+          const declared = Object.hasOwn(type.fields, field) ? type.fields[field] : undefined;
+          if (!declared) throw badInput(`'${path}' has no field '${field}'.`);
+          return [field, partOf(declared, `${path}.${field}`, value, depth + 1)];
+        }),
+      );
+    }
+    case 'list': {
+      if (!Array.isArray(given)) throw badInput(`'${path}' expects a list.`);
+      return given.map((item, index) => partOf(type.item, `${path}[${index}]`, item, depth + 1));
+    }
+    default:
+      return storedScalar(column, path, given);
+  }
+}
+
+function storedScalar(column: Column, path: string, given: unknown): JsonValue {
+  const value = canonicalInput(column, path, given);
+  return storedJson(value);
+}
+
+function hasValue(part: JsonValue): boolean {
+  if (typeof part !== 'object' || part === null) return true;
+  return Object.values(part).some((value: JsonValue) => hasValue(value));
+}
+
+// What the index of parts of texts is made of: three characters in a row. Fewer are found by reading all of it.
+const leastCharacters = 3;
+
+/** A text that is searched for. @throws RefoldError `BAD_USER_INPUT` where no index could find it */
+export function searchedText(text: string, path: string): string {
+  searchedPattern(`%${literalPattern(text)}%`, path);
+  return text;
+}
+
+/** A pattern that is searched for. @throws RefoldError `BAD_USER_INPUT` where no index could find it, or it is none */
+export function searchedPattern(pattern: string, path: string): string {
+  const parts = patternParts(pattern);
+  if (!parts) throw badInput(`'${path}' ends with a backslash, which escapes nothing. Write two for one.`);
+  let [longest, run] = [0, 0];
+  for (const part of parts) {
+    run = typeof part === 'object' ? run + 1 : 0;
+    longest = Math.max(longest, run);
+  }
+  // The beginning of a text is as good as a character.
+  const start = parts.findIndex((part) => typeof part !== 'object');
+  const leading = start < 0 ? parts.length : start;
+  if (longest >= leastCharacters || leading >= leastCharacters - 1) return pattern;
+  throw badInput(
+    `'${path}' has fewer than ${leastCharacters} characters in a row to search for. Give more, or use 'startsWith'.`,
+  );
+}

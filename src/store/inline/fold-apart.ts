@@ -1,0 +1,71 @@
+import type { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { type FoldFailure, keyText, type Projection } from '../../projections/declaration/projection.ts';
+import { rowRefused } from '../../projections/fold/fold-failures.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { insertDeadLetters, letterError, readBlockedAmong } from '../processors/dead-letters.ts';
+import { tellChanges } from '../processors/tell-changes.ts';
+import type { ReadTable } from '../tables/read-table.ts';
+import { refusalOf } from '../tables/refused-rows.ts';
+import { type ChangedRow, writeAcceptable } from '../tables/write-rows.ts';
+import { foldBatch, keysTouched, recordSkipsOf } from './folded-batch.ts';
+
+export interface FoldedApart {
+  readonly skipped: readonly FoldFailure[];
+  /** With the policy `stop`: why the events can't be folded; the transaction is to be rolled back. */
+  readonly refused: RefoldError | null;
+}
+
+/**
+ * Folds events whose rows the database refused together: each is written before the next is folded, so that those which lead to a refused
+ * row are found, and the others take effect.
+ */
+export async function foldApart(
+  tx: Queryable,
+  projection: Projection,
+  table: ReadTable,
+  events: readonly RecordedEvent[],
+  freeze: boolean,
+): Promise<FoldedApart> {
+  const { policy } = projection.onError;
+  const skipped: FoldFailure[] = [];
+  const written = new Map<string, ChangedRow>();
+  for (const event of events) {
+    const keys = keysTouched(projection, [event]);
+    const rows = keys.size > 0 ? await table.load(tx, [...keys.values()]) : [];
+    const blocked = policy === 'dead-letter' ? await readBlockedAmong(tx, projection.tableName, [...keys.keys()]) : [];
+    const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
+    const folded = foldBatch(projection, [[event]], byKey, { freeze, blocked });
+    for (const refused of folded.refused.values()) return { skipped, refused };
+    skipped.push(...folded.skipped);
+    const letters = [...folded.letters];
+    const taken = new Map(folded.changed);
+    for (const { key, error } of await writeAcceptable(tx, table, [...taken.values()])) {
+      const refused = rowRefused(projection, event, key, refusalOf(projection, error));
+      if (policy === 'stop') return { skipped, refused };
+      taken.delete(keyText(key));
+      if (policy === 'skip') skipped.push({ event, key, error: refused });
+      else {
+        const { position, type, streamId } = event;
+        letters.push({ key: keyText(key), position, type, streamId, error: letterError(refused) });
+      }
+    }
+    for (const [text, changed] of taken) written.set(text, changed);
+    if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
+  }
+  await recordSkipsOf(tx, projection, skipped);
+  await publish(tx, projection, events.at(-1)?.position, [...written.values()]);
+  return { skipped, refused: null };
+}
+
+async function publish(
+  tx: Queryable,
+  projection: Projection,
+  checkpoint: RecordedEvent['position'] | undefined,
+  written: readonly ChangedRow[],
+): Promise<void> {
+  if (written.length === 0 || checkpoint === undefined) return;
+  const upserted = written.flatMap(({ key, row }) => (row ? [key] : []));
+  const deleted = written.flatMap(({ key, row }) => (row ? [] : [key]));
+  await tellChanges(tx, { projection, checkpoint, upserted, deleted });
+}

@@ -1,0 +1,151 @@
+import type { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import { type FoldFailure, keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { type Discarded, eventsToFold, stepsToFold } from '../../projections/fold/discarded.ts';
+import { type FoldStep, fold, foldAround, foldSteps } from '../../projections/fold/fold.ts';
+import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
+import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/unique-claims.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { insertDeadLetters, letterError, type NewDeadLetter } from '../processors/dead-letters.ts';
+import { recordSkips } from '../processors/left-out.ts';
+import { tellChanges } from '../processors/tell-changes.ts';
+import type { ReadTable } from '../tables/read-table.ts';
+
+/** What one batch makes of a version's rows: to be written in the transaction that read them. */
+export interface FoldedBatch {
+  readonly changed: ReadonlyMap<string, { readonly key: RowKey; readonly row: Row | null }>;
+  readonly letters: readonly NewDeadLetter[];
+  /** What the policy `skip` left out. */
+  readonly skipped: readonly FoldFailure[];
+  /** Who took and gave up unique values. */
+  readonly claims: UniqueClaims | undefined;
+  /** With the policy `stop`: the groups that failed, with what failed; nothing of them is in the rest. */
+  readonly refused: ReadonlyMap<number, RefoldError>;
+}
+
+/**
+ * Folds groups of events, in their order, into rows.
+ *
+ * @param groups what succeeds or fails as a whole under the policy `stop`
+ * @param rows the rows that the events touch, by the text of their keys; what is not there does not exist
+ * @param blocked the texts of the rows that wait for a dead letter
+ */
+export function foldBatch(
+  projection: Projection,
+  groups: readonly (readonly RecordedEvent[])[],
+  rows: ReadonlyMap<string, Row>,
+  {
+    freeze,
+    blocked,
+    discarded = new Set(),
+  }: {
+    readonly freeze: boolean;
+    readonly blocked: readonly string[];
+    /** @default nothing: an event that is being appended has not been thrown away */
+    readonly discarded?: Discarded;
+  },
+): FoldedBatch {
+  const changed = new Map<string, { key: RowKey; row: Row | null }>();
+  const refused = new Map<number, RefoldError>();
+  const letters: NewDeadLetter[] = [];
+  const skipped: FoldFailure[] = [];
+  const claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
+  const waiting = new Set(blocked);
+  const { policy } = projection.onError;
+
+  for (const [index, all] of groups.entries()) {
+    const events = eventsToFold(all, discarded);
+    const ofGroup: typeof changed = new Map();
+    const memory = {
+      get(text: string): Row | null {
+        const known = ofGroup.get(text) ?? changed.get(text);
+        return known ? known.row : (rows.get(text) ?? null);
+      },
+      set(text: string, key: RowKey, row: Row | null) {
+        claims?.changed(text, memory.get(text), row);
+        ofGroup.set(text, { key, row });
+      },
+    };
+    try {
+      if (policy === 'stop')
+        fold(projection, stepsToFold(foldSteps(projection, events), discarded), memory, { freeze });
+      else {
+        const told = foldSteps(projection, events, (event, error) => setAside(event, null, error));
+        const steps = stepsToFold(told, discarded);
+        const block = policy === 'dead-letter';
+        for (const { step, error } of foldAround(projection, steps, memory, { freeze, block, blocked: waiting })) {
+          setAside(step.event, step, error);
+        }
+      }
+      for (const [text, entry] of ofGroup) changed.set(text, entry);
+    } catch (error) {
+      if (!isEvolveFailure(error)) throw error;
+      refused.set(index, error);
+    }
+  }
+  return { changed, letters, skipped, claims, refused };
+
+  function setAside(event: RecordedEvent, step: FoldStep | null, error: RefoldError | null): void {
+    if (policy === 'skip') {
+      if (error) skipped.push({ event, key: step?.key ?? null, error });
+      return;
+    }
+    const { position, type, streamId } = event;
+    letters.push({ key: step?.text ?? null, position, type, streamId, error: error && letterError(error) });
+  }
+}
+
+/** The rows that events touch, by the texts of their keys. An event whose key fails is for the fold to tell of. */
+export function keysTouched(projection: Projection, events: readonly RecordedEvent[]): Map<string, RowKey> {
+  const keys = new Map<string, RowKey>();
+  for (const event of events) {
+    try {
+      for (const key of projection.keysOf(event)) keys.set(keyText(key), key);
+    } catch {
+      // The fold meets it again, and does as the projection declares.
+    }
+  }
+  return keys;
+}
+
+/** The statements that write a batch, each to be run in the batch's transaction. */
+export function writesOf(
+  tx: Queryable,
+  projection: Projection,
+  table: ReadTable,
+  { changed, letters, skipped }: FoldedBatch,
+  checkpoint: GlobalPosition,
+): (() => Promise<unknown>)[] {
+  const upserted: Row[] = [];
+  const upsertedKeys: RowKey[] = [];
+  const deletedKeys: RowKey[] = [];
+  for (const { key, row } of changed.values()) {
+    if (row) {
+      upserted.push(row);
+      upsertedKeys.push(key);
+    } else deletedKeys.push(key);
+  }
+  const writes: (() => Promise<unknown>)[] = [];
+  const told = { projection, checkpoint, upserted: upsertedKeys, deleted: deletedKeys };
+  if (deletedKeys.length > 0) writes.push(() => table.remove(tx, deletedKeys));
+  if (upserted.length > 0)
+    writes.push(
+      () => table.vacate(tx, upserted),
+      () => table.upsert(tx, upserted, told),
+    );
+  else if (deletedKeys.length > 0) writes.push(() => tellChanges(tx, told));
+  if (letters.length > 0) writes.push(() => insertDeadLetters(tx, projection, letters));
+  if (skipped.length > 0) writes.push(() => recordSkipsOf(tx, projection, skipped));
+  return writes;
+}
+
+/** Of what is left out along with an append, which no processor does. */
+export async function recordSkipsOf(
+  tx: Queryable,
+  { name, version, tableName }: Projection,
+  skipped: readonly FoldFailure[],
+): Promise<void> {
+  if (skipped.length > 0) await recordSkips(tx, { kind: 'processor', name, version, partition: 0 }, tableName, skipped);
+}

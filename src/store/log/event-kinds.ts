@@ -1,0 +1,53 @@
+import type { EventFamily } from '../../events/event-family.ts';
+
+/** What events of a type and payload version have in common. */
+export interface EventKind {
+  readonly family: string;
+  readonly type: string;
+  readonly payloadVersion: number;
+  /** The family whose upcasters are to be run; undefined where there are none. */
+  readonly upcasts: EventFamily | undefined;
+}
+
+/** The kinds of events that were met. As many as there are types and versions of payloads: only declared ones are asked for. */
+export interface EventKinds {
+  /** Of a copied row's payload version, family and type. */
+  find(bytes: Buffer, from: number, to: number): EventKind;
+}
+
+interface KnownKind extends EventKind {
+  readonly bytes: Buffer;
+}
+
+/** Found by their bytes: making a text of them for each event, to look it up by, takes several times as long. */
+export function createKinds(families: ReadonlyMap<string, EventFamily>): EventKinds {
+  const known = new Map<number, KnownKind[]>();
+  return {
+    find(bytes, from, to) {
+      // All of one place have the same length.
+      const place = ((to - from) << 16) | ((bytes[to - 1] ?? 0) << 8) | (bytes[to - 4] ?? 0);
+      let kinds = known.get(place);
+      if (!kinds) {
+        kinds = [];
+        known.set(place, kinds);
+      }
+      for (const kind of kinds) if (isAt(bytes, from, kind.bytes)) return kind;
+      const made = makeKind(families, Buffer.from(bytes.subarray(from, to)));
+      kinds.push(made);
+      return made;
+    },
+  };
+}
+
+function isAt(bytes: Buffer, from: number, expected: Buffer): boolean {
+  for (let index = 0; index < expected.length; index++) if (bytes[from + index] !== expected[index]) return false;
+  return true;
+}
+
+function makeKind(families: ReadonlyMap<string, EventFamily>, bytes: Buffer): KnownKind {
+  const [version, name, type] = bytes.toString('latin1').split('\t') as [string, string, string]; // three columns of ASCII
+  const payloadVersion = Number(version);
+  const family = families.get(name);
+  const upcasts = family && payloadVersion <= (family.upcasters[type]?.length ?? 0) ? family : undefined;
+  return { family: name, type, payloadVersion, upcasts, bytes };
+}

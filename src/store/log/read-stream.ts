@@ -1,0 +1,104 @@
+import { InvalidInput } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { EventFamily } from '../../events/event-family.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
+
+export interface ReadStreamOptions {
+  /** @default 'forward' */
+  readonly direction?: 'forward' | 'backward';
+  /** Lowest stream position to read, inclusive. @default 1 */
+  readonly from?: number;
+  /** Highest stream position to read, inclusive. @default the last */
+  readonly to?: number;
+  /** Events to read at most. @default all */
+  readonly limit?: number;
+  /** Only what had been appended up to this position of the log, inclusive. */
+  readonly upTo?: GlobalPosition;
+  /** Only what was recorded up to this time, inclusive: ISO 8601. */
+  readonly recordedUntil?: string;
+}
+
+// Most streams are shorter, and come with one statement; longer ones are read without holding them whole in memory.
+const pageSize = 1000;
+
+/** The events of a stream, page by page. */
+export async function* readStream(
+  target: Queryable,
+  family: EventFamily,
+  streamId: string,
+  options: ReadStreamOptions = {},
+): AsyncGenerator<RecordedEvent> {
+  const { direction = 'forward', limit = Number.MAX_SAFE_INTEGER } = options;
+  let { from = 1, to = Number.MAX_SAFE_INTEGER } = options;
+  requireWholeNumbers({ from, to, limit });
+  let left = limit;
+  while (left > 0) {
+    const size = Math.min(left, pageSize);
+    const rows = await streamPage(target, {
+      family: family.name,
+      streamId,
+      direction,
+      from,
+      to,
+      upTo: options.upTo ?? null,
+      recordedUntil: options.recordedUntil ?? null,
+      size,
+    });
+    for (const row of rows) yield recordedEvent(family, row);
+    const last = rows.at(-1);
+    if (!last || rows.length < size) return;
+    left -= rows.length;
+    if (direction === 'forward') from = Number(last.stream_position) + 1;
+    else to = Number(last.stream_position) - 1;
+  }
+}
+
+/** How many events the stream has; 0 where it does not exist. */
+export async function streamVersion(target: Queryable, family: string, streamId: string): Promise<number> {
+  const [row] = await target.query<{ version: bigint }>({
+    name: 'refold_stream_version',
+    text: 'select version from refold.streams where family = $1 and stream_id = $2',
+    values: [family, streamId],
+  });
+  return Number(row?.version ?? 0);
+}
+
+interface Page {
+  readonly family: string;
+  readonly streamId: string;
+  readonly direction: 'forward' | 'backward';
+  readonly from: number;
+  readonly to: number;
+  readonly upTo: GlobalPosition | null;
+  readonly recordedUntil: string | null;
+  readonly size: number;
+}
+
+function streamPage(target: Queryable, page: Page): Promise<EventRow[]> {
+  return target.query<EventRow>({
+    name: `refold_stream_${page.direction}`,
+    text: `
+      select ${eventColumns}
+      from refold.events
+      where family = $1
+        and stream_id = $2
+        and stream_position between $3 and $4
+        and ($5::bigint is null or position <= $5)
+        and ($6::timestamptz is null or recorded_at <= $6)
+      order by stream_position ${page.direction === 'forward' ? 'asc' : 'desc'}
+      limit $7`,
+    values: [page.family, page.streamId, page.from, page.to, page.upTo, page.recordedUntil, page.size],
+  });
+}
+
+function requireWholeNumbers(options: Record<string, number>): void {
+  const wrong = Object.entries(options).filter(([, value]) => !Number.isSafeInteger(value) || value < 0);
+  if (wrong.length === 0) return;
+  const issues = wrong.map(([name, value]) => ({
+    path: [name],
+    message: `a whole number from 0 on is needed, found ${value}.`,
+  }));
+  throw new InvalidInput('BAD_USER_INPUT', 'The options of readStream', issues);
+}

@@ -1,0 +1,36 @@
+import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
+import { type EventFamily, upcast } from '../../events/event-family.ts';
+import { globalPosition } from '../../events/global-position.ts';
+
+/** A row of refold.events as the driver reads it. */
+export interface EventRow {
+  readonly position: bigint;
+  readonly stream_position: bigint;
+  readonly recorded_at: string;
+  readonly id: string;
+  readonly payload_version: number;
+  readonly family: string;
+  readonly stream_id: string;
+  readonly type: string;
+  readonly payload: unknown;
+  readonly metadata: EventMetadata;
+}
+
+/** The columns of {@link EventRow}. */
+export const eventColumns = `position, stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata`;
+
+/** The event of a row, with its payload in today's shape. */
+export function recordedEvent(family: EventFamily, row: EventRow): RecordedEvent {
+  return {
+    id: row.id,
+    family: row.family,
+    streamId: row.stream_id,
+    streamPosition: Number(row.stream_position),
+    position: globalPosition(row.position),
+    type: row.type,
+    payload: upcast(family, row.type, row.payload_version, row.payload),
+    payloadVersion: row.payload_version,
+    metadata: row.metadata,
+    recordedAt: row.recorded_at,
+  };
+}

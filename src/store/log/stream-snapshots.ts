@@ -1,0 +1,126 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { type EventRow, eventColumns } from './recorded-event.ts';
+
+/** A state of a stream as it is kept. */
+export interface StreamSnapshot {
+  readonly family: string;
+  readonly streamId: string;
+  /** Of the code that made it. */
+  readonly fingerprint: string;
+  readonly streamPosition: number;
+  /** Of the event at `streamPosition`. */
+  readonly position: GlobalPosition;
+  /** JSON. */
+  readonly state: string;
+}
+
+export interface StreamStart {
+  readonly snapshot:
+    | { readonly streamPosition: number; readonly position: bigint; readonly state: unknown }
+    | undefined;
+  readonly events: readonly EventRow[];
+}
+
+type StartRow = EventRow & { readonly id: string | null; readonly state: unknown };
+
+/** In one statement: the latest snapshot of this code up to a stream position, and the events after it, as many as fit into a page. */
+export async function readStart(
+  target: Queryable,
+  stream: { readonly family: string; readonly streamId: string; readonly fingerprint: string; readonly to: number },
+  pageSize: number,
+): Promise<StreamStart> {
+  const rows = await target.query<StartRow>({
+    name: 'refold_stream_start',
+    text: `
+      with snapshot as materialized (
+        select *
+        from refold.stream_snapshots
+        where family = $1
+          and stream_id = $2
+          and fingerprint = $3
+          and stream_position <= $4
+        order by stream_position desc
+        limit 1
+      ), later as (
+        select ${eventColumns}
+        from refold.events
+        where family = $1
+          and stream_id = $2
+          and stream_position > coalesce((select stream_position from snapshot), 0)
+          and stream_position <= $4
+        order by stream_position
+        limit $5
+      )
+      select position, stream_position, null as recorded_at, null as id, null as payload_version, null as family,
+        null as stream_id, null as type, null as payload, null as metadata, state
+      from snapshot
+      union all
+      select ${eventColumns}, null
+      from later
+      order by stream_position`,
+    values: [stream.family, stream.streamId, stream.fingerprint, stream.to, pageSize],
+  });
+  const [first] = rows;
+  if (first?.id !== null) return { snapshot: undefined, events: rows };
+  const { stream_position, position, state } = first;
+  return { snapshot: { streamPosition: Number(stream_position), position, state }, events: rows.slice(1) };
+}
+
+/** The stream's position at a time, or at a position of the log: that of its last event up to then, or 0. */
+export async function streamPositionAt(
+  target: Queryable,
+  family: string,
+  streamId: string,
+  { position = null, time = null }: { readonly position?: GlobalPosition | null; readonly time?: string | null },
+): Promise<number> {
+  const [row] = await target.query<{ stream_position: bigint }>({
+    text: `
+      select stream_position
+      from refold.events
+      where family = $1
+        and stream_id = $2
+        and ($3::bigint is null or position <= $3)
+        and ($4::timestamptz is null or recorded_at <= $4)
+      order by stream_position desc
+      limit 1`,
+    values: [family, streamId, position, time],
+  });
+  return Number(row?.stream_position ?? 0);
+}
+
+// The one before serves whoever reads the stream as it was a little earlier.
+const kept = 2;
+// During a deployment old and new code work on the same streams; neither shall throw away what the other needs.
+const keptOfOtherCode = '1 day';
+
+/** Keeps a state, and forgets those that it replaces. */
+export async function saveSnapshot(target: Queryable, snapshot: StreamSnapshot): Promise<void> {
+  const { family, streamId, fingerprint, streamPosition, position, state } = snapshot;
+  await target.query({
+    name: 'refold_save_snapshot',
+    text: `
+      with saved as (
+        insert into refold.stream_snapshots (family, stream_id, fingerprint, stream_position, position, state)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict do nothing
+      )
+      delete from refold.stream_snapshots
+      where family = $1
+        and stream_id = $2
+        and (
+          fingerprint <> $3 and taken_at < now() - interval '${keptOfOtherCode}'
+          or fingerprint = $3 and stream_position < (
+            select min(stream_position)
+            from (
+              select stream_position
+              from refold.stream_snapshots
+              where family = $1 and stream_id = $2 and fingerprint = $3
+              order by stream_position desc
+              limit ${kept - 1} -- beside the one that is saved here, which this statement does not see yet
+            ) latest
+          )
+        )`,
+    values: [family, streamId, fingerprint, streamPosition, position, state],
+  });
+}

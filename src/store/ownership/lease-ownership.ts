@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { RefoldError } from '../../errors.ts';
+import { createDatabase, type DatabaseOptions } from '../postgres/database.ts';
+import { type ProcessorUnit, unitText } from '../server/processor-unit.ts';
+import { acquireLease, type LeaseHolder, releaseLeases, renewLeases } from './leases.ts';
+import type { Ownership } from './ownership.ts';
+
+export interface LeaseOwnershipOptions extends Pick<DatabaseOptions, 'url' | 'prepare' | 'sessions'> {
+  /** How long a lease lasts without a renewal, in seconds: what a fail-over takes after a crash. @default 30 */
+  readonly leaseSeconds?: number;
+  /** The share of that time after which leases are renewed. @default 1/3, so that one renewal may fail */
+  readonly renewalFactor?: number;
+  /** A clock that never steps back, in milliseconds. @default performance.now */
+  readonly now?: () => number;
+}
+
+interface Lease {
+  readonly unit: string;
+  readonly lost: AbortController;
+  /** By this process's clock, counted from before the statement was sent: never later than what the database has. */
+  validUntil: number;
+  expiry: NodeJS.Timeout | undefined;
+}
+
+/** Leases of a unit that the table may hold for this process, which does not use them: the answer to their grant or their release is missing. */
+interface Abandoned {
+  readonly holders: Set<LeaseHolder>;
+  /** By then they have expired by themselves. */
+  until: number;
+}
+
+// Soon enough that nobody waits for what nobody uses; seldom enough for a database that is away.
+const releaseAgainMs = 500;
+
+/**
+ * Ownership by leases in a table: each lasts some seconds and is renewed well before they are over. Nothing is kept in a session, so
+ * it works behind a transaction-mode pooler, and a machine that vanishes frees its processors when its leases end.
+ */
+export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership {
+  const { url, prepare = true, sessions = true, leaseSeconds = 30, renewalFactor = 1 / 3 } = options;
+  const now = options.now ?? (() => performance.now());
+  const lasts = leaseSeconds * 1000;
+  const renewEvery = lasts * renewalFactor;
+  // A connection of its own: renewals must not queue behind batches. An answer that comes after the next renewal is due is given up.
+  const db = createDatabase({
+    url,
+    prepare,
+    sessions,
+    applicationName: 'refold-owner',
+    maxConnections: 1,
+    connectTimeoutMs: renewEvery,
+    answerTimeoutMs: renewEvery,
+    shortStatements: true,
+  });
+  const leases = new Map<LeaseHolder, Lease>();
+  const abandoned = new Map<string, Abandoned>();
+  const asking = new Set<string>(); // units that are asked for at this moment
+  let closed = false;
+  let releasing: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let renewing: Promise<void> | undefined;
+
+  function keepUntil(holder: LeaseHolder, lease: Lease, validUntil: number): void {
+    lease.validUntil = validUntil;
+    clearTimeout(lease.expiry);
+    lease.expiry = setTimeout(() => expire(holder, lease), Math.max(0, validUntil - now()));
+  }
+
+  function expire(holder: LeaseHolder, lease: Lease): void {
+    // It may have been renewed all the same, and the answer was lost.
+    abandon(lease.unit, holder);
+    lose(holder, lease, `The lease could not be renewed within ${leaseSeconds} s, so another process may own it now.`);
+  }
+
+  function lose(holder: LeaseHolder, lease: Lease, reason: string): void {
+    leases.delete(holder);
+    clearTimeout(lease.expiry);
+    lease.lost.abort(new RefoldError('PROCESSOR_FENCED', reason));
+  }
+
+  async function renew(): Promise<void> {
+    const due = [...leases];
+    if (due.length === 0) return;
+    const sentAt = now();
+    const renewed = await renewLeases(
+      db,
+      due.map(([holder]) => holder),
+      leaseSeconds,
+    );
+    for (const [holder, lease] of due) {
+      if (leases.get(holder) !== lease) continue; // released or expired meanwhile
+      if (renewed.has(holder)) keepUntil(holder, lease, sentAt + lasts);
+      else lose(holder, lease, 'The lease was taken over by another process.');
+    }
+  }
+
+  function renewLater(): void {
+    if (closed || timer !== undefined || renewing !== undefined || leases.size === 0) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      // What could not be renewed is tried again until it expires.
+      renewing = renew()
+        .catch(() => {})
+        .finally(() => {
+          renewing = undefined;
+          renewLater();
+        });
+    }, renewEvery);
+  }
+
+  function abandon(unit: string, holder: LeaseHolder): void {
+    const holders = abandoned.get(unit)?.holders ?? new Set();
+    abandoned.set(unit, { holders: holders.add(holder), until: now() + lasts });
+    releaseLater();
+  }
+
+  function releaseLater(): void {
+    if (closed || releasing !== undefined || abandoned.size === 0) return;
+    releasing = setTimeout(() => {
+      void releaseAbandoned().finally(() => {
+        releasing = undefined;
+        releaseLater();
+      });
+    }, releaseAgainMs);
+  }
+
+  async function releaseAbandoned(): Promise<void> {
+    // A unit that is asked for at this moment is either granted again, or not this process's any more.
+    const due = [...abandoned].filter(([unit]) => !asking.has(unit));
+    if (due.length === 0) return;
+    const holders = due.flatMap(([, one]) => [...one.holders]);
+    const isReleased = await releaseLeases(db, holders).then(
+      () => true,
+      () => false,
+    );
+    for (const [unit, one] of due) {
+      if (abandoned.get(unit) === one && (isReleased || now() >= one.until)) abandoned.delete(unit);
+    }
+  }
+
+  /** Undefined where another process has it. A grant that is not heard of is known again at the next try. */
+  async function grantedHolder(unit: ProcessorUnit): Promise<LeaseHolder | undefined> {
+    const name = unitText(unit);
+    const holder = randomUUID();
+    const former = [...(abandoned.get(name)?.holders ?? [])];
+    try {
+      const isGranted = await acquireLease(db, unit, { holder, former, seconds: leaseSeconds });
+      abandoned.delete(name);
+      return isGranted ? holder : undefined;
+    } catch (error) {
+      abandon(name, holder);
+      throw error;
+    }
+  }
+
+  return {
+    async tryAcquire(unit) {
+      const name = unitText(unit);
+      if (closed || asking.has(name)) return null;
+      asking.add(name);
+      const sentAt = now();
+      const holder = await grantedHolder(unit).finally(() => asking.delete(name));
+      if (holder === undefined || closed) return null; // what comes too late expires by itself
+      const lease: Lease = { unit: name, lost: new AbortController(), validUntil: 0, expiry: undefined };
+      leases.set(holder, lease);
+      keepUntil(holder, lease, sentAt + lasts);
+      renewLater();
+      return {
+        lost: lease.lost.signal,
+        verify() {
+          if (now() >= lease.validUntil && leases.get(holder) === lease) expire(holder, lease);
+          lease.lost.signal.throwIfAborted();
+        },
+        async release() {
+          if (closed) return;
+          leases.delete(holder);
+          clearTimeout(lease.expiry);
+          await releaseLeases(db, [holder]).catch(() => abandon(name, holder));
+        },
+      };
+    },
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      clearTimeout(releasing);
+      await renewing;
+      const held = [...leases.keys(), ...[...abandoned.values()].flatMap(({ holders }) => [...holders])];
+      for (const lease of leases.values()) clearTimeout(lease.expiry);
+      leases.clear();
+      // Where the database can't be reached they expire by themselves.
+      if (held.length > 0) await releaseLeases(db, held).catch(() => {});
+      await db.close();
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { Queryable } from '../postgres/statement.ts';
+import type { ProcessorUnit } from '../server/processor-unit.ts';
+
+/** Names one lease from its grant to its end; whoever takes it over gets another. */
+export type LeaseHolder = string;
+
+/**
+ * Grants the lease of a unit to `holder` where it is free, has expired or belongs to one of `former`; tells whether it did. Times are the
+ * database's. The look before the write keeps those who only wait for a lease from locking its row again and again;
+ * the one in the conflict decides, among those who found it free at the same time.
+ */
+export async function acquireLease(
+  db: Queryable,
+  { kind, name, version, partition }: ProcessorUnit,
+  { holder, former, seconds }: { holder: LeaseHolder; former: readonly LeaseHolder[]; seconds: number },
+): Promise<boolean> {
+  const rows = await db.query({
+    name: 'acquire lease',
+    text: `
+      insert into refold.leases as lease (kind, name, version, partition, holder, expires_at)
+      select $1, $2, $3, $4, $6, clock_timestamp() + make_interval(secs => $5)
+      where not exists (
+        select from refold.leases
+        where kind = $1 and name = $2 and version = $3 and partition = $4
+          and expires_at > clock_timestamp() and holder <> all ($7::uuid[])
+      )
+      on conflict (kind, name, version, partition) do update
+      set holder = excluded.holder, expires_at = excluded.expires_at
+      where lease.expires_at <= clock_timestamp() or lease.holder = any ($7::uuid[])
+      returning holder`,
+    values: [kind, name, version, partition, seconds, holder, former],
+  });
+  return rows.length > 0;
+}
+
+/** Renews leases, all in one statement; gives those that are still held. */
+export async function renewLeases(
+  db: Queryable,
+  holders: readonly LeaseHolder[],
+  seconds: number,
+): Promise<ReadonlySet<LeaseHolder>> {
+  const rows = await db.query<{ holder: LeaseHolder }>({
+    name: 'renew leases',
+    text: `
+      update refold.leases
+      set expires_at = clock_timestamp() + make_interval(secs => $2)
+      where holder = any ($1::uuid[])
+      returning holder`,
+    values: [holders, seconds],
+  });
+  return new Set(rows.map(({ holder }) => holder));
+}
+
+/** Frees leases at once. */
+export async function releaseLeases(db: Queryable, holders: readonly LeaseHolder[]): Promise<void> {
+  await db.query({
+    name: 'release leases',
+    text: 'delete from refold.leases where holder = any ($1::uuid[])',
+    values: [holders],
+  });
+}

@@ -1,0 +1,68 @@
+import type { Queryable } from '../postgres/statement.ts';
+import type { ProcessorUnit } from '../server/processor-unit.ts';
+
+export interface RequestedRebuild {
+  readonly name: string;
+  readonly version: number;
+  readonly tableName: string;
+  /** Tells it from one before, which was cancelled and had a table of the same name. */
+  readonly requestedAt: string;
+  /** Its table takes over whatever dead letters it has. */
+  readonly deadLettersAccepted: boolean;
+}
+
+/** What every process that maintains something looks for again and again, in one statement: most times there is nothing. */
+export interface Work {
+  /** Rebuilds that are processors of their own: those beside a table that serves. */
+  readonly rebuilds: readonly RequestedRebuild[];
+  /** The versions that appends fold into. */
+  readonly live: readonly { readonly name: string; readonly version: number }[];
+  /** Whether there are tables whose time to be dropped has come. */
+  readonly oldTables: boolean;
+  /** The units that can't go on. */
+  readonly stopped: readonly ProcessorUnit[];
+}
+
+export async function readWork(db: Queryable): Promise<Work> {
+  const [work] = await db.query<Work>({
+    name: 'read work',
+    text: `
+      select
+        (
+          select coalesce(
+            json_agg(
+              json_build_object(
+                'name', name,
+                'version', version,
+                'tableName', table_name,
+                'requestedAt', requested_at,
+                'deadLettersAccepted', dead_letters_accepted
+              ) order by name, version
+            ),
+            '[]'
+          )
+          from refold.rebuilds
+          where form = 'beside'
+        ) as rebuilds,
+        (
+          select coalesce(json_agg(json_build_object('name', name, 'version', version)), '[]')
+          from refold.inline_versions
+          where status = 'live'
+        ) as live,
+        exists (select from refold.old_tables where drop_after <= now()) as "oldTables",
+        (
+          select coalesce(
+            json_agg(json_build_object('kind', kind, 'name', name, 'version', version, 'partition', partition)),
+            '[]'
+          )
+          from (
+            select 'processor' as kind, name, version, partition from refold.processors where status = 'stopped'
+            union all
+            select 'rebuild', name, version, 0 from refold.rebuilds where status = 'stopped'
+            union all
+            select 'reactor', name, 0, 0 from refold.reactors where status = 'stopped'
+          ) as unit
+        ) as stopped`,
+  });
+  return work as Work; // a select without a table has one row
+}

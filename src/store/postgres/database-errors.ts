@@ -1,0 +1,157 @@
+import pg from 'pg';
+import { parseHostList } from '../../config/host-list.ts';
+import { RefoldError } from '../../errors.ts';
+import { SilentConnection } from './answer-deadline.ts';
+
+/**
+ * Every error of the driver becomes a RefoldError here and nowhere else: `DATABASE_UNAVAILABLE` where no session could be had, it was lost, or
+ * the server takes no writes now; `DATABASE_ERROR` (with `sqlState`, `constraint`, `table`) where the server refused a statement. What a lost
+ * session did to a statement that writes is {@link unknownOutcome}'s to tell.
+ */
+export function translateDatabaseError(error: unknown, url: string): RefoldError {
+  if (error instanceof RefoldError) return error;
+  const cause = firstOf(error);
+  const unreachable = whyUnreachable(cause);
+  if (unreachable) {
+    return new RefoldError(
+      'DATABASE_UNAVAILABLE',
+      `PostgreSQL at ${databaseAddress(url)}: ${unreachable}`,
+      { address: databaseAddress(url), sqlState: codeOf(cause) },
+      { cause },
+    );
+  }
+  if (cause instanceof pg.DatabaseError) {
+    const { code, constraint, table, column } = cause;
+    if (code === historyChanged) return new RefoldError('HISTORY_CHANGED', cause.message, {}, { cause });
+    // Of a row that is refused, it quotes the row.
+    const detail = /^2[23]/.test(code ?? '') ? undefined : cause.detail;
+    const wayOut = code === '42501' ? '. Grant that to the user that Refold connects as, or connect as another.' : '';
+    const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut}`;
+    return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table, column }, { cause });
+  }
+  return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
+}
+
+/** What Refold's functions raise where the log is not the one that the caller knows. */
+const historyChanged = 'RF001';
+
+/** Whether an error tells that no session could be had, that it was lost, or that it is of no use. */
+export function isConnectionLoss(error: unknown): boolean {
+  return whyUnreachable(firstOf(error)) !== undefined;
+}
+
+/** Whether a translated error is one of an outage: the same may succeed when the database is back. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof RefoldError && (error.code === 'DATABASE_UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN');
+}
+
+/** The same error, which came before anything was sent. */
+export function nothingSent(error: RefoldError): RefoldError {
+  if (error.code !== 'DATABASE_UNAVAILABLE') return error;
+  return new RefoldError(error.code, error.message, { ...error.fields, sent: false }, { cause: error.cause });
+}
+
+/**
+ * The error of a statement or a commit that writes: `OUTCOME_UNKNOWN` where the session was lost before the server had answered, so that it
+ * may be written. All others are as they were: the server has refused it, or it was never sent.
+ */
+export function unknownOutcome(error: unknown): unknown {
+  if (!(error instanceof RefoldError) || error.code !== 'DATABASE_UNAVAILABLE' || error.fields.sent === false)
+    return error;
+  if (refusals.has(String(error.fields.sqlState))) return error;
+  return new RefoldError(
+    'OUTCOME_UNKNOWN',
+    `${error.message} What was sent may have been written all the same; with an idempotency key it is safe to try again.`,
+    { ...error.fields },
+    { cause: error },
+  );
+}
+
+// Errors of a statement, after which nothing of it is written: the server takes no writes, its disk is full.
+const refusals: ReadonlySet<string> = new Set(['25006', '53100']);
+
+/** The SQLSTATE of a translated error, such as `'23505'`. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof RefoldError)) return undefined;
+  const { sqlState } = error.fields;
+  return typeof sqlState === 'string' ? sqlState : undefined;
+}
+
+/** Whether a statement was refused because a table is not the one that it was made for: it, a column or a type of it is missing. */
+export function isTableError(error: unknown): boolean {
+  return tableErrors.has(sqlStateOf(error) ?? '');
+}
+
+// undefined_table, undefined_column, undefined_function (of these types), datatype_mismatch; a prepared statement whose result would have another type.
+const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000']);
+
+/**
+ * Whether PostgreSQL would refuse the same statement again: for its values (classes 22 and 23), or for what it says. What a connection has
+ * prepared, what another session has just made, and rights that can be granted are not among it.
+ */
+export function isRefusedForGood(error: unknown): boolean {
+  const state = sqlStateOf(error) ?? '';
+  return /^2[23]/.test(state) || refusedStatements.has(state);
+}
+
+// undefined_table, undefined_column, undefined_function, datatype_mismatch, cannot_coerce, syntax_error, invalid_column_reference (of a conflict).
+const refusedStatements: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '42846', '42601', '42P10']);
+
+/** `host:port/database` of a connection URL: fit for messages, since it holds no password. */
+export function databaseAddress(url: string): string {
+  const list = parseHostList(url);
+  if (!list) return '(a connection URL that cannot be parsed)';
+  const { pathname, searchParams } = new URL(list.url);
+  const hosts = list.hosts.map(
+    ({ host, port }) => `${host === '' ? (searchParams.get('host') ?? 'localhost') : host}:${port}`,
+  );
+  return `${hosts.join(',')}${pathname === '/' ? '' : pathname}`;
+}
+
+// Node tries each address of a host name and reports an AggregateError whose members say the same.
+function firstOf(error: unknown): unknown {
+  return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+const unreachableCodes: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there. Start the server, or correct host and port in DATABASE_URL.',
+  ENOTFOUND: 'the host name is unknown. Correct it in DATABASE_URL.',
+  EAI_AGAIN: 'the host name could not be resolved. Check the name service, or the host in DATABASE_URL.',
+  ETIMEDOUT: 'the host does not answer. Check the network and its firewall.',
+  EHOSTUNREACH: 'there is no route to the host. Check the network.',
+  ENETUNREACH: 'there is no route to the host. Check the network.',
+  ECONNRESET: 'the connection was reset. The server or something between ended it.',
+  EPIPE: 'the connection was lost. The server or something between ended it.',
+  ENOENT: 'the socket does not exist. Start the server, or correct the path in DATABASE_URL.',
+  '28P01': 'user name or password was refused. Correct them in DATABASE_URL.',
+  '28000': 'the server does not admit this user. Check the user in DATABASE_URL and the server’s pg_hba.conf.',
+  '3D000': 'the database does not exist. Create it, or correct its name in DATABASE_URL.',
+  '53300': 'the server has no connection left. Lower maxConnections, or raise the server’s max_connections.',
+  '57P01': 'the session was ended by an administrator or by a shutdown of the server.',
+  '57P02': 'the session was lost in a crash of the server.',
+  '25006': 'the server takes no writes: it is a standby, or set to read only.',
+  '53100': 'the disk of the server is full.',
+  '57P03': 'the server is starting up or shutting down. Try again in a moment.',
+};
+
+// What the driver says without a code when a session ends under it.
+const lostMessages =
+  /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/;
+
+function whyUnreachable(error: unknown): string | undefined {
+  if (error instanceof SilentConnection) return `${error.message}. Check the network and the server.`;
+  const code = codeOf(error);
+  if (code !== undefined && Object.hasOwn(unreachableCodes, code)) return unreachableCodes[code];
+  if (code?.startsWith('08') && code.length === 5)
+    return 'the connection failed. The server or something between ended it.';
+  if (error instanceof Error && error.message.startsWith('timeout exceeded')) {
+    return 'no connection within the time allowed. Check the network, or raise maxConnections where all are in use.';
+  }
+  if (error instanceof Error && lostMessages.test(error.message))
+    return 'the connection was lost. The server or something between ended it.';
+  return undefined;
+}

@@ -1,0 +1,199 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { type FoldFailure, keyText, type RowKey } from '../../projections/declaration/projection.ts';
+import { type Discarded, discardText } from '../../projections/fold/discarded.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import type { ProcessorUnit } from '../server/processor-unit.ts';
+
+/** A table of a version: the one that serves, one of a rebuild, or a snapshot's copy. */
+interface Table {
+  readonly name: string;
+  readonly version: number;
+  readonly tableName: string;
+}
+
+/** Remembers the events that a batch skips, and counts them; a rebuild's are counted when its table takes over. */
+export async function recordSkips(
+  db: Queryable,
+  { kind, name, version, partition }: ProcessorUnit,
+  tableName: string,
+  skipped: readonly FoldFailure[],
+): Promise<void> {
+  await db.query({
+    name: 'record skips',
+    text: `
+      with skips as (
+        insert into refold.skips (name, version, table_name, position, key, refused)
+        select $1, $2, $3, position, key::jsonb, refused
+        from unnest($6::bigint[], $7::text[], $8::boolean[]) as skip (position, key, refused)
+        returning position
+      )
+      update refold.processors
+      set events_skipped = events_skipped + (select count(distinct position) from skips)
+      where $4 = 'processor' and name = $1 and version = $2 and partition = $5`,
+    values: [
+      name,
+      version,
+      tableName,
+      kind,
+      partition,
+      skipped.map(({ event }) => event.position),
+      skipped.map(({ key }) => key && keyText(key)),
+      skipped.map(({ error }) => refusedParts.includes(String(error.fields.part))),
+    ],
+  });
+}
+
+// What failed, as the error names it: the database refused the row. `key` and `evolve` fail again wherever the event is folded.
+const refusedParts = ['row', 'evolveSql'];
+
+/** How many events a table has skipped, as an expression over its name. */
+export function countOfSkips(tableName: `$${number}`): string {
+  return `(select count(distinct position) from refold.skips where table_name = ${tableName})`;
+}
+
+/**
+ * The positions of the events that a row lacks, as its table is today: dead letters, what was skipped, and what was thrown away. What was
+ * recalled is among them until the table is rebuilt.
+ */
+export async function readLeftOut(
+  db: Queryable,
+  { name, version, tableName }: Table,
+  key: RowKey,
+  /** Of the row's events. */
+  positions: readonly GlobalPosition[],
+): Promise<ReadonlySet<bigint>> {
+  const rows = await db.query<{ position: bigint }>({
+    name: 'read left out',
+    text: `
+      select position
+      from refold.discards
+      where name = $1 and version = $2 and key in ($4::jsonb, 'null')
+      union
+      select position
+      from refold.dead_letters
+      where table_name = $3 and (key = $4::jsonb or key is null)
+      union
+      select position
+      from refold.skips
+      where table_name = $3 and position = any ($5) and (key = $4::jsonb or key is null)`,
+    values: [name, version, tableName, keyText(key), positions],
+  });
+  return new Set(rows.map(({ position }) => position));
+}
+
+/**
+ * What all rows of a table lack that a fold of the log would give them, as {@link discardText} writes it: dead letters, what was thrown away, and
+ * what was skipped because the database refused it. What was recalled is not among it: the next rebuild folds it.
+ */
+export async function readAllLeftOut(db: Queryable, { name, version, tableName }: Table): Promise<Discarded> {
+  const rows = await db.query<{ position: bigint; key: RowKey | null }>({
+    text: `
+      select position, nullif(key, 'null') as key
+      from refold.discards
+      where name = $1 and version = $2 and recalled_at is null
+      union all
+      select position, key
+      from refold.dead_letters
+      where table_name = $3
+      union all
+      select position, key
+      from refold.skips
+      where table_name = $3 and refused`,
+    values: [name, version, tableName],
+  });
+  return new Set(rows.map(({ position, key }) => discardText(position, key)));
+}
+
+/** The positions of the events that a table has skipped because the database refused them, in order. */
+export async function readRefused(db: Queryable, tableName: string): Promise<GlobalPosition[]> {
+  const rows = await db.query<{ position: GlobalPosition }>({
+    text: 'select distinct position from refold.skips where table_name = $1 and refused order by position',
+    values: [tableName],
+  });
+  return rows.map(({ position }) => position);
+}
+
+/** Events that a table has left out. */
+export interface LeftOut {
+  readonly letters: number;
+  readonly skipped: number;
+  /** Null where nothing was skipped. */
+  readonly firstSkipped: GlobalPosition | null;
+}
+
+/**
+ * What a table has left out of the events that another one has taken in: those that it has neither kept nor skipped, and that no operator has
+ * discarded. A letter that only waits counts with one that it waits behind: where that one is known, it is folded as soon as the table takes
+ * over.
+ */
+export async function countNewlyLeftOut(db: Queryable, tableName: string, other: Table): Promise<LeftOut> {
+  const isNew = (one: string) => `
+    table_name = $1
+    and not exists (select from refold.dead_letters as known where known.table_name = $2 and known.position = ${one}.position)
+    and not exists (select from refold.skips as known where known.table_name = $2 and known.position = ${one}.position)
+    and not exists (
+      select from refold.discards as discard
+      where discard.name = $3
+        and discard.version = $4
+        and discard.position = ${one}.position
+        and discard.recalled_at is null
+    )`;
+  const [found] = await db.query<LeftOut>({
+    text: `
+      with fresh as (
+        select letter.key, letter.position, letter.error is not null as failed
+        from refold.dead_letters as letter
+        where ${isNew('letter')}
+      ), causes as (
+        select key, min(position) as position
+        from fresh
+        where failed
+        group by key
+      ), letters as (
+        select count(*)::integer as letters
+        from fresh
+        join causes on causes.key is not distinct from fresh.key and causes.position <= fresh.position
+      ), skipped as (
+        select count(distinct position)::integer as skipped, min(position) as "firstSkipped"
+        from refold.skips as skip
+        where ${isNew('skip')}
+      )
+      select letters, skipped, "firstSkipped"
+      from letters
+      cross join skipped`,
+    values: [tableName, other.tableName, other.name, other.version],
+  });
+  return found ?? { letters: 0, skipped: 0, firstSkipped: null };
+}
+
+/** What a table lacks, its copy lacks, too. */
+export async function copyLeftOut(tx: Queryable, from: string, to: string): Promise<void> {
+  await tx.query({
+    text: `
+      with skipped as (
+        insert into refold.skips (name, version, table_name, position, key, refused)
+        select name, version, $2, position, key, refused
+        from refold.skips
+        where table_name = $1
+      )
+      insert into refold.dead_letters (name, version, table_name, key, position, event_type, stream_id, error, attempts, at)
+      select name, version, $2, key, position, event_type, stream_id, error, attempts, at
+      from refold.dead_letters
+      where table_name = $1
+      order by id`,
+    values: [from, to],
+  });
+}
+
+/** Forgets what a table lacks that is not used any more. */
+export async function forgetLeftOut(db: Queryable, tableName: string): Promise<void> {
+  await db.query({
+    text: `
+      with skipped as (
+        delete from refold.skips where table_name = $1
+      )
+      delete from refold.dead_letters
+      where table_name = $1`,
+    values: [tableName],
+  });
+}

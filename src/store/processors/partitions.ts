@@ -1,0 +1,105 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { FloorLayer, Partition } from '../../projections/declaration/partition.ts';
+import type { Queryable } from '../postgres/statement.ts';
+
+/** Floors as they are stored: JSON has no bigint. */
+export interface StoredFloors {
+  /** From here on they mean nothing. */
+  readonly until: string;
+  readonly layers: readonly { readonly of: number; readonly checkpoints: readonly string[] }[];
+}
+
+export function readFloors(stored: StoredFloors | null): FloorLayer[] {
+  return (stored?.layers ?? []).map(({ of, checkpoints }) => ({ of, checkpoints: checkpoints.map(BigInt) }));
+}
+
+/** The partitions of a version in their order; none of them can move until the transaction ends. */
+export async function lockPartitions(db: Queryable, name: string, version: number): Promise<Partition[]> {
+  const rows = await db.query<{
+    partition: number;
+    partitions: number;
+    checkpoint: GlobalPosition;
+    floors: StoredFloors | null;
+  }>({
+    text: `
+      select partition, partitions, checkpoint, floors
+      from refold.processors
+      where name = $1 and version = $2
+      order by partition
+      for update`,
+    values: [name, version],
+  });
+  return rows.map((row) => ({ ...row, floors: readFloors(row.floors) }));
+}
+
+/**
+ * Gives a version another number of partitions, with no row folded anew. Each begins at the least of the old checkpoints and remembers
+ * where the old ones stood, so that it leaves out what was folded already. Owners of before write nothing from then on.
+ */
+export async function changePartitions(
+  db: Queryable,
+  name: string,
+  version: number,
+  partitions: number,
+): Promise<void> {
+  const before = await lockPartitions(db, name, version);
+  const checkpoints = before.map(({ checkpoint }) => checkpoint);
+  const start = checkpoints.reduce((least, checkpoint) => (checkpoint < least ? checkpoint : least));
+  const layers = distinct([...before.flatMap(({ floors }) => floors), { of: before.length, checkpoints }]).filter(
+    (layer) => layer.checkpoints.some((checkpoint) => checkpoint > start),
+  );
+  const until = layers
+    .flatMap((layer) => layer.checkpoints)
+    .reduce((most, position) => (position > most ? position : most), start as bigint);
+  const floors =
+    layers.length === 0
+      ? null
+      : JSON.stringify({ until, layers }, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  // An insert in the statement of the delete would meet the rows that it removes.
+  const [former] = await db.query<{ epoch: bigint; events: bigint; rows: bigint; skipped: bigint }>({
+    text: `
+      with former as (
+        delete from refold.processors
+        where name = $1 and version = $2
+        returning epoch, events_folded, rows_written, events_skipped
+      )
+      select
+        max(epoch) as epoch,
+        sum(events_folded)::bigint as events,
+        sum(rows_written)::bigint as rows,
+        sum(events_skipped)::bigint as skipped
+      from former`,
+    values: [name, version],
+  });
+  await db.query({
+    text: `
+      with moved as (
+        update refold.projections
+        set generation = generation + 1
+        where name = $1 and version = $2
+      )
+      insert into refold.processors
+        (name, version, partition, partitions, checkpoint, epoch, floors, events_folded, rows_written, events_skipped)
+      select
+        $1, $2, partition, $3, $4, $5, $6,
+        case partition when 0 then $7::bigint else 0 end,
+        case partition when 0 then $8::bigint else 0 end,
+        case partition when 0 then $9::bigint else 0 end
+      from generate_series(0, $3 - 1) as partition`,
+    values: [
+      name,
+      version,
+      partitions,
+      start,
+      (former?.epoch ?? 0n) + 1n,
+      floors,
+      former?.events ?? 0n,
+      former?.rows ?? 0n,
+      former?.skipped ?? 0n,
+    ],
+  });
+}
+
+function distinct(layers: readonly FloorLayer[]): FloorLayer[] {
+  return [...new Map(layers.map((layer) => [`${layer.of} ${layer.checkpoints.join()}`, layer])).values()];
+}

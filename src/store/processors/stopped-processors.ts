@@ -1,0 +1,36 @@
+import type { Queryable } from '../postgres/statement.ts';
+import type { ProcessorClaim } from './checkpoints.ts';
+
+/** How many of a version's partitions can't go on. */
+export async function stoppedPartitions(db: Queryable, name: string, version: number): Promise<number> {
+  const [row] = await db.query<{ stopped: number }>({
+    text: `
+      select count(*)::integer as stopped
+      from refold.processors
+      where name = $1 and version = $2 and status = 'stopped'`,
+    values: [name, version],
+  });
+  return row?.stopped ?? 0;
+}
+
+/** Whoever keeps processors of the version that have stopped lets go of them, so that a process with other code can take them. */
+export async function retryStopped(db: Queryable, name: string, version: number): Promise<void> {
+  await db.query({
+    text: `
+      update refold.processors
+      set status = 'idle', owner = null, error = null, epoch = epoch + 1, updated_at = now()
+      where name = $1 and version = $2 and status = 'stopped'`,
+    values: [name, version],
+  });
+}
+
+/** The processor goes on after all, in the hands of the same owner. */
+export async function withdrawStop(db: Queryable, { name, version, partition, epoch }: ProcessorClaim): Promise<void> {
+  await db.query({
+    text: `
+      update refold.processors
+      set status = 'running', error = null, updated_at = now()
+      where name = $1 and version = $2 and partition = $3 and epoch = $4`,
+    values: [name, version, partition, epoch],
+  });
+}

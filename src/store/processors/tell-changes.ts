@@ -1,0 +1,30 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { keysText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { checkpointChannel, insertChangesText } from './checkpoints.ts';
+
+/** Which rows a batch changed, for subscriptions. */
+export interface Told {
+  readonly projection: Pick<Projection, 'name' | 'version'>;
+  readonly checkpoint: GlobalPosition;
+  readonly upserted: readonly RowKey[];
+  readonly deleted: readonly RowKey[];
+}
+
+/** Keeps which keys a batch changed, and tells listeners when it commits. */
+export async function tellChanges(tx: Queryable, told: Told): Promise<void> {
+  await tx.query({ name: 'tell changes', text: tellChangesText(1), values: toldValues(told) });
+}
+
+/** The statement, with {@link toldValues} as its parameters from the given one on; can stand behind other parts of a `with`. */
+export function tellChangesText(first: number): string {
+  const [name, version, checkpoint, upserted, deleted] = [0, 1, 2, 3, 4].map((offset) => `$${first + offset}`);
+  return `${first === 1 ? 'with' : ','} kept as (
+      ${insertChangesText(`values (${name}, ${version}, 0, ${checkpoint}, ${upserted}, ${deleted})`)}
+    )
+    select pg_notify('${checkpointChannel}', ${name}::text || '@' || ${version}::text || ':' || ${checkpoint}::text)`;
+}
+
+export function toldValues({ projection: { name, version }, checkpoint, upserted, deleted }: Told): unknown[] {
+  return [name, version, checkpoint, keysText(upserted), keysText(deleted)];
+}

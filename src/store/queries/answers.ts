@@ -1,0 +1,177 @@
+import { LRUCache } from 'lru-cache';
+import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/answer-query.ts';
+import { preparedName, runPrepared } from '../postgres/prepared.ts';
+import type { Queryable, Statement } from '../postgres/statement.ts';
+import { encoded } from '../tables/row-values.ts';
+import { Slot, type Slots, slotFor, slottedAggregate, slottedFilter, slottedPage } from '../tables/slots.ts';
+import { encodedMeasure } from './aggregate-rows.ts';
+import { answerSql, answersSql, joinedSql } from './answer-sql.ts';
+
+/** Makes whole answers in PostgreSQL: one statement each, which is compiled once for all of the same form. */
+export interface AnswerStatements {
+  /** The JSON of all root fields. @throws RefoldError `BAD_USER_INPUT` for a value that could never be. */
+  answer(db: Queryable, query: AnswerQuery): Promise<string>;
+  /** What makes it one of those that a statement answers together; undefined where it has one of its own. */
+  askedOf(query: AnswerQuery): Asked | undefined;
+  /** The answers to queries of one group, in one statement. @throws RefoldError as {@link answer} */
+  answerTogether(db: Queryable, asked: readonly Asked[]): Promise<readonly string[]>;
+  /**
+   * Of a query that looks up one row and nothing else: what other such queries have to have in common to share its statement.
+   * Undefined where it can't be shared.
+   */
+  lookUp(query: AnswerQuery): LookUp | undefined;
+}
+
+/** A query beside others of its group, whose statements differ in nothing but values. */
+export interface Asked {
+  /** The same of all that differ in nothing else. */
+  readonly group: { readonly id: number };
+  readonly query: AnswerQuery;
+  readonly values: readonly unknown[];
+}
+
+export interface LookUp {
+  /** The same of all that can share a statement. */
+  readonly group: string;
+  /** The key's values, as they are bound. */
+  readonly key: readonly unknown[];
+  /** Reads the rows of several keys at once, each as JSON; undefined where there is none. */
+  read(db: Queryable, keys: readonly (readonly unknown[])[]): Promise<readonly (string | undefined)[]>;
+}
+
+/** A statement that was compiled with slots. */
+interface Compiled {
+  readonly id: number;
+  readonly text: string;
+  readonly parameters: readonly unknown[];
+}
+
+// For one document: its conditions, orders and page sizes vary with variables.
+const mostForms = 50;
+// Each number of queries has a statement of its own, which every connection plans six times; those that are long to plan aren't worth that.
+const mostReadsTogether = 4;
+const mostValuesTogether = 50;
+
+export function createAnswerStatements(readSchema: string): AnswerStatements {
+  const forms = new WeakMap<AnswerShape, LRUCache<string, Compiled>>();
+  let made = 0;
+
+  function compiled(shape: AnswerShape, form: string, compile: () => { sql: string; parameters: readonly unknown[] }) {
+    const known = forms.get(shape) ?? new LRUCache<string, Compiled>({ max: mostForms });
+    forms.set(shape, known);
+    const before = known.get(form);
+    if (before) return before;
+    const { sql, parameters } = compile();
+    const statement = { id: ++made, text: sql, parameters };
+    known.set(form, statement);
+    return statement;
+  }
+
+  const single = (shape: AnswerShape, slots: Slots, reads: readonly AnswerRead[]) =>
+    compiled(shape, slots.shape, () => answerSql(readSchema, { shape, reads }));
+
+  return {
+    async answer(db, query) {
+      const slots: Slots = { values: [], shape: '' };
+      const reads = slotted(query.reads, slots);
+      const rows = reads
+        ? await db.query<{ answer: string }>(bound(single(query.shape, slots, reads), slots.values))
+        : await runPrepared(db, answerSql(readSchema, query));
+      return answerIn(rows[0]?.answer);
+    },
+    askedOf(query) {
+      if (query.reads.length === 0 || query.reads.length > mostReadsTogether) return undefined;
+      const slots: Slots = { values: [], shape: '' };
+      const reads = slotted(query.reads, slots);
+      if (!reads || slots.values.length > mostValuesTogether) return undefined;
+      return { group: single(query.shape, slots, reads), query, values: slots.values };
+    },
+    async answerTogether(db, asked) {
+      const [first] = asked as readonly [Asked]; // at least one
+      const { shape } = first.query;
+      const statement = compiled(shape, `${asked.length} of ${first.group.id}`, () => {
+        const slots: Slots = { values: [], shape: '' };
+        const all = asked.map(({ query }) => slotted(query.reads, slots) ?? []); // each could be asked
+        return answersSql(readSchema, shape, all);
+      });
+      const values = asked.flatMap((one) => one.values);
+      const [row] = await db.query<Record<string, string>>(bound(statement, values));
+      return asked.map((_, index) => answerIn(row?.[`answer_${index}`]));
+    },
+    lookUp({ shape, reads }) {
+      const [root, ...others] = shape.roots;
+      const part = root?.[1];
+      if (part?.kind !== 'row' || others.length > 0) return undefined;
+      const read = reads[part.read];
+      if (read?.kind !== 'row') return undefined;
+      const { projection, by } = read;
+      const slots: Slots = { values: [], shape: 'joined ' };
+      const key = read.key.map((value, index) => encoded(projection, by[index] as string, value)); // as many
+      // Slots for the keys first: their values are put there when the statement runs.
+      const keyed = { ...read, key: key.map(() => slotFor(slots, undefined)) };
+      const all = slotted(
+        reads.map((other) => (other === read ? keyed : other)),
+        slots,
+        keyed,
+      );
+      if (!all) return undefined;
+      const statement = compiled(shape, slots.shape, () => joinedSql(readSchema, part.row, all, part.read));
+      const others_ = slots.values.slice(key.length);
+      return {
+        group: others_.length === 0 ? `${statement.id}` : `${statement.id} ${JSON.stringify(others_)}`,
+        key,
+        async read(on, keys) {
+          const values = [...key.map((_, index) => keys.map((one) => one[index])), ...others_];
+          const rows = await on.query<{ place: bigint; answer: string }>(bound(statement, values));
+          const answers = new Array<string | undefined>(keys.length).fill(undefined);
+          for (const { place, answer } of rows) answers[Number(place) - 1] = answer;
+          return answers;
+        },
+      };
+    },
+  };
+}
+
+function answerIn(value: unknown): string {
+  if (typeof value !== 'string') throw new Error('PostgreSQL made no answer.');
+  return value;
+}
+
+/** Undefined where a value decides on the statement. `keyed`: has its slots already. */
+function slotted(reads: readonly AnswerRead[], slots: Slots, keyed?: AnswerRead): AnswerRead[] | undefined {
+  const result: AnswerRead[] = [];
+  for (const read of reads) {
+    slots.shape += '#';
+    if (read.kind === 'page') {
+      const query = slottedPage(read.projection, read.query, slots, encoded);
+      if (!query) return undefined;
+      result.push({ ...read, query });
+      continue;
+    }
+    if (read.kind === 'aggregate') {
+      const query = slottedAggregate(read.projection, read.query, slots, encoded, encodedMeasure);
+      if (!query) return undefined;
+      result.push({ ...read, query });
+      continue;
+    }
+    const where = slottedFilter(read.projection, read.where, slots, encoded);
+    if (where === undefined) return undefined;
+    if (read.kind === 'one' || read === keyed) result.push({ ...read, where });
+    else {
+      const key = read.key.map(
+        (value, index) => slotFor(slots, encoded(read.projection, read.by[index] as string, value)), // as many
+      );
+      result.push({ ...read, where, key });
+    }
+  }
+  return result;
+}
+
+function bound({ text, parameters }: Compiled, values: readonly unknown[]): Statement {
+  const name = preparedName(text);
+  return {
+    text,
+    values: parameters.map((parameter) => (parameter instanceof Slot ? values[parameter.index] : parameter)),
+    ...(name === undefined ? {} : { name }),
+  };
+}

@@ -1,0 +1,155 @@
+import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Queryable } from '../postgres/statement.ts';
+
+/** What can be told of a version's changes, as one snapshot shows it. */
+export interface ChangesKept {
+  /** Where the version's rows are; a process may not have heard yet that they moved. */
+  readonly tableName: string;
+  /** Another one: rows may differ that nobody was told of. */
+  readonly generation: number;
+  /** All changes after this position are kept. */
+  readonly floor: GlobalPosition;
+  /** How far the version is; of a live inline version, the last position drawn. */
+  readonly reached: GlobalPosition;
+}
+
+/** Undefined where the registry does not know the version. */
+export async function readChangesKept(db: Queryable, { name, version }: Projection): Promise<ChangesKept | undefined> {
+  const [row] = await db.query<{
+    tableName: string;
+    generation: number;
+    floor: GlobalPosition | null;
+    reached: GlobalPosition | null;
+  }>({
+    name: 'read changes kept',
+    text: `
+      select
+        table_name as "tableName",
+        generation,
+        (select position from refold.change_floors where name = $1 and version = $2) as floor,
+        (select min(refold.reached(name, version, checkpoint)) from refold.processors where name = $1 and version = $2) as reached
+      from refold.projections
+      where name = $1 and version = $2`,
+    values: [name, version],
+  });
+  return row && { ...row, floor: row.floor ?? beginning, reached: row.reached ?? beginning };
+}
+
+/** One batch of changes: the keys that it wrote and removed, as JSON gives them. */
+export interface ChangeBatch {
+  readonly position: GlobalPosition;
+  readonly keys: readonly RowKey[];
+}
+
+export interface ChangePage {
+  /** In the order of their positions. */
+  readonly batches: readonly ChangeBatch[];
+  /** Whether there are changes after the last of them. */
+  readonly more: boolean;
+}
+
+/**
+ * The version's changes after a position, whichever partition they are of: up to `mostBatches` of each partition, and no more batches
+ * than hold `mostKeys` keys; one at least, if there is any.
+ */
+export async function readChangePage(
+  db: Queryable,
+  { name, version }: Projection,
+  after: GlobalPosition,
+  { mostBatches, mostKeys }: { readonly mostBatches: number; readonly mostKeys: number },
+): Promise<ChangePage> {
+  const rows = await db.query<{ position: bigint; keys: RowKey[] | null; more: boolean }>({
+    name: 'read change page',
+    text: `
+      -- There are up to 64 partitions, and changes of former ones are kept, too.
+      with change as (
+        select partition, change.*
+        from generate_series(0, 63) as partition
+        cross join lateral (
+          select checkpoint, upserted || deleted as keys
+          from refold.changes
+          where name = $1 and version = $2 and changes.partition = partition.partition and checkpoint > $3
+          order by checkpoint
+          limit $4
+        ) as change
+      -- Of a partition of which not all was read, nothing is known beyond the last.
+      ), cut as (
+        select min(last) as last
+        from (
+          select max(checkpoint) as last
+          from change
+          group by partition
+          having count(*) = $4
+        ) as full_partition
+      ), counted as (
+        select
+          checkpoint,
+          keys,
+          coalesce(
+            sum(jsonb_array_length(keys)) over (
+              order by checkpoint range between unbounded preceding and 1::bigint preceding
+            ),
+            0
+          ) as keys_before,
+          coalesce(checkpoint > cut.last, false) as beyond,
+          cut.last is not null as is_cut
+        from change
+        cross join cut
+      )
+      select
+        checkpoint as position,
+        case when not beyond and keys_before < $5 then keys end as keys,
+        is_cut as more
+      from counted
+      order by checkpoint`,
+    values: [name, version, after, mostBatches, mostKeys],
+  });
+  const batches = rows.flatMap(({ position, keys }) =>
+    keys === null ? [] : [{ position: globalPosition(position), keys }],
+  );
+  return { batches, more: batches.length < rows.length || rows.some(({ more }) => more) };
+}
+
+/** Where a version's rows are in the log, as one snapshot shows it. */
+export interface RowsPosition {
+  readonly name: string;
+  readonly version: number;
+  readonly tableName: string;
+  readonly generation: number;
+  readonly reached: GlobalPosition;
+  readonly anchor: string | null;
+}
+
+/**
+ * Of these versions; one statement, however many. What is not in the registry is left out. `upTo`: a horizon for what is live inline, where
+ * what is above it may be there or not.
+ */
+export async function readRowsPositions(
+  db: Queryable,
+  versions: readonly { readonly name: string; readonly version: number; readonly upTo: GlobalPosition | null }[],
+): Promise<RowsPosition[]> {
+  return db.query<RowsPosition>({
+    name: 'read rows positions',
+    text: `
+      select
+        name,
+        version,
+        table_name as "tableName",
+        generation,
+        reached,
+        refold.anchor(reached) as anchor
+      from refold.projections
+      join unnest($1::text[], $2::integer[], $3::bigint[]) as wanted (name, version, up_to) using (name, version)
+      cross join lateral (
+        select least(min(refold.reached(processors.name, processors.version, checkpoint)), up_to) as reached
+        from refold.processors
+        where (processors.name, processors.version) = (projections.name, projections.version)
+      ) as rows_position`,
+    values: [
+      versions.map(({ name }) => name),
+      versions.map(({ version }) => version),
+      versions.map(({ upTo }) => upTo),
+    ],
+  });
+}

@@ -1,0 +1,146 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Column } from '../../projections/columns/column.ts';
+import type { ColumnPart, ConstantPart, Members } from '../../projections/queries/answer-query.ts';
+
+/** A text in parts: what is known beforehand as strings, expressions of SQL that are never null. */
+export type TextParts = readonly (string | RawBuilder<unknown>)[];
+
+// PostgreSQL passes a hundred arguments to a function and no more.
+const mostArguments = 90;
+
+/** `concat` of the parts: of all ways to put text together the one that costs PostgreSQL least. */
+export function textOf(parts: TextParts): RawBuilder<string> {
+  const merged: (string | RawBuilder<unknown>)[] = [];
+  for (const part of parts) {
+    const last = merged.at(-1);
+    if (typeof part === 'string' && typeof last === 'string') merged[merged.length - 1] = last + part;
+    else if (part !== '') merged.push(part);
+  }
+  return concat(merged.map((part) => (typeof part === 'string' ? sql`${sql.lit(part)}` : part)));
+}
+
+function concat(parts: readonly RawBuilder<unknown>[]): RawBuilder<string> {
+  if (parts.length <= mostArguments) return sql<string>`concat(${parts.length === 0 ? sql`''` : sql.join([...parts])})`;
+  const groups = Array.from({ length: Math.ceil(parts.length / mostArguments) }, (_, index) =>
+    concat(parts.slice(index * mostArguments, (index + 1) * mostArguments)),
+  );
+  return concat(groups);
+}
+
+/** A JSON object of members whose values are text in parts. */
+export function objectParts<Part>(members: Members<Part>, partsOf: (part: Part) => TextParts): TextParts {
+  return [
+    '{',
+    ...members.flatMap(([key, part], index) => [`${index === 0 ? '' : ','}${JSON.stringify(key)}:`, ...partsOf(part)]),
+    '}',
+  ];
+}
+
+/** A value of a column, or of something in one, as the API writes it. */
+export interface JsonValue {
+  readonly column: Column;
+  /** As what it is: of the column's type, or a field's in a document (`jsonb`). */
+  readonly value: RawBuilder<unknown>;
+  /** As text, of what is in a document; undefined of a column of its own. */
+  readonly text: RawBuilder<unknown> | undefined;
+  readonly depth: number;
+}
+
+/** The JSON of a value: `null` where it is null. */
+export function valueParts(given: JsonValue, members: ColumnPart['members']): TextParts {
+  const { column, value, text, depth } = given;
+  const { type } = column;
+  if (type.kind === 'list') return [listText(given, type.item, members)];
+  if (type.kind === 'object') {
+    const fields = (members ?? []).map(([key, part]) => [key, part] as const);
+    const object = objectParts(fields, (part) => memberParts(part, type.fields, value, depth));
+    return [sql`case when jsonb_typeof(${value}) = 'object' then ${textOf(object)} else 'null' end`];
+  }
+  // As text, a string in a document would have lost its quotes.
+  const source = type.kind === 'json' ? value : (text ?? value);
+  const written = scalarText(column, source, text !== undefined);
+  // A document has no check for nulls of its own.
+  if (!column.flags.nullable && text === undefined) return written;
+  const [only, ...others] = written;
+  if (typeof only === 'object' && others.length === 0) return [sql`coalesce(${only}, 'null')`];
+  return [sql`case when ${source} is null then 'null' else ${textOf(written)} end`];
+}
+
+function memberParts(
+  part: ConstantPart | ColumnPart,
+  fields: Readonly<Record<string, Column>>,
+  value: RawBuilder<unknown>,
+  depth: number,
+): TextParts {
+  if (part.kind === 'constant') return [part.json];
+  const name = sql.lit(part.name);
+  return valueParts(
+    {
+      column: fields[part.name] as Column,
+      value: sql`(${value} -> ${name})`,
+      text: sql`(${value} ->> ${name})`,
+      depth,
+    }, // selected of its type
+    part.members,
+  );
+}
+
+function listText({ value, depth }: JsonValue, item: Column, members: ColumnPart['members']): RawBuilder<unknown> {
+  const elements = sql.ref(`elements_${depth}`);
+  const [one, place] = [sql`${elements}.value`, sql`${elements}.place`];
+  const text = textOf(
+    valueParts({ column: item, value: one, text: sql`(${one} #>> '{}')`, depth: depth + 1 }, members),
+  );
+  return sql`case when jsonb_typeof(${value}) = 'array' then concat('[', (
+    select string_agg(${text}, ',' order by ${place})
+    from jsonb_array_elements(${value}) with ordinality as ${elements} (value, place)
+  ), ']') else 'null' end`;
+}
+
+/** Null where the value is null, if it is one expression alone. */
+function scalarText({ type }: Column, value: RawBuilder<unknown>, isText: boolean): TextParts {
+  switch (type.kind) {
+    case 'text':
+      return [sql`to_json(${value})::text`];
+    case 'integer':
+    case 'boolean':
+      return [sql`${value}::text`];
+    case 'json':
+      return [sql`${value}::text`];
+    case 'decimal':
+      return ['"', isText ? sql`${value}::numeric(${sql.lit(type.precision)}, ${sql.lit(type.scale)})` : value, '"'];
+    case 'timestamptz':
+      return ['"', isText ? value : timestampText(value), '"'];
+    case 'bigint':
+    case 'uuid':
+    case 'date':
+    case 'enum':
+      return ['"', value, '"'];
+    case 'object':
+    case 'list':
+      throw new TypeError(`A ${type.kind} is no scalar.`);
+  }
+}
+
+/** At least milliseconds, microseconds where they are not zero: as the row codec writes an instant. */
+export function timestampText(value: RawBuilder<unknown>): RawBuilder<unknown> {
+  const time = sql`${value} at time zone 'UTC'`;
+  return sql`case when date_trunc('milliseconds', ${value}) = ${value}
+    then to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+    else concat(rtrim(to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.US'), '0'), 'Z') end`;
+}
+
+/**
+ * What the row codec encodes a key or an order's value as, in the very bytes of `JSON.stringify`: cursors and global ids are made of them.
+ * Null is `null`.
+ */
+export function encodedParts(column: Column, value: RawBuilder<unknown>): TextParts {
+  const written =
+    column.type.kind === 'decimal' ? ['"', sql`trim_scale(${value})`, '"'] : scalarText(column, value, false);
+  return column.flags.nullable ? [sql`case when ${value} is null then 'null' else ${textOf(written)} end`] : written;
+}
+
+/** A text as base64url. */
+export function base64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`translate(encode(convert_to(${text}, 'UTF8'), 'base64'), E'+/=\\n', '-_')`;
+}

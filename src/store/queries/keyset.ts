@@ -1,0 +1,89 @@
+import { type RawBuilder, sql } from 'kysely';
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Cursor, RowOrder } from '../../projections/queries/row-query.ts';
+import { boundValue, columnOf, columnRef, comparableRef } from '../tables/row-values.ts';
+import { allOf, always, anyOf, never } from './row-filter.ts';
+
+type Condition = RawBuilder<boolean>;
+
+/** One column of a total order. */
+export interface OrderTerm {
+  readonly column: string;
+  readonly direction: 'asc' | 'desc';
+  /** Where nulls go; `none` for a column that holds none. */
+  readonly nulls: 'first' | 'last' | 'none';
+}
+
+/** The order's columns, then the key's: no two rows are equal in all of them. */
+export function orderTerms(projection: Projection, orderBy: readonly RowOrder[]): readonly OrderTerm[] {
+  const keys = projection.keyColumns.map((column) => ({ column, direction: 'asc', nulls: 'last' }) as const);
+  return [...orderBy, ...keys].map(({ column, direction, nulls }) => ({
+    column,
+    direction,
+    nulls: columnOf(projection, column).flags.nullable ? nulls : 'none',
+  }));
+}
+
+export function reversed(terms: readonly OrderTerm[]): readonly OrderTerm[] {
+  return terms.map(({ column, direction, nulls }) => ({
+    column,
+    direction: direction === 'asc' ? 'desc' : 'asc',
+    nulls: nulls === 'none' ? nulls : nulls === 'first' ? 'last' : 'first',
+  }));
+}
+
+/** The rows after a cursor in the order. @throws RefoldError `BAD_USER_INPUT` for a cursor of another order. */
+export function afterCursor(projection: Projection, terms: readonly OrderTerm[], cursor: Cursor): Condition {
+  if (cursor.length !== terms.length) {
+    throw new RefoldError(
+      'BAD_USER_INPUT',
+      `The cursor is not one of this order: expected ${terms.length} values, found ${cursor.length}.`,
+    );
+  }
+  const [first] = terms;
+  const oneWay = terms.every((term) => term.nulls === 'none' && term.direction === first?.direction);
+  // One comparison of rows is one range of an index over these columns.
+  if (oneWay && first) {
+    const columns = terms.map((term) => comparableRef(projection, term.column));
+    const values = terms.map((term, index) => boundValue(projection, term.column, cursor[index]));
+    return sql`(${sql.join(columns)}) ${sql.raw(first.direction === 'asc' ? '>' : '<')} (${sql.join(values)})`;
+  }
+  // The first condition says no more than the second, but it is a range that an index of the first column can begin at.
+  return allOf([
+    ...(first ? [termAfter(projection, first, cursor[0], true)] : []),
+    lexicographicallyAfter(projection, terms, cursor),
+  ]);
+}
+
+export function beforeCursor(projection: Projection, terms: readonly OrderTerm[], cursor: Cursor): Condition {
+  return afterCursor(projection, reversed(terms), cursor);
+}
+
+/** `a after x, or a = x and (b after y, or b = y and …)` */
+function lexicographicallyAfter(projection: Projection, terms: readonly OrderTerm[], cursor: Cursor): Condition {
+  const [term, ...otherTerms] = terms;
+  const [value, ...otherValues] = cursor;
+  if (term === undefined) return never;
+  const after = termAfter(projection, term, value, false);
+  if (otherTerms.length === 0) return after;
+  const equal = termEqual(projection, term, value);
+  return anyOf([after, allOf([equal, lexicographicallyAfter(projection, otherTerms, otherValues)])]);
+}
+
+function termAfter(projection: Projection, term: OrderTerm, value: unknown, orEqual: boolean): Condition {
+  const { column, direction, nulls } = term;
+  const isNull = sql<boolean>`${columnRef(projection, column)} is null`;
+  if (value === null && nulls === 'first') return orEqual ? always : sql`${columnRef(projection, column)} is not null`;
+  if (value === null && nulls === 'last') return orEqual ? isNull : never;
+  const sign = sql.raw(`${direction === 'asc' ? '>' : '<'}${orEqual ? '=' : ''}`);
+  const after = sql<boolean>`${comparableRef(projection, column)} ${sign} ${boundValue(projection, column, value)}`;
+  return nulls === 'last' ? anyOf([after, isNull]) : after;
+}
+
+function termEqual(projection: Projection, { column, nulls }: OrderTerm, value: unknown): Condition {
+  const ref = columnRef(projection, column);
+  return value === null && nulls !== 'none'
+    ? sql`${ref} is null`
+    : sql`${ref} = ${boundValue(projection, column, value)}`;
+}

@@ -1,0 +1,110 @@
+import { sql } from 'kysely';
+import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { builder, type Queryable, run } from '../postgres/statement.ts';
+import { filterSql } from './row-filter.ts';
+import { hasKey } from './row-queries.ts';
+
+/** What a version changed since a checkpoint, seen in one snapshot with where it is now. */
+export interface RecentChanges {
+  /** Of each partition, in order; none where the registry does not know the version. Of a live inline version, the end of the log. */
+  readonly checkpoints: readonly GlobalPosition[];
+  /** Appends fold into it: their changes come in the order of their commits, not of their positions. */
+  readonly live: boolean;
+  /** The server's time, in milliseconds. */
+  readonly readAt: number;
+  /** Changes up to here may be forgotten. */
+  readonly forgotten: GlobalPosition;
+  /** Each holds the keys that one batch wrote and removed, as JSON gives them. */
+  readonly batches: readonly RecentBatch[];
+  /** Of the least of the checkpoints; of a live inline version, of `complete`. Null where the registry does not know the version. */
+  readonly anchor: string | null;
+  /** What `known` is anchored to now. */
+  readonly knownAnchor: string | null;
+  /** Undefined where the registry does not know the version. */
+  readonly serverStart: bigint | undefined;
+}
+
+/** What is to be anchored along the way. */
+export interface ToAnchor {
+  /** A position that is known from before. */
+  readonly known: GlobalPosition | null;
+  /** Up to here a live inline version is complete: a horizon, from an earlier statement. */
+  readonly complete: GlobalPosition | null;
+}
+
+export interface RecentBatch {
+  readonly checkpoint: GlobalPosition;
+  readonly keys: readonly RowKey[];
+}
+
+/** The changes of each partition after its checkpoint, `limit` batches at most of each; after none there are none, only where the version is. */
+export async function readChanges(
+  db: Queryable,
+  { name, version }: Projection,
+  after: readonly GlobalPosition[],
+  limit: number,
+  { known, complete }: ToAnchor = { known: null, complete: null },
+): Promise<RecentChanges> {
+  const rows = await db.query<{
+    checkpoints: string[] | null;
+    live: boolean;
+    readAt: number;
+    forgotten: GlobalPosition | null;
+    changedAt: GlobalPosition;
+    upserted: RowKey[] | null;
+    deleted: RowKey[] | null;
+    anchor: string | null;
+    knownAnchor: string | null;
+    serverStart: bigint;
+  }>({
+    name: 'read changes',
+    text: `
+      select
+        checkpoints, read_at as "readAt", live, forgotten, changed_at as "changedAt", upserted, deleted,
+        anchor, known_anchor as "knownAnchor", server_start as "serverStart"
+      from refold.recent_changes($1, $2, $3, $4, $5, $6)`,
+    values: [name, version, after, limit, known, complete],
+  });
+  return {
+    checkpoints: (rows[0]?.checkpoints ?? []).map(globalPosition),
+    live: rows[0]?.live ?? false,
+    readAt: rows[0]?.readAt ?? 0,
+    forgotten: rows[0]?.forgotten ?? beginning,
+    anchor: rows[0]?.anchor ?? null,
+    knownAnchor: rows[0]?.knownAnchor ?? null,
+    serverStart: rows[0]?.serverStart,
+    batches: rows
+      .filter((row) => row.upserted !== null)
+      .map((row) => ({ checkpoint: row.changedAt, keys: [...(row.upserted ?? []), ...(row.deleted ?? [])] })),
+  };
+}
+
+// PostgreSQL's limit is 1664 columns in a result.
+const filtersInOneStatement = 500;
+
+/** For each filter, whether any row with one of the keys matches it: all filters in one statement, up to some hundreds. */
+export async function matchFilters(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  keys: readonly RowKey[],
+  filters: readonly (RowFilter | null)[],
+): Promise<boolean[]> {
+  const matched: boolean[] = [];
+  for (let start = 0; start < filters.length; start += filtersInOneStatement) {
+    const some = filters.slice(start, start + filtersInOneStatement);
+    const columns = some.map((filter, index) =>
+      sql<boolean | null>`bool_or(${filterSql(projection, filter, readSchema)})`.as(`m${index}`),
+    );
+    const query = builder
+      .withSchema(readSchema)
+      .selectFrom(projection.tableName)
+      .select(columns)
+      .where(hasKey(projection, keys));
+    const [row] = await run<Record<string, boolean | null>>(db, query.compile());
+    matched.push(...some.map((_, index) => row?.[`m${index}`] === true));
+  }
+  return matched;
+}

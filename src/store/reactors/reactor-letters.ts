@@ -1,0 +1,178 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import type { ProcessorClaim } from '../processors/checkpoints.ts';
+import { reactorFenced } from './reactors.ts';
+
+/** An event that a reactor has given up on, or that waits behind one of the same key. */
+export interface ReactorLetter {
+  readonly position: GlobalPosition;
+  readonly key: string;
+  readonly type: string;
+  readonly streamId: string;
+  /** Null where the event waits behind an earlier one of its key. */
+  readonly error: { readonly message: string; readonly stack?: string } | null;
+  /** How often it was tried. */
+  readonly attempts: number;
+  /** What an operator has asked for and the owner has not done yet. */
+  readonly requested: 'retry' | 'discard' | null;
+  readonly at: string;
+}
+
+export type NewReactorLetter = Pick<ReactorLetter, 'position' | 'key' | 'type' | 'streamId' | 'error' | 'attempts'>;
+
+/**
+ * Keeps a letter, once: an event that is met again after a crash has its letter already.
+ *
+ * @throws RefoldError `PROCESSOR_FENCED` where the reactor has another owner.
+ */
+export async function insertReactorLetter(
+  db: Queryable,
+  { name, epoch }: ProcessorClaim,
+  { position, key, type, streamId, error, attempts }: NewReactorLetter,
+): Promise<void> {
+  const owner = await db.query({
+    name: 'insert reactor letter',
+    text: `
+      with owner as (
+        select name from refold.reactors where name = $1 and epoch = $2 for share
+      ), kept as (
+        insert into refold.reactor_letters (reactor, position, key, event_type, stream_id, error, attempts)
+        select name, $3, $4, $5, $6, $7::jsonb, $8 from owner
+        on conflict do nothing
+      )
+      select from owner`,
+    values: [name, epoch, position, key, type, streamId, error && JSON.stringify(error), attempts],
+  });
+  if (owner.length === 0) throw reactorFenced(name, epoch);
+}
+
+/** For each key with letters the position of its first. */
+export async function readParkedKeys(db: Queryable, reactor: string): Promise<Map<string, GlobalPosition>> {
+  const rows = await db.query<{ key: string; first: GlobalPosition }>({
+    text: 'select key, min(position) as first from refold.reactor_letters where reactor = $1 group by key',
+    values: [reactor],
+  });
+  return new Map(rows.map(({ key, first }) => [key, first]));
+}
+
+/** The letters of a reactor in the order of the log, those of one key where it is given. */
+export async function readReactorLetters(db: Queryable, reactor: string, key?: string): Promise<ReactorLetter[]> {
+  return db.query<ReactorLetter>({
+    text: `
+      select position, key, event_type as type, stream_id as "streamId", error, attempts, requested, at
+      from refold.reactor_letters
+      where reactor = $1 and ($2::text is null or key = $2)
+      order by position`,
+    values: [reactor, key ?? null],
+  });
+}
+
+/** A letter as it was read: an operator who asks for something of it meanwhile makes another version of its row. */
+export interface ReadLetter extends ReactorLetter {
+  readonly rowVersion: string;
+}
+
+/** The letters of a key in the order of the log, for {@link keepReactorLetter}. */
+export async function readLettersOfKey(db: Queryable, reactor: string, key: string): Promise<ReadLetter[]> {
+  return db.query<ReadLetter>({
+    text: `
+      select
+        position, key, event_type as type, stream_id as "streamId", error, attempts, requested, at, xmin::text as "rowVersion"
+      from refold.reactor_letters
+      where reactor = $1 and key = $2
+      order by position`,
+    values: [reactor, key],
+  });
+}
+
+/** Asks the owner to retry or discard; gives how many letters there are to do so with. */
+export async function requestReactorLetters(
+  db: Queryable,
+  reactor: string,
+  key: string | undefined,
+  requested: 'retry' | 'discard',
+): Promise<number> {
+  const rows = await db.query({
+    text: `
+      update refold.reactor_letters
+      set requested = $3
+      where reactor = $1 and ($2::text is null or key = $2)
+      returning position`,
+    values: [reactor, key ?? null, requested],
+  });
+  return rows.length;
+}
+
+/** A letter that is handled or discarded. @throws RefoldError `PROCESSOR_FENCED` */
+export async function deleteReactorLetter(
+  db: Queryable,
+  { name, epoch }: ProcessorClaim,
+  position: GlobalPosition,
+): Promise<void> {
+  const owner = await db.query({
+    text: `
+      with owner as (
+        select name from refold.reactors where name = $1 and epoch = $2 for share
+      ), gone as (
+        delete from refold.reactor_letters using owner where reactor = owner.name and position = $3
+      )
+      select from owner`,
+    values: [name, epoch, position],
+  });
+  if (owner.length === 0) throw reactorFenced(name, epoch);
+}
+
+/**
+ * A letter was tried again in vain: the error of now, and nothing is asked for any more of its key, but for what has been asked for since
+ * its letters were read.
+ *
+ * @throws RefoldError `PROCESSOR_FENCED`
+ */
+export async function keepReactorLetter(
+  db: Queryable,
+  { name, epoch }: ProcessorClaim,
+  { position, key }: Pick<ReactorLetter, 'position' | 'key'>,
+  error: NonNullable<ReactorLetter['error']>,
+  read: readonly ReadLetter[],
+): Promise<void> {
+  const owner = await db.query({
+    text: `
+      with owner as (
+        select name from refold.reactors where name = $1 and epoch = $2 for share
+      ), kept as (
+        update refold.reactor_letters as letter
+        set
+          requested = case
+            when (position, letter.xmin::text) not in (select * from unnest($6::bigint[], $7::text[])) then requested
+          end,
+          error = case position when $3 then $5::jsonb else error end,
+          attempts = attempts + case position when $3 then 1 else 0 end,
+          at = case position when $3 then now() else at end
+        from owner
+        where reactor = owner.name and key = $4
+      )
+      select from owner`,
+    values: [
+      name,
+      epoch,
+      position,
+      key,
+      JSON.stringify(error),
+      read.map((letter) => letter.position),
+      read.map(({ rowVersion }) => rowVersion),
+    ],
+  });
+  if (owner.length === 0) throw reactorFenced(name, epoch);
+}
+
+/** Letters past a position, which the reactor is going to meet again. */
+export async function deleteReactorLettersPast(
+  db: Queryable,
+  reactor: string,
+  position: GlobalPosition,
+): Promise<void> {
+  await db.query({
+    text: 'delete from refold.reactor_letters where reactor = $1 and position > $2',
+    values: [reactor, position],
+  });
+}

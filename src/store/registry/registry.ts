@@ -1,0 +1,284 @@
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import type { Partition } from '../../projections/declaration/partition.ts';
+import type { CanaryRule, VersionState } from '../../projections/declaration/version-map.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import type { ProcessorError } from '../processors/checkpoints.ts';
+import { readFloors, type StoredFloors } from '../processors/partitions.ts';
+import { definitionJson, type StoredDefinition } from './definitions.ts';
+import { type InlineStatus, inlineStatus } from './inline-versions.ts';
+import type { HeldBy } from './transitions.ts';
+
+/** A version as the registry holds it, with its processor. */
+export interface RegisteredVersion {
+  readonly name: string;
+  readonly version: number;
+  readonly state: VersionState;
+  readonly tableName: string;
+  readonly generation: number;
+  readonly tableFingerprint: string;
+  readonly codeFingerprint: string;
+  readonly heldReason: string | null;
+  readonly heldBy: HeldBy | null;
+  readonly stateChangedAt: string;
+  /** Whether appends fold into it; null where it is maintained behind them. */
+  readonly inline: InlineStatus | null;
+  /** Who is answered by it while it is ready; null where nobody is. */
+  readonly canary: CanaryRule | null;
+  /** Of how many live queries it executes one again; null where it does not. */
+  readonly shadow: { readonly oneOf: number; readonly startedAt: string } | null;
+  /** The least of its partitions'. Of a live inline version the end of the log: what is committed there is folded. */
+  readonly checkpoint: GlobalPosition;
+  /** All of them, where its partitions have several. */
+  readonly owner: string | null;
+  /** Stopped where one of its partitions is, running where one of them is. */
+  readonly status: ProcessorStatus;
+  /** Of the first partition that has stopped. */
+  readonly error: ProcessorError | null;
+  readonly partitions: readonly RegisteredPartition[];
+  readonly eventsFolded: bigint;
+  /** Left out of its table by `onError: 'skip'`. */
+  readonly eventsSkipped: bigint;
+  readonly startedAt: string | null;
+  readonly updatedAt: string;
+}
+
+export type ProcessorStatus = 'idle' | 'running' | 'stopped';
+
+/** A partition's processor, as the registry holds it. */
+export interface RegisteredPartition extends Partition {
+  readonly checkpoint: GlobalPosition;
+  readonly owner: string | null;
+  readonly status: ProcessorStatus;
+  readonly error: ProcessorError | null;
+}
+
+interface StoredPartition extends Omit<RegisteredPartition, 'checkpoint' | 'floors'> {
+  readonly checkpoint: string;
+  readonly floors: StoredFloors | null;
+}
+
+export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> {
+  const rows = await db.query<Omit<RegisteredVersion, 'partitions'> & { partitions: StoredPartition[] }>({
+    name: 'read registry',
+    text: `
+      select
+        name,
+        version,
+        state,
+        table_name as "tableName",
+        generation,
+        table_fingerprint as "tableFingerprint",
+        code_fingerprint as "codeFingerprint",
+        held_reason as "heldReason",
+        held_by as "heldBy",
+        state_changed_at as "stateChangedAt",
+        (
+          select ${inlineStatus('inline')}
+          from refold.inline_versions as inline
+          where inline.name = projection.name and inline.version = projection.version
+        ) as inline,
+        (
+          select json_build_object(
+            'percent', percent,
+            'header', case when header is not null then json_build_object('name', header, 'value', header_value) end
+          )
+          from refold.canaries as canary
+          where canary.name = projection.name and canary.version = projection.version
+        ) as canary,
+        (
+          select json_build_object('oneOf', one_of, 'startedAt', started_at)
+          from refold.shadows as shadow
+          where shadow.name = projection.name and shadow.version = projection.version and stopped_at is null
+        ) as shadow,
+        together.*
+      from refold.projections as projection
+      cross join lateral (
+        select
+          refold.reached(projection.name, projection.version, min(checkpoint)) as checkpoint,
+          string_agg(distinct owner, ', ') as owner,
+          case
+            when bool_or(status = 'stopped') then 'stopped'
+            when bool_or(status = 'running') then 'running'
+            else 'idle'
+          end as status,
+          (array_agg(error order by partition) filter (where error is not null))[1] as error,
+          sum(events_folded)::bigint as "eventsFolded",
+          sum(events_skipped)::bigint as "eventsSkipped",
+          min(started_at) as "startedAt",
+          max(updated_at) as "updatedAt",
+          json_agg(
+            json_build_object(
+              'partition', partition,
+              'partitions', partitions,
+              'checkpoint', checkpoint::text,
+              'owner', owner,
+              'status', status,
+              'error', error,
+              'floors', floors
+            ) order by partition
+          ) as partitions
+        from refold.processors as processor
+        where processor.name = projection.name and processor.version = projection.version
+      ) as together
+      order by name, version`,
+  });
+  return rows.map((row) => ({
+    ...row,
+    partitions: row.partitions.map((one) => ({
+      ...one,
+      checkpoint: globalPosition(one.checkpoint),
+      floors: readFloors(one.floors),
+    })),
+  }));
+}
+
+export interface NewVersion {
+  readonly name: string;
+  readonly version: number;
+  readonly tableSchema: string;
+  readonly tableName: string;
+  readonly tableFingerprint: string;
+  readonly codeFingerprint: string;
+  readonly definition: StoredDefinition;
+  readonly partitions: number;
+}
+
+/** Adds a version as `building`, with its processors before the first event. */
+export async function insertVersion(db: Queryable, version: NewVersion): Promise<void> {
+  await db.query({
+    text: `
+      with added as (
+        insert into refold.projections
+          (name, version, state, table_schema, table_name, table_fingerprint, code_fingerprint, definition)
+        values ($1, $2, 'building', $3, $4, $5, $6, $7)
+        returning name, version
+      )
+      insert into refold.processors (name, version, partition, partitions)
+      select name, version, partition, $8
+      from added
+      cross join generate_series(0, $8 - 1) as partition`,
+    values: [
+      version.name,
+      version.version,
+      version.tableSchema,
+      version.tableName,
+      version.tableFingerprint,
+      version.codeFingerprint,
+      definitionJson(version.definition),
+      version.partitions,
+    ],
+  });
+}
+
+/** Puts a version back to its beginning, under new fingerprints; a running owner is fenced off. */
+export async function resetVersion(db: Queryable, version: NewVersion): Promise<void> {
+  await db.query({
+    text: `
+      with reset as (
+        update refold.processors
+        set checkpoint = 0, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, updated_at = now()
+        where name = $1 and version = $2
+      ), forgotten as (
+        delete from refold.changes where name = $1 and version = $2
+      )
+      update refold.projections
+      set table_fingerprint = $3, code_fingerprint = $4, definition = $5, table_name = $6, generation = generation + 1
+      where name = $1 and version = $2`,
+    values: [
+      version.name,
+      version.version,
+      version.tableFingerprint,
+      version.codeFingerprint,
+      definitionJson(version.definition),
+      version.tableName,
+    ],
+  });
+}
+
+export type LockedVersion = Pick<
+  RegisteredVersion,
+  'state' | 'heldReason' | 'heldBy' | 'tableName' | 'generation' | 'tableFingerprint'
+>;
+
+/**
+ * A version's state, locked until the transaction ends. Not `for update`: a batch that keeps dead letters looks at the version's key, and would wait
+ * for this transaction, which may wait for the batch's checkpoint.
+ */
+export async function lockVersion(db: Queryable, name: string, version: number): Promise<LockedVersion | undefined> {
+  const rows = await db.query<LockedVersion>({
+    text: `
+      select
+        state,
+        held_reason as "heldReason",
+        held_by as "heldBy",
+        table_name as "tableName",
+        generation,
+        table_fingerprint as "tableFingerprint"
+      from refold.projections
+      where name = $1 and version = $2
+      for no key update`,
+    values: [name, version],
+  });
+  return rows[0];
+}
+
+/** The version's rows were built by this code. */
+export async function recordCode(
+  db: Queryable,
+  { name, version, codeFingerprint }: Pick<NewVersion, 'name' | 'version' | 'codeFingerprint'>,
+): Promise<void> {
+  await db.query({
+    text: 'update refold.projections set code_fingerprint = $3 where name = $1 and version = $2',
+    values: [name, version, codeFingerprint],
+  });
+}
+
+/**
+ * A version's state, which can't change until the transaction ends; batches share the lock. Where another partition has failed it, it is
+ * `building` for this one.
+ */
+export async function shareState(
+  db: Queryable,
+  { name, version }: { readonly name: string; readonly version: number },
+): Promise<VersionState | undefined> {
+  const rows = await db.query<{ state: VersionState }>({
+    name: 'share state',
+    text: `
+      select case state when 'failed' then 'building' else state end as state
+      from refold.projections
+      where name = $1 and version = $2
+      for share`,
+    values: [name, version],
+  });
+  return rows[0]?.state;
+}
+
+/** A version that could become active. */
+export interface ReadyVersion {
+  readonly name: string;
+  readonly version: number;
+  readonly heldReason: string | null;
+  readonly heldBy: HeldBy | null;
+  /** How long it has been ready. */
+  readonly seconds: number;
+}
+
+export async function readReadyVersions(db: Queryable): Promise<ReadyVersion[]> {
+  return db.query<ReadyVersion>({
+    name: 'read ready versions',
+    text: `
+      select
+        name,
+        version,
+        held_reason as "heldReason",
+        held_by as "heldBy",
+        extract(epoch from now() - state_changed_at)::float8 as seconds
+      from refold.projections
+      where state = 'ready'`,
+  });
+}
+
+/** Has processes that register versions take turns, until the transaction ends. */
+export async function lockRegistry(db: Queryable, key: bigint): Promise<void> {
+  await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [key] });
+}

@@ -1,0 +1,263 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { registryChannel } from './transitions.ts';
+
+/** Begins to count, or begins anew: what was counted before is forgotten. */
+export async function writeShadow(db: Queryable, name: string, version: number, oneOf: number): Promise<void> {
+  await db.query({ text: 'delete from refold.shadows where name = $1 and version = $2', values: [name, version] });
+  await db.query({
+    text: 'insert into refold.shadows (name, version, one_of) values ($1, $2, $3)',
+    values: [name, version, oneOf],
+  });
+}
+
+/** Ends the comparison; what was found stays. False where none was under way. */
+export async function endShadow(db: Queryable, name: string, version: number): Promise<boolean> {
+  const rows = await db.query({
+    text: `
+      update refold.shadows
+      set stopped_at = now()
+      where name = $1 and version = $2 and stopped_at is null
+      returning name`,
+    values: [name, version],
+  });
+  return rows.length > 0;
+}
+
+export type ShadowOutcome = 'same' | 'different' | 'failed' | 'skipped';
+
+/** A place in an answer where two versions differ. */
+export interface ShadowDifference {
+  /** `cartSummaries.edges[].node.totalAmount`; empty where it is the operation as a whole. */
+  readonly path: string;
+  /** JSON, cut where it is long. */
+  readonly older: string;
+  readonly newer: string;
+}
+
+export interface ShadowResult {
+  readonly name: string;
+  readonly version: number;
+  /** Of the comparison; what another has found since it was begun again is not counted. */
+  readonly startedAt: string;
+  readonly outcome: ShadowOutcome;
+  /** Its name, or the fields that it asks for. */
+  readonly operation: string;
+  /** Both versions were there. */
+  readonly position: GlobalPosition | null;
+  readonly differences: readonly ShadowDifference[];
+}
+
+/** Counts what one comparison found, and keeps examples of what was not met before as long as there is room. */
+export async function addShadowResult(db: Queryable, result: ShadowResult, mostExamples: number): Promise<void> {
+  const { name, version, outcome, operation, position, differences } = result;
+  const columns = { same: 'same', different: 'different', failed: 'failed', skipped: 'skipped' } as const;
+  const column = columns[outcome];
+  await db.query({
+    text: `
+      with counted as (
+        update refold.shadows
+        set ${column} = ${column} + 1
+        where name = $1 and version = $2 and started_at = $9 and stopped_at is null
+        returning name, version
+      ), by_minute as (
+        insert into refold.shadow_counts as known (name, version, generation, minute, same, different, failed)
+        select name, version, generation, date_trunc('minute', now()), ($10 = 'same')::int, ($10 = 'different')::int, ($10 = 'failed')::int
+        from counted
+        join refold.projections using (name, version)
+        where $10 <> 'skipped'
+        on conflict (name, version, generation, minute) do update
+          set
+            same = known.same + excluded.same,
+            different = known.different + excluded.different,
+            failed = known.failed + excluded.failed
+      ), kept as (
+        select operation, path from refold.shadow_examples where name = $1 and version = $2
+      )
+      insert into refold.shadow_examples as example (name, version, operation, path, older, newer, position)
+      select name, version, $3, given.path, given.older, given.newer, $4
+      from counted
+      cross join unnest($5::text[], $6::text[], $7::text[]) with ordinality as given (path, older, newer, number)
+      where exists (select from kept where kept.operation = $3 and kept.path = given.path)
+        or given.number <= $8 - (select count(*) from kept)
+      on conflict (name, version, operation, path) do update
+        set
+          times = example.times + 1,
+          older = excluded.older,
+          newer = excluded.newer,
+          position = excluded.position,
+          seen_at = now()`,
+    values: [
+      name,
+      version,
+      operation,
+      position,
+      differences.map(({ path }) => path),
+      differences.map(({ older }) => older),
+      differences.map(({ newer }) => newer),
+      mostExamples,
+      result.startedAt,
+      outcome,
+    ],
+  });
+}
+
+/** What a version's declaration waits for. */
+export interface ShadowGate {
+  readonly queries: number;
+  readonly maxDifferent: number;
+  readonly withinSeconds: number;
+  readonly oneOf: number;
+}
+
+/**
+ * Has a version compared for as long as its declaration waits for that. One that an operator has begun or stopped stays as it is, and is told
+ * what is waited for.
+ */
+export async function declareShadow(db: Queryable, name: string, version: number, gate: ShadowGate): Promise<void> {
+  await db.query({
+    name: 'declare shadow',
+    text: `
+      with told as (
+        insert into refold.shadows as shadow (name, version, one_of, needed_queries, most_different, within_seconds)
+        values ($1, $2, $3, $4, $5, $6)
+        on conflict (name, version) do update
+          set
+            needed_queries = excluded.needed_queries,
+            most_different = excluded.most_different,
+            within_seconds = excluded.within_seconds
+          where
+            (shadow.needed_queries, shadow.most_different, shadow.within_seconds)
+            is distinct from (excluded.needed_queries, excluded.most_different, excluded.within_seconds)
+        -- begun just now
+        returning xmax = 0 as begun
+      )
+      select pg_notify('${registryChannel}', $1 || '@' || $2) from told where begun`,
+    values: [name, version, gate.oneOf, gate.queries, gate.maxDifferent, gate.withinSeconds],
+  });
+}
+
+/** How a version that waits for comparisons stands: of the rows that it has now, within the time that counts. */
+export interface ShadowStanding extends Omit<ShadowGate, 'oneOf'> {
+  readonly name: string;
+  readonly version: number;
+  readonly stopped: boolean;
+  readonly same: number;
+  readonly different: number;
+  readonly failed: number;
+  /** Where an answer differed last; null where none did. Without values, since reasons are logged. */
+  readonly example: { readonly operation: string; readonly path: string } | null;
+}
+
+export async function readShadowStandings(db: Queryable): Promise<ShadowStanding[]> {
+  return db.query<ShadowStanding>({
+    name: 'read shadow standings',
+    text: `
+      select
+        shadow.name,
+        shadow.version,
+        needed_queries as queries,
+        most_different as "maxDifferent",
+        within_seconds as "withinSeconds",
+        stopped_at is not null as stopped,
+        counted.*,
+        (
+          select json_build_object('operation', operation, 'path', path)
+          from refold.shadow_examples as example
+          where
+            example.name = shadow.name
+            and example.version = shadow.version
+            and seen_at > now() - make_interval(secs => within_seconds)
+          order by seen_at desc
+          limit 1
+        ) as example
+      from refold.shadows as shadow
+      join refold.projections as projection on projection.name = shadow.name and projection.version = shadow.version
+      cross join lateral (
+        select
+          coalesce(sum(same), 0)::float8 as same,
+          coalesce(sum(different), 0)::float8 as different,
+          coalesce(sum(failed), 0)::float8 as failed
+        from refold.shadow_counts as counts
+        where
+          counts.name = shadow.name
+          and counts.version = shadow.version
+          and counts.generation = projection.generation
+          and minute >= date_trunc('minute', now() - make_interval(secs => within_seconds))
+      ) as counted
+      where
+        needed_queries is not null
+        and projection.state = 'ready'
+        -- where none answers, there is nothing to compare with
+        and exists (
+          select from refold.projections as active
+          where active.name = shadow.name and active.version < shadow.version and active.state = 'active'
+        )`,
+  });
+}
+
+/** Forgets what was counted longer ago than any declaration can wait for. */
+export async function pruneShadowCounts(db: Queryable): Promise<void> {
+  await db.query({ text: `delete from refold.shadow_counts where minute < now() - interval '8 days'` });
+}
+
+/** Where two versions differed, with the values of the last time. */
+export interface ShadowExample extends ShadowDifference {
+  readonly operation: string;
+  readonly times: number;
+  readonly position: GlobalPosition | null;
+  readonly seenAt: string;
+}
+
+/** How what a ready version would answer compares with what was answered. */
+export interface Shadow {
+  readonly name: string;
+  readonly version: number;
+  readonly oneOf: number;
+  readonly startedAt: string;
+  /** Null while it goes on. */
+  readonly stoppedAt: string | null;
+  readonly same: number;
+  readonly different: number;
+  readonly failed: number;
+  readonly skipped: number;
+  /** Those that were met most often first. */
+  readonly examples: readonly ShadowExample[];
+}
+
+export async function readShadows(db: Queryable): Promise<readonly Shadow[]> {
+  // One statement, so that the counts and the examples are of one moment.
+  const rows = await db.query<Omit<Shadow, 'examples'> & (ShadowExample | { readonly operation: null })>({
+    text: `
+      select
+        name,
+        version,
+        one_of as "oneOf",
+        started_at as "startedAt",
+        stopped_at as "stoppedAt",
+        same::float8 as same,
+        different::float8 as different,
+        failed::float8 as failed,
+        skipped::float8 as skipped,
+        operation,
+        path,
+        times::float8 as times,
+        older,
+        newer,
+        position,
+        seen_at as "seenAt"
+      from refold.shadows
+      left join refold.shadow_examples using (name, version)
+      order by name, version, times desc, operation, path`,
+  });
+  return [...Map.groupBy(rows, ({ name, version }) => `${name}@${version}`).values()].flatMap(([first, ...others]) => {
+    if (!first) return [];
+    const { name, version, oneOf, startedAt, stoppedAt, same, different, failed, skipped } = first;
+    const examples = [first, ...others].flatMap((row) => (row.operation === null ? [] : [exampleOf(row)]));
+    return [{ name, version, oneOf, startedAt, stoppedAt, same, different, failed, skipped, examples }];
+  });
+}
+
+function exampleOf({ operation, path, times, older, newer, position, seenAt }: ShadowExample): ShadowExample {
+  return { operation, path, times, older, newer, position, seenAt };
+}

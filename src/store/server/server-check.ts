@@ -1,0 +1,71 @@
+import type { Database } from '../postgres/database.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { requireMigrated } from './migrate.ts';
+import { privilegeProblem } from './privileges.ts';
+import { refuse, requireSuitableServer } from './server-facts.ts';
+
+/** What the horizon rule needs of a migrated database. */
+export interface LogFacts {
+  /** Positions that a session draws in advance; null where the sequence is missing. */
+  readonly sequenceCache: number | null;
+  readonly hasTagTrigger: boolean;
+  readonly seesLocks: boolean;
+}
+
+/**
+ * Refuses a database on which the event log would not be safe, or whose role lacks privileges, before anything runs on it.
+ *
+ * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNAVAILABLE`, each with the way out.
+ */
+export async function checkServer(db: Database, readSchema: string): Promise<void> {
+  await requireSuitableServer(db);
+  // Without the right to the schema, nothing could be said of its migrations. Newer tables need no privilege of this code.
+  refuse(db.url, await privilegeProblem(db, readSchema));
+  await requireMigrated(db);
+  refuse(db.url, logProblem(await readLogFacts(db)));
+}
+
+/** Whether a connection reaches a server that takes writes: no standby, not set to read only. */
+export async function takesWrites(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ writes: boolean }>({
+    name: 'takes writes',
+    text: `select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as writes`,
+  });
+  return row?.writes === true;
+}
+
+/** Why readers of this log could miss events. */
+export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts): string | undefined {
+  if (sequenceCache !== 1) {
+    return (
+      `the sequence of refold.events has a cache of ${sequenceCache ?? 'nothing, since it is missing'}; expected 1. ` +
+      'Run `alter sequence refold.events_position_seq cache 1`.'
+    );
+  }
+  if (!hasTagTrigger) {
+    return "the trigger 'tag_writer' of refold.events is missing or disabled. Run `alter table refold.events enable trigger tag_writer`, or restore it from migration 0001.";
+  }
+  if (!seesLocks)
+    return 'this user may not read pg_locks. Run `grant select on pg_locks to` the user that Refold connects as.';
+  return undefined;
+}
+
+async function readLogFacts(target: Queryable): Promise<LogFacts> {
+  const [facts] = await target.query<LogFacts>({
+    text: `
+      select
+        (
+          select seqcache::int
+          from pg_sequence
+          where seqrelid = to_regclass('refold.events_position_seq')
+        ) as "sequenceCache",
+        exists (
+          select from pg_trigger
+          where tgrelid = to_regclass('refold.events')
+            and tgname = 'tag_writer'
+            and tgenabled in ('O', 'A')
+        ) as "hasTagTrigger",
+        has_table_privilege('pg_locks', 'select') and has_function_privilege('pg_lock_status()', 'execute') as "seesLocks"`,
+  });
+  return facts as LogFacts; // a select without from gives one row
+}

@@ -1,0 +1,292 @@
+import { createHash } from 'node:crypto';
+import { type Column, isContainer } from '../../projections/columns/column.ts';
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { PassingValues } from '../../projections/fold/unique-claims.ts';
+import type { Transaction } from '../postgres/database.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { type AlongWithAdvance, changesAlong } from '../processors/checkpoints.ts';
+import { type Told, tellChangesText, toldValues } from '../processors/tell-changes.ts';
+import { viewLockKey } from '../server/lock-keys.ts';
+import { copiedRows } from './copied-rows.ts';
+import { foldedSql } from './row-values.ts';
+import { requireTextSearch, trigramOperators } from './text-search.ts';
+
+/** The statements of one version's read table: the rows that a processor loads and writes. */
+export interface ReadTable {
+  create(db: Queryable): Promise<void>;
+  drop(db: Queryable): Promise<void>;
+  /** The indexes beside the key and the unique ones. Made after the first build, which is faster without them. */
+  createIndexes(db: Queryable): Promise<void>;
+  /** The rows of these keys that exist. */
+  load(db: Queryable, keys: readonly RowKey[]): Promise<Row[]>;
+  /** Rows of keys that the table does not have, by COPY, which costs less than {@link upsert}. */
+  insert(tx: Pick<Transaction, 'copyInto'>, rows: readonly Row[]): Promise<void>;
+  /**
+   * Removes those of the rows whose unique values change, so that others of them can take these values: PostgreSQL looks at unique values
+   * row by row, and would find one twice that is given up further down. Goes before `insert` and `upsert`, in their transaction. No statement where no
+   * column is unique.
+   */
+  vacate(db: Queryable, rows: readonly Row[]): Promise<void>;
+  /** Whether a row of the table has any of these unique values. */
+  holdsAny(db: Queryable, values: PassingValues): Promise<boolean>;
+  /** One statement, whatever the number of rows, and whatever else is to be `told` with it. */
+  upsert(db: Queryable, rows: readonly Row[], told?: Told): Promise<void>;
+  /**
+   * What {@link upsert} does, along with the move of a checkpoint, which has told `upserted` then; undefined where a column is unique, whose
+   * values have to be given up before.
+   */
+  along(rows: readonly Row[], upserted: string): AlongWithAdvance | undefined;
+  /** One statement, whatever the number of keys. */
+  remove(db: Queryable, keys: readonly RowKey[]): Promise<void>;
+  keyOf(row: Row): RowKey;
+}
+
+export function createReadTable(projection: Projection, readSchema: string): ReadTable {
+  const { codec, keyColumns, columns, tableName } = projection;
+  const table = `${quoted(readSchema)}.${quoted(tableName)}`;
+  const names = Object.keys(columns);
+  const sql = (name: string) => quoted(projection.sqlNames[name] as string); // one for each column
+  const typed = (list: readonly string[]) =>
+    list.map((name) => `${quoted(name)} ${sqlType(columns[name] as Column)}`).join(', '); // names of columns
+  const keyList = keyColumns.map(sql).join(', ');
+  const assignments = names
+    .filter((name) => !keyColumns.includes(name))
+    .map((name) => `${sql(name)} = excluded.${sql(name)}`);
+  const matched = keyColumns.map((name) => `${table}.${sql(name)} = key.${quoted(name)}`).join(' and ');
+
+  const selected = names.map((name) => `${table}.${sql(name)} as ${quoted(name)}`).join(', ');
+  const keyArrays = keyColumns.map((name, index) => `$${index + 1}::${arrayType(columns[name] as Column)}`).join(', '); // columns
+  const loadText = `select ${selected}
+    from unnest(${keyArrays}) as key (${keyColumns.map(quoted).join(', ')})
+    join ${table} on ${matched}`;
+  const insertText = `copy ${table} (${names.map(sql).join(', ')}) from stdin`;
+  const upsertTextOf = (rows: string, where = '') => `insert into ${table} (${names.map(sql).join(', ')})
+    select ${names.map(quoted).join(', ')}
+    from json_to_recordset(${rows}) as row (${typed(names)})${where}
+    on conflict (${keyList}) do ${assignments.length > 0 ? `update set ${assignments.join(', ')}` : 'nothing'}`;
+  const upsertText = upsertTextOf('$1');
+  const alongText = `, written as (${upsertTextOf('$11', ' where exists (select from moved)')})${changesAlong('$12')}`;
+  const unique = [...new Set(projection.uniqueIndexes.flat())].filter((name) => !keyColumns.includes(name));
+  const vacateText = `delete from ${table}
+    using json_to_recordset($1) as key (${typed([...keyColumns, ...unique])})
+    where ${matched} and (${unique.map((name) => `${table}.${sql(name)} is distinct from key.${quoted(name)}`).join(' or ')})`;
+  const tellingText = `with written as (${upsertText}) ${tellChangesText(2)}`;
+  const removeText = `delete from ${table} using json_to_recordset($1) as key (${typed(keyColumns)}) where ${matched}`;
+  const keysJson = (keys: readonly RowKey[]) =>
+    JSON.stringify(
+      keys.map((key) =>
+        Object.fromEntries(keyColumns.map((name, index) => [name, codec.encodeValue(name, key[index])])),
+      ),
+    );
+
+  return {
+    async create(db) {
+      await requireTextSearch(db, projection);
+      // 90: room for updates of rows on their own page, which then touch no index.
+      await db.query({
+        text: `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
+      });
+      // A build refuses the same rows as whoever folds at the head.
+      for (const on of projection.uniqueIndexes) await createUniqueIndex(db, on);
+    },
+    async drop(db) {
+      await db.query({ text: `drop table if exists ${table}` });
+    },
+    async createIndexes(db) {
+      for (const name of names) {
+        const column = columns[name] as Column; // names of columns
+        const { index, unique, primaryKey, search } = column.flags;
+        if (search) await createSearchIndex(db, name);
+        if (isContainer(column)) {
+          // By paths: half the size of the other kind, and all that `@>` needs.
+          if (index) await createIndex(db, `${projection.sqlNames[name]}`, `using gin (${sql(name)} jsonb_path_ops)`);
+          continue;
+        }
+        if (!index || unique || (primaryKey && keyColumns[0] === name)) continue;
+        // The key columns make the order of a sorted list total, so that a keyset page is one walk of the index.
+        const others = keyColumns.filter((key) => key !== name).map(sql);
+        await createIndex(db, `${projection.sqlNames[name]}`, `(${[sql(name), ...others].join(', ')})`);
+      }
+      for (const on of projection.uniqueIndexes) await createUniqueIndex(db, on);
+      await db.query({ text: `analyze ${table}` });
+    },
+    async load(db, keys) {
+      const rows = await db.query<Record<string, unknown>>({
+        text: loadText,
+        values: keyColumns.map((name, index) => keys.map((key) => codec.encodeValue(name, key[index]))),
+        name: `load ${tableName}`,
+      });
+      return rows.map((row) => codec.decode(row));
+    },
+    insert: (tx, rows) => tx.copyInto(insertText, copiedRows(projection, rows)),
+    async vacate(db, rows) {
+      if (unique.length === 0) return;
+      const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
+      await db.query({ text: vacateText, values: [encoded], name: `vacate ${tableName}` });
+    },
+    async holdsAny(db, { columns: on, rows }) {
+      const values = rows.map((row) =>
+        Object.fromEntries(on.map((name) => [name, codec.encodeValue(name, row[name])])),
+      );
+      const found = await db.query({
+        text: `select
+          from json_to_recordset($1) as taken (${typed(on)})
+          join ${table} on ${on.map((name) => `${table}.${sql(name)} = taken.${quoted(name)}`).join(' and ')}
+          limit 1`,
+        values: [JSON.stringify(values)],
+      });
+      return found.length > 0;
+    },
+    async upsert(db, rows, told) {
+      const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
+      await db.query(
+        told
+          ? { text: tellingText, values: [encoded, ...toldValues(told)], name: `upsert and tell ${tableName}` }
+          : { text: upsertText, values: [encoded], name: `upsert ${tableName}` },
+      );
+    },
+    along(rows, upserted) {
+      if (unique.length > 0) return undefined;
+      const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
+      return { name: tableName, parts: alongText, values: [encoded, upserted] };
+    },
+    async remove(db, keys) {
+      await db.query({ text: removeText, values: [keysJson(keys)], name: `remove ${tableName}` });
+    },
+    keyOf: (row) => keyColumns.map((name) => row[name]),
+  };
+
+  function createUniqueIndex(db: Queryable, on: readonly string[]): Promise<void> {
+    return createIndex(db, String(projection.sqlNames[String(on[0])]), `(${on.map(sql).join(', ')})`, 'unique index');
+  }
+
+  async function createIndex(
+    db: Queryable,
+    name: string,
+    on: string,
+    kind: 'index' | 'unique index' = 'index',
+  ): Promise<void> {
+    await db.query({
+      text: `create ${kind} if not exists ${quoted(indexName(tableName, name))} on ${table} ${on}`,
+    });
+  }
+
+  /** Two underscores stand in no column's name, so that the index has a name of its own. */
+  async function createSearchIndex(db: Queryable, name: string): Promise<void> {
+    const on = `using gin ((${foldedSql(sql(name))}) ${await trigramOperators(db)})`;
+    await createIndex(db, `${projection.sqlNames[name]}__search`, on);
+  }
+
+  function columnDefinition(name: string): string {
+    const column = columns[name] as Column; // names of columns
+    const check =
+      column.type.kind === 'enum'
+        ? ` check (${sql(name)} in (${column.type.values.map((value) => `'${value}'`).join(', ')}))`
+        : '';
+    return `${sql(name)} ${sqlType(column)}${column.flags.nullable ? '' : ' not null'}${check}`;
+  }
+}
+
+export async function tableExists(db: Queryable, readSchema: string, tableName: string): Promise<boolean> {
+  const rows = await db.query({
+    text: 'select from pg_tables where schemaname = $1 and tablename = $2',
+    values: [readSchema, tableName],
+  });
+  return rows.length > 0;
+}
+
+/**
+ * An empty table with the columns and the key of a version's, for this transaction alone.
+ *
+ * @returns its name, quoted, with its schema
+ */
+export async function createTemporaryTable(db: Queryable, projection: Projection, readSchema: string): Promise<string> {
+  const { keyColumns, tableName } = projection;
+  const list = (names: readonly string[]) => names.map((name) => quoted(String(projection.sqlNames[name]))).join(', ');
+  const unique = projection.uniqueIndexes.map((names) => `, unique (${list(names)})`).join('');
+  await db.query({
+    text: `
+      create temporary table refold_again (
+        like ${quoted(readSchema)}.${quoted(tableName)} including constraints,
+        primary key (${list(keyColumns)})${unique}
+      ) on commit drop`,
+  });
+  return '"pg_temp"."refold_again"';
+}
+
+/**
+ * Moves the projection's stable view to the table of this version; null takes the view away. Where the table has all columns of the view it stays
+ * the same view: others that are made of it, the right to read it, and a pg_dump that has just begun depend on that.
+ */
+export async function moveView(
+  db: Queryable,
+  readSchema: string,
+  name: string,
+  tableName: string | null,
+): Promise<void> {
+  const view = `${quoted(readSchema)}.${quoted(name)}`;
+  const table = tableName === null ? null : `${quoted(readSchema)}.${quoted(tableName)}`;
+  if (table === null || !(await hasColumnsOf(db, table, view))) await db.query({ text: `drop view if exists ${view}` });
+  if (table !== null) await db.query({ text: `create or replace view ${view} as select * from ${table}` });
+}
+
+/** In their places, as a view that is replaced must keep them; also where there is no view. */
+async function hasColumnsOf(db: Queryable, table: string, view: string): Promise<boolean> {
+  const columnsOf = (relation: string) => `
+    select attnum, attname, atttypid, atttypmod, attcollation
+    from pg_attribute
+    where attrelid = to_regclass(${relation}) and attnum > 0 and not attisdropped`;
+  const lost = await db.query({ text: `${columnsOf('$1')} except ${columnsOf('$2')} limit 1`, values: [view, table] });
+  return lost.length === 0;
+}
+
+/** Has those who move a projection's view take turns, until the transaction ends: two versions may become active at the same time. */
+export async function lockView(db: Queryable, name: string): Promise<void> {
+  await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [viewLockKey(name)] });
+}
+
+export async function createReadSchema(db: Queryable, readSchema: string): Promise<void> {
+  // PostgreSQL asks for the right to create schemas before it looks whether this one exists.
+  const found = await db.query({ text: 'select from pg_namespace where nspname = $1', values: [readSchema] });
+  if (found.length > 0) return;
+  await db.query({ text: `create schema if not exists ${quoted(readSchema)}` });
+}
+
+function arrayType(column: Column): string {
+  return `${sqlType(column).replace(' collate "C"', '')}[]`;
+}
+
+/** The PostgreSQL type of a column. Text sorts by code point, the same in every database and the fastest for indexes. */
+export function sqlType({ type }: Pick<Column, 'type'>): string {
+  switch (type.kind) {
+    case 'text':
+    case 'enum':
+      return 'text collate "C"';
+    case 'decimal':
+      return `numeric(${type.precision}, ${type.scale})`;
+    case 'json':
+    case 'object':
+    case 'list':
+      return 'jsonb';
+    case 'integer':
+    case 'bigint':
+    case 'boolean':
+    case 'uuid':
+    case 'date':
+    case 'timestamptz':
+      return type.kind;
+  }
+}
+
+// PostgreSQL cuts names after 63 bytes, and two cut names could meet.
+export function indexName(tableName: string, column: string): string {
+  const name = `${tableName}_${column}`;
+  return name.length <= 63
+    ? name
+    : `${name.slice(0, 54)}_${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
+}
+
+function quoted(identifier: string): string {
+  return `"${identifier.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,169 @@
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type {
+  AggregateQuery,
+  Cursor,
+  GroupCondition,
+  JsonValue,
+  Measure,
+  PageQuery,
+  RowFilter,
+} from '../../projections/queries/row-query.ts';
+import { afterPrefix, partPattern } from '../../projections/queries/text-patterns.ts';
+
+/** Stands in a statement for a value that differs each time it runs. */
+export class Slot {
+  readonly index: number;
+
+  constructor(index: number) {
+    this.index = index;
+  }
+}
+
+/** In place of a text that is looked for, with what is made of it in JavaScript. */
+export class TextSlots {
+  readonly text: Slot;
+  /** What ends the texts that start with it, undefined where nothing does; or the pattern of the texts that it is part of. */
+  readonly other: Slot | undefined;
+
+  constructor(text: Slot, other: Slot | undefined) {
+    this.text = text;
+    this.other = other;
+  }
+}
+
+/** What a statement is compiled from once, and what is bound to it this time. */
+export interface Slots {
+  /** In the order of their slots. */
+  readonly values: unknown[];
+  /** Says all of the statement but the values. */
+  shape: string;
+}
+
+/** A value in the form that it is bound in. */
+export type Encode = (projection: Projection, column: string, value: unknown) => unknown;
+
+/** The filter with slots in place of its values. Undefined where its values say what the statement is: it is compiled each time. */
+export function slottedFilter(
+  projection: Projection,
+  filter: RowFilter | null,
+  slots: Slots,
+  encode: Encode,
+): RowFilter | null | undefined {
+  if (filter === null) {
+    slots.shape += '-';
+    return null;
+  }
+  switch (filter.kind) {
+    case 'and':
+    case 'or': {
+      slots.shape += `${filter.kind}(`;
+      const filters: RowFilter[] = [];
+      for (const part of filter.filters) {
+        const slotted = slottedFilter(projection, part, slots, encode);
+        if (!slotted) return undefined;
+        filters.push(slotted);
+      }
+      slots.shape += ')';
+      return { ...filter, filters };
+    }
+    case 'not': {
+      slots.shape += 'not ';
+      const inner = slottedFilter(projection, filter.filter, slots, encode);
+      return inner ? { ...filter, filter: inner } : undefined;
+    }
+    case 'compare':
+      slots.shape += `${filter.column} ${filter.operator} ${filter.value === null ? 'null' : ''};`;
+      return filter.value === null
+        ? filter
+        : { ...filter, value: slotFor(slots, encode(projection, filter.column, filter.value)) };
+    case 'in': {
+      if (filter.values.length === 0 || filter.values.includes(null)) return undefined;
+      slots.shape += `${filter.column} in;`;
+      const list = filter.values.map((value) => encode(projection, filter.column, value));
+      return { ...filter, values: [slotFor(slots, list)] };
+    }
+    case 'isNull':
+      slots.shape += `${filter.column} is ${filter.isNull};`;
+      return filter;
+    case 'startsWith': {
+      const end = afterPrefix(filter.value);
+      slots.shape += `${filter.column} starts ${end === undefined ? 'open' : ''};`;
+      const slot = (text: string) => slotFor(slots, encode(projection, filter.column, text));
+      return {
+        ...filter,
+        value: standIn<string>(new TextSlots(slot(filter.value), end === undefined ? undefined : slot(end))),
+      };
+    }
+    case 'contains': {
+      slots.shape += `${filter.column} part;`;
+      const slot = (text: string) => slotFor(slots, encode(projection, filter.column, text));
+      return { ...filter, value: standIn<string>(new TextSlots(slot(filter.value), slot(partPattern(filter.value)))) };
+    }
+    case 'ilike':
+      slots.shape += `${filter.column} like;`;
+      return { ...filter, pattern: standIn<string>(slotFor(slots, encode(projection, filter.column, filter.pattern))) };
+    case 'holds':
+      slots.shape += `${filter.column} holds;`;
+      return { ...filter, value: standIn<JsonValue>(slotFor(slots, JSON.stringify(filter.value))) };
+    case 'related': {
+      const { quantifier, target, columns } = filter;
+      slots.shape += `${quantifier} ${target.toJSON()} ${columns}(`;
+      const inner = slottedFilter(target.projection, filter.filter, slots, encode);
+      slots.shape += ')';
+      return inner === undefined ? undefined : { ...filter, filter: inner };
+    }
+  }
+}
+
+/** What has slots goes to the statement alone, which binds whatever stands where a value does. */
+function standIn<T>(slot: Slot | TextSlots): T {
+  return slot as T;
+}
+
+/** As {@link slottedFilter}, of a page. */
+export function slottedPage(
+  projection: Projection,
+  query: PageQuery,
+  slots: Slots,
+  encode: Encode,
+): PageQuery | undefined {
+  const { orderBy, direction, limit } = query;
+  slots.shape += `${orderBy.map((by) => `${by.column} ${by.direction} ${by.nulls}`)}|${direction} ${limit}|`;
+  const where = slottedFilter(projection, query.where, slots, encode);
+  if (where === undefined) return undefined;
+  const columns = [...orderBy.map(({ column }) => column), ...projection.keyColumns];
+  const cursor = (values: Cursor | null): Cursor | null => {
+    if (values?.length !== columns.length) return values;
+    return values.map((value, index) => {
+      slots.shape += value === null ? '|null' : '|';
+      return value === null ? null : slotFor(slots, encode(projection, columns[index] as string, value)); // same length
+    });
+  };
+  slots.shape += query.after ? '|after' : '|';
+  const after = cursor(query.after);
+  slots.shape += query.before ? '|before' : '|';
+  return { ...query, where, after, before: cursor(query.before) };
+}
+
+/** As {@link slottedFilter}, of aggregates. */
+export function slottedAggregate(
+  projection: Projection,
+  query: AggregateQuery,
+  slots: Slots,
+  encode: Encode,
+  encodedMeasure: (projection: Projection, measure: Measure, value: unknown) => unknown,
+): AggregateQuery | undefined {
+  const { groupBy, measures, having, orderBy, limit } = query;
+  slots.shape += JSON.stringify([groupBy, measures, orderBy, limit]);
+  const where = slottedFilter(projection, query.where, slots, encode);
+  if (where === undefined) return undefined;
+  const slottedHaving = having.map(({ measure, operator, value }): GroupCondition => {
+    slots.shape += `${JSON.stringify(measure)}${operator}`;
+    return { measure, operator, value: slotFor(slots, encodedMeasure(projection, measure, value)) };
+  });
+  return { ...query, where, having: slottedHaving };
+}
+
+export function slotFor({ values }: Slots, value: unknown): Slot {
+  return new Slot(values.push(value) - 1);
+}

@@ -1,0 +1,271 @@
+import { invalidDeclaration, RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { textLimits } from '../../projections/columns/text-limits.ts';
+import { type EventFilter, keyText, type Projection } from '../../projections/declaration/projection.ts';
+import type { MergeRule, SqlFold } from '../../projections/declaration/sql-fold.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import { guarded } from './value-guards.ts';
+
+/** A part of the log that is folded with one statement: the positions in `(after, upTo]`, at or below a horizon of an earlier statement. */
+export interface SqlBatch {
+  readonly after: GlobalPosition;
+  readonly upTo: GlobalPosition;
+  /** The batch's events of types with upcasters, see {@link SetMerge.upcast}; the others never leave the database. */
+  readonly upcast: readonly RecordedEvent[];
+}
+
+export interface MergedRows {
+  readonly events: number;
+  readonly rows: number;
+  /** The keys' texts as in {@link keyText}; none where they were not asked for. */
+  readonly upserted: readonly string[];
+  readonly deleted: readonly string[];
+}
+
+/** The set-based fold of a projection into one table. */
+export interface SetMerge {
+  /** Event types whose stored payloads may be of an older shape: they are read, upcast and sent with the batch. */
+  readonly upcast: readonly EventFilter[];
+  /** One statement: the batch's rows meet the table's and are written. Without keys, in a transaction, it may take more memory. */
+  run(db: Queryable, batch: SqlBatch, options: { readonly keys: boolean }): Promise<MergedRows>;
+  /**
+   * Has PostgreSQL check the SQL against the table, which must exist.
+   *
+   * @throws RefoldError `INVALID_DECLARATION` naming the projection; the transaction is of no more use then.
+   */
+  check(db: Queryable): Promise<void>;
+}
+
+/** @param table where the rows are, quoted, with its schema */
+export function createSetMerge(projection: Projection, fold: SqlFold, table: string): SetMerge {
+  const { id, codec, columns, keyColumns, families, filter } = projection;
+  const names = Object.keys(columns);
+  const limits = textLimits(columns, keyColumns);
+  const fitting = (name: string, value: string) => guarded(columns[name], value, name, limits[name]);
+  const sql = (name: string) => `"${projection.sqlNames[name]}"`; // letters, digits and _ only
+  const list = (columnNames: readonly string[], of = '') => columnNames.map((name) => `${of}${sql(name)}`).join(', ');
+  const hasUpcasters = (family: string, type: string) =>
+    (families.find(({ name }) => name === family)?.upcasters[type]?.length ?? 0) > 0;
+  const ofTypes = (upcast: boolean) =>
+    filter
+      .map(({ family, types }) => ({ family, types: types.filter((type) => hasUpcasters(family, type) === upcast) }))
+      .filter(({ types }) => types.length > 0);
+  const stored = ofTypes(false);
+  const upcast = ofTypes(true);
+  const inBatch = `position > $1 and position <= $2 and ${matching(stored)}`;
+
+  const batch = [
+    ...(stored.length > 0 ? [`select ${batchColumns} from refold.events where ${inBatch}`] : []),
+    ...(upcast.length > 0
+      ? [
+          `select ${batchColumns} from json_to_recordset($3) as upcast (${batchTypes}) where position > $1 and position <= $2`,
+        ]
+      : []),
+  ].join(' union all ');
+  const rows = `
+    batch as (${batch}),
+    -- what the projection makes of the batch, as declared
+    rows as (
+      ${fold.rows}
+    )`;
+  const others = names.filter((name) => !keyColumns.includes(name));
+  const mergedValue = (name: string) =>
+    others.includes(name) ? merged(sql(name), fold.merge[name], sql(keyColumns[0] as string)) : `new.${sql(name)}`; // a table has a key
+  const sameKey = (one: string, other: string) =>
+    keyColumns.map((name) => `${one}.${sql(name)} = ${other}.${sql(name)}`).join(' and ');
+  const assignments = others.map((name) => `${sql(name)} = excluded.${sql(name)}`).join(', ');
+  // Where nothing can be removed, 'judged' is read once and so is never kept aside.
+  const deleted =
+    fold.remove === null
+      ? `select ${list(keyColumns)} from upserted where false`
+      : `
+      delete from ${table} as gone using judged where "refold removes" and ${sameKey('gone', 'judged')}
+      returning ${list(keyColumns, 'gone.')}`;
+  // Reads the range again. To keep the batch aside and count that costs more, see docs/performance.md.
+  const counted = `
+    counted as (
+      ${stored.length > 0 ? `select count(*) as events from refold.events where ${inBatch}` : 'select 0::bigint as events'}
+    )`;
+  const merge = `
+    with ${rows},
+    -- what it makes of the table's rows
+    judged as (
+      select
+        ${names.map((name) => `${fitting(name, `merged.${sql(name)}`)} as ${sql(name)}`).join(', ')},
+        ${fold.remove === null ? 'false' : `coalesce((\n${fold.remove}\n), false)`} as "refold removes"
+      from rows as new
+      left join ${table} as old on ${sameKey('old', 'new')}
+      cross join lateral (select ${names.map((name) => `${mergedValue(name)} as ${sql(name)}`).join(', ')}) as merged
+    ),
+    upserted as (
+      insert into ${table} (${list(names)})
+      select ${list(names)} from judged where not "refold removes"
+      on conflict (${list(keyColumns)}) do ${assignments === '' ? 'nothing' : `update set ${assignments}`}
+      returning ${list(keyColumns)}
+    ),
+    deleted as (${deleted}),
+    ${counted}`;
+  const counts = `${merge}
+    select events, (select count(*) from upserted) + (select count(*) from deleted) as rows from counted`;
+  // Finds each of the table's rows once, in a join, where the insert above looks for it again and keeps aside what it writes.
+  const newValue = (name: string) => fitting(name, `new.${sql(name)}`);
+  const updates = others.map((name) => `${sql(name)} = ${fitting(name, `(${mergedValue(name)})`)}`);
+  const inOneJoin = `
+    with ${rows},
+    written as (
+      merge into ${table} as old
+      using rows as new on ${sameKey('old', 'new')}
+      when matched then ${updates.length > 0 ? `update set ${updates.join(', ')}` : 'do nothing'}
+      when not matched then
+        insert (${list(names)})
+        values (${names.map(newValue).join(', ')})
+      returning true
+    ),
+    ${counted}
+    select events, (select count(*) from written) as rows from counted`;
+  // Which row is removed is judged by the row as it would be.
+  const countsFor = (serverVersion: number) =>
+    fold.remove === null && serverVersion >= mergeReturns ? inOneJoin : counts;
+  const keys = `${merge}
+    select events, changed.*
+    from counted
+    left join (
+      select true as "refold upserted", ${list(keyColumns)} from upserted
+      union all
+      select false, ${list(keyColumns)} from deleted
+    ) changed on true`;
+  const values = ({ after, upTo, upcast: sent }: SqlBatch) => [
+    after,
+    upTo,
+    ...(upcast.length > 0 ? [JSON.stringify(sent.map(batchRow))] : []),
+  ];
+
+  return {
+    upcast,
+    async run(db, part, options) {
+      // Not prepared: a plan for the batch's own bounds is worth more than what making it costs.
+      const found = await db.query<Record<string, unknown>>({
+        text: options.keys ? keys : countsFor(await prepareLarge(db)),
+        values: values(part),
+      });
+      const events = Number(found[0]?.events ?? 0) + part.upcast.length;
+      if (!options.keys) return { events, rows: Number(found[0]?.rows ?? 0), upserted: [], deleted: [] };
+      const changed = (upserted: boolean) =>
+        found
+          .filter((row) => row['refold upserted'] === upserted)
+          .map((row) =>
+            keyText(keyColumns.map((name) => codec.decodeValue(name, row[String(projection.sqlNames[name])]))),
+          );
+      const [upserted, deleted] = [changed(true), changed(false)];
+      return { events, rows: upserted.length + deleted.length, upserted, deleted };
+    },
+    async check(db) {
+      const nothing = values({ after: 0n as GlobalPosition, upTo: 0n as GlobalPosition, upcast: [] }); // positions begin at 1
+      try {
+        const [made] = await db.query<{ rows: bigint }>({
+          text: `with ${rows} select count(*) as rows from rows`,
+          values: nothing,
+        });
+        if (made?.rows !== 0n)
+          throw invalidDeclaration(
+            id,
+            `evolveSql.rows gives ${made?.rows} rows for a batch without events; it must give none. Group by the key, or add 'having count(*) > 0'.`,
+          );
+        const plans: unknown[] = [];
+        for (const text of new Set([keys, countsFor(await prepareLarge(db))]))
+          plans.push(await db.query({ text: `explain (verbose, format json) ${text}`, values: nothing }));
+        const foreign = tablesOf(plans).find((name) => name !== 'refold.events' && name !== table.replaceAll('"', ''));
+        if (foreign !== undefined)
+          throw invalidDeclaration(
+            id,
+            `evolveSql reads ${foreign}; it may read 'batch' alone, since nothing else is the same when the log is folded again.`,
+          );
+      } catch (cause) {
+        if (!(cause instanceof RefoldError) || cause.code !== 'DATABASE_ERROR') throw cause;
+        const problem = `PostgreSQL refuses evolveSql: ${cause.message}. 'rows' gives ${list(names).replaceAll('"', '')}; 'merge' and 'remove' see them as old.… and new.….`;
+        throw new RefoldError('INVALID_DECLARATION', `${id}: ${problem}`, { subject: id }, { cause });
+      }
+    },
+  };
+}
+
+// PostgreSQL 17, as `server_version_num`: a merge gives back what it wrote.
+const mergeReturns = 170_000;
+// Enough for a batch of a hundred thousand events to be grouped in memory instead of sorted on disk; the server's own setting, where that is more.
+const largeBatchMemory = '32MB';
+
+/** Gives the server's version, as `server_version_num`. */
+async function prepareLarge(db: Queryable): Promise<number> {
+  const [server] = await db.query<{ version: number }>({
+    text: `
+      select
+        current_setting('server_version_num')::int as version,
+        set_config(
+          'work_mem',
+          case
+            when pg_size_bytes(current_setting('work_mem')) < pg_size_bytes($1) then $1
+            else current_setting('work_mem')
+          end,
+          true
+        )`,
+    values: [largeBatchMemory],
+  });
+  return server?.version ?? 0;
+}
+
+const batchColumns = 'position, id, family, stream_id, stream_position, type, payload, metadata, recorded_at';
+const batchTypes =
+  'position bigint, id uuid, family text, stream_id text, stream_position bigint, type text, payload jsonb, metadata jsonb, recorded_at timestamptz';
+
+function batchRow(event: RecordedEvent): Record<string, unknown> {
+  return {
+    position: event.position.toString(),
+    id: event.id,
+    family: event.family,
+    stream_id: event.streamId,
+    stream_position: event.streamPosition,
+    type: event.type,
+    payload: event.payload,
+    metadata: event.metadata,
+    recorded_at: event.recordedAt,
+  };
+}
+
+/** Names are letters, digits and _ only, checked where the events are declared. As literals they let the planner know how many events match. */
+function matching(filter: readonly EventFilter[]): string {
+  const families = filter.map(
+    ({ family, types }) => `family = '${family}' and type in (${types.map((type) => `'${type}'`).join(', ')})`,
+  );
+  return families.length === 1 ? families.join() : `(${families.map((one) => `(${one})`).join(' or ')})`;
+}
+
+function merged(column: string, rule: MergeRule | undefined, key: string): string {
+  const [old, new_] = [`old.${column}`, `new.${column}`];
+  switch (rule) {
+    case 'add':
+      return `coalesce(${old} + ${new_}, ${new_}, ${old})`;
+    case 'min':
+      return `least(${old}, ${new_})`;
+    case 'max':
+      return `greatest(${old}, ${new_})`;
+    case 'first':
+      return `coalesce(${old}, ${new_})`;
+    case 'last':
+      return `coalesce(${new_}, ${old})`;
+    case 'replace':
+    case undefined:
+      return new_;
+    default:
+      return `case when old.${key} is null then ${new_} else (\n${rule.sql}\n) end`;
+  }
+}
+
+/** The tables that a plan reads, as `schema.table`. */
+function tablesOf(plan: unknown): string[] {
+  if (Array.isArray(plan)) return plan.flatMap(tablesOf);
+  if (typeof plan !== 'object' || plan === null) return [];
+  const node = plan as Record<string, unknown>; // a JSON object
+  const own = typeof node['Relation Name'] === 'string' ? [`${node.Schema}.${node['Relation Name']}`] : [];
+  return [...own, ...Object.values(node).flatMap(tablesOf)];
+}

@@ -1,0 +1,142 @@
+import type { Column } from '../../projections/columns/column.ts';
+import type { Queryable } from '../postgres/statement.ts';
+import type { StoredDefinition } from '../registry/definitions.ts';
+import { indexName, sqlType } from './read-table.ts';
+
+/** A version whose read table is not what its declaration made it; by hand, that is. */
+export interface TableProblem {
+  readonly name: string;
+  readonly version: number;
+  readonly tableName: string;
+  /** Why nothing can be folded into it nor answered from it; null where all of that works. */
+  readonly damage: string | null;
+  /** The columns whose index is missing; of a version that is being built, none. */
+  readonly missingIndexes: readonly string[];
+}
+
+interface Catalogued {
+  readonly name: string;
+  readonly version: number;
+  readonly isBuilt: boolean;
+  readonly tableSchema: string;
+  readonly tableName: string;
+  readonly definition: StoredDefinition;
+  readonly exists: boolean;
+  /** Type and nullability of each column, by its name in SQL. */
+  readonly columns: Readonly<Record<string, { readonly type: string; readonly nullable: boolean }>>;
+  readonly indexes: readonly StoredIndex[];
+}
+
+interface StoredIndex {
+  readonly name: string;
+  readonly unique: boolean;
+  readonly primary: boolean;
+  readonly columns: readonly (string | null)[];
+}
+
+/** The tables of all versions that are maintained, compared with what the registry keeps of their declarations: one look at the catalogue. */
+export async function readTableProblems(db: Queryable): Promise<TableProblem[]> {
+  const tables = await db.query<Catalogued>({
+    name: 'read table problems',
+    text: `
+      select
+        name,
+        version,
+        state in ('ready', 'active') as "isBuilt",
+        table_schema as "tableSchema",
+        table_name as "tableName",
+        definition,
+        class.oid is not null as exists,
+        (
+          select coalesce(
+            json_object_agg(
+              attname,
+              json_build_object(
+                'type',
+                format_type(atttypid, atttypmod)
+                  || case when collname <> 'default' then ' collate "' || collname || '"' else '' end,
+                'nullable',
+                not attnotnull
+              )
+            ),
+            '{}'
+          )
+          from pg_attribute
+          left join pg_collation on pg_collation.oid = attcollation
+          where attrelid = class.oid and attnum > 0 and not attisdropped
+        ) as columns,
+        (
+          select coalesce(
+            json_agg(
+              json_build_object(
+                'name',
+                index_class.relname,
+                'unique',
+                indisunique,
+                'primary',
+                indisprimary,
+                'columns',
+                (
+                  select json_agg(attname order by place)
+                  from unnest(indkey) with ordinality as part (number, place)
+                  left join pg_attribute on attrelid = indrelid and attnum = number
+                )
+              )
+            ),
+            '[]'
+          )
+          from pg_index
+          join pg_class as index_class on index_class.oid = indexrelid
+          where indrelid = class.oid and indisvalid and indpred is null
+        ) as indexes
+      from refold.projections
+      left join pg_namespace on nspname = table_schema
+      left join pg_class as class on class.relnamespace = pg_namespace.oid and class.relname = table_name and class.relkind in ('r', 'p')
+      where state <> 'retired'
+      order by name, version`,
+  });
+  return tables.flatMap((table) => {
+    const { name, version, tableName } = table;
+    const damage = damageOf(table);
+    const missingIndexes = damage === null && table.isBuilt ? missingOf(table) : [];
+    return damage === null && missingIndexes.length === 0 ? [] : [{ name, version, tableName, damage, missingIndexes }];
+  });
+}
+
+function damageOf({ tableSchema, tableName, exists, definition, columns, indexes }: Catalogued): string | null {
+  const table = `its table ${tableSchema}.${tableName}`;
+  if (!exists) return `${table} is missing`;
+  const differences = definition.columns.flatMap(({ sqlName, type, flags }) => {
+    const found = columns[sqlName];
+    if (!found) return [`column '${sqlName}' is missing`];
+    const expected = catalogueType(type);
+    if (found.type !== expected) return [`column '${sqlName}' is ${found.type} instead of ${expected}`];
+    return found.nullable && !flags.nullable ? [`column '${sqlName}' may be null`] : [];
+  });
+  const key = definition.keyColumns.map((name) => sqlNameOf(definition, name));
+  if (!indexes.some((index) => index.primary && index.columns.join() === key.join()))
+    differences.push('its primary key is missing');
+  return differences.length === 0 ? null : `${table} was altered: ${differences.join(', ')}`;
+}
+
+/** By what they serve, whatever their names. */
+function missingOf({ tableName, definition, indexes }: Catalogued): string[] {
+  return definition.columns
+    .filter(({ sqlName, flags }) => {
+      const { index, unique, primaryKey, search } = flags;
+      if (search && !indexes.some(({ name }) => name === indexName(tableName, `${sqlName}__search`))) return true;
+      if (unique && !primaryKey) return !indexes.some((one) => one.unique && one.columns.includes(sqlName));
+      if (!index) return false;
+      return !indexes.some(({ columns: [first] }) => first === sqlName);
+    })
+    .map(({ name }) => name);
+}
+
+function sqlNameOf({ columns }: StoredDefinition, name: string): string {
+  return columns.find((column) => column.name === name)?.sqlName ?? name;
+}
+
+/** As `format_type` writes it. */
+function catalogueType(type: Column['type']): string {
+  return sqlType({ type }).replace('timestamptz', 'timestamp with time zone').replace(', ', ',');
+}

@@ -1,0 +1,44 @@
+import type { Row } from '../../projections/columns/row-codec.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Queryable } from '../postgres/statement.ts';
+
+/**
+ * All rows of a version's table, or these columns of them (the key's among them), in the order of their keys, a page at a time. Within one
+ * snapshot they are the table as it was.
+ */
+export async function* scanTable(
+  db: Queryable,
+  readSchema: string,
+  projection: Projection,
+  {
+    columnNames = Object.keys(projection.columns),
+    pageSize = 5000,
+  }: { columnNames?: readonly string[]; pageSize?: number } = {},
+): AsyncGenerator<readonly Row[]> {
+  const { codec, keyColumns, tableName } = projection;
+  const sqlNames: Readonly<Record<string, string>> = projection.sqlNames;
+  const columns = columnNames.map((name) => `"${sqlNames[name]}" as "${name}"`);
+  const key = keyColumns.map((name) => `"${sqlNames[name]}"`).join(', ');
+  const places = keyColumns.map((name, index) => `$${index + 2}::text::${keyType(projection, name)}`).join(', ');
+  let last: Row | undefined;
+  for (;;) {
+    const raw = await db.query<Record<string, unknown>>({
+      text: `
+        select ${columns.join(', ')}
+        from "${readSchema}"."${tableName}"
+        ${last ? `where (${key}) > (${places})` : ''}
+        order by ${key}
+        limit $1`,
+      values: [pageSize, ...(last ? keyColumns.map((name) => String(codec.encodeValue(name, last?.[name]))) : [])],
+    });
+    const rows = raw.map((row) => codec.decode(row));
+    if (rows.length > 0) yield rows;
+    if (rows.length < pageSize) return;
+    last = rows.at(-1);
+  }
+}
+
+function keyType(projection: Projection, name: string): string {
+  const kind = projection.columns[name]?.type.kind;
+  return kind === 'text' || kind === 'enum' || kind === undefined ? 'text' : kind;
+}

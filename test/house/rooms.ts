@@ -1,0 +1,125 @@
+/** The rooms of the halls of `src/`, from the ground up: what each is for, and the rooms of its hall that it may use. A file on top of its hall may use all. */
+export interface Room {
+  readonly purpose: string;
+  readonly uses: readonly string[];
+}
+
+export const rooms: Readonly<Record<string, Room>> = {
+  'projections/columns': { purpose: 'kinds of columns and their values', uses: [] },
+  'projections/declaration': { purpose: 'what a projection is, and its checks', uses: ['columns'] },
+  'projections/fold': { purpose: 'events folded into rows', uses: ['columns', 'declaration'] },
+  'projections/queries': {
+    purpose: 'filters, orders and pages, apart from any database',
+    uses: ['columns', 'declaration'],
+  },
+  'store/postgres': { purpose: 'the driver: connections, statements, errors, sessions', uses: [] },
+  'store/server': {
+    purpose: 'whether a server can be used, its migrations, locks that all processes know',
+    uses: ['postgres'],
+  },
+  'store/embedded': { purpose: 'the server that comes with an npm package', uses: ['postgres', 'server'] },
+  'store/log': { purpose: 'the event log: appends, reads, streams, the horizon', uses: ['postgres'] },
+  'store/ownership': {
+    purpose: 'which process owns which work: leases, advisory locks, announcements',
+    uses: ['postgres', 'server'],
+  },
+  'store/processors': {
+    purpose: 'checkpoints, partitions, dead letters, runs, what is told of changes',
+    uses: ['postgres', 'server'],
+  },
+  'store/registry': {
+    purpose: 'versions and their life: definitions, transitions, rebuilds, canaries, shadows',
+    uses: ['postgres', 'processors', 'server'],
+  },
+  'store/tables': {
+    purpose: 'read tables: made, written, compared, copied, dropped',
+    uses: ['postgres', 'processors', 'registry', 'server'],
+  },
+  'store/inline': {
+    purpose: 'rows that commit with their append',
+    uses: ['log', 'postgres', 'processors', 'server', 'tables'],
+  },
+  'store/queries': { purpose: 'what clients read of read tables', uses: ['postgres', 'tables'] },
+  'store/reactors': { purpose: 'checkpoints, letters and steps of reactors', uses: ['postgres', 'processors'] },
+  'runtime/scheduling': { purpose: 'rounds and wake-ups', uses: [] },
+  'runtime/consumers': { purpose: 'the log, read once for all who follow it, and its history', uses: ['scheduling'] },
+  'runtime/schema-changes': { purpose: 'what a new version changes for clients, and who uses it', uses: [] },
+  'runtime/versions': {
+    purpose: 'the life of a version: registered, activated, rolled back, retired',
+    uses: ['scheduling', 'schema-changes'],
+  },
+  'runtime/dead-letters': { purpose: 'events that could not be folded: skipped, kept, sent again', uses: ['versions'] },
+  'runtime/processors': {
+    purpose: 'events folded into rows, and rows written',
+    uses: ['consumers', 'dead-letters', 'scheduling'],
+  },
+  'runtime/verification': {
+    purpose: 'whether rows are what the log makes of them',
+    uses: ['processors', 'scheduling', 'schema-changes', 'versions'],
+  },
+  'runtime/rebuilds': {
+    purpose: 'rebuilds and snapshots of read tables',
+    uses: ['dead-letters', 'processors', 'scheduling', 'versions'],
+  },
+  'runtime/commands': { purpose: 'commands decide and append', uses: ['dead-letters'] },
+  'runtime/reactors': {
+    purpose: 'side effects and workflows',
+    uses: ['commands', 'consumers', 'dead-letters', 'processors', 'scheduling', 'versions'],
+  },
+  'runtime/activation': {
+    purpose: 'whether a version may answer',
+    uses: ['processors', 'scheduling', 'schema-changes', 'verification', 'versions'],
+  },
+  'runtime/reads': {
+    purpose: 'answers of one snapshot and one version map',
+    uses: ['scheduling', 'verification', 'versions'],
+  },
+  'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads'] },
+  'runtime/ownership': {
+    purpose: 'what this process maintains, and how it watches its database',
+    uses: ['consumers', 'processors', 'reads', 'rebuilds', 'scheduling', 'versions'],
+  },
+  'runtime/monitoring': {
+    purpose: 'status, metrics, usage',
+    uses: ['activation', 'consumers', 'reactors', 'reads', 'scheduling', 'verification'],
+  },
+  'schema/contract': { purpose: 'what the schema needs of the world', uses: [] },
+  'schema/values': { purpose: 'values that clients write: cursors, identifiers, inputs', uses: ['contract'] },
+  'schema/types': {
+    purpose: 'GraphQL types of columns, rows, filters, orders, aggregates',
+    uses: ['contract', 'values'],
+  },
+  'schema/input': { purpose: 'arguments of lists and aggregates', uses: ['types', 'values'] },
+  'schema/analysis': {
+    purpose: 'what a document costs, reads and uses; what differs between two schemas',
+    uses: ['contract', 'types', 'values'],
+  },
+  'schema/fields': {
+    purpose: 'the fields of queries, mutations and subscriptions',
+    uses: ['analysis', 'contract', 'input', 'types', 'values'],
+  },
+  'schema/compile': {
+    purpose: 'operations compiled to few statements',
+    uses: ['contract', 'input', 'types', 'values'],
+  },
+  'schema/access': { purpose: 'what a viewer may see', uses: ['contract', 'input', 'types'] },
+  'gateway/requests': { purpose: 'what is known of a request, and how its errors are told', uses: [] },
+  'gateway/policies': { purpose: 'who may ask, and how much', uses: ['requests'] },
+  'gateway/rollout': {
+    purpose: 'which version a client is answered by while one is tried',
+    uses: ['policies', 'requests'],
+  },
+  'gateway/operations': {
+    purpose: 'an operation from its text to its answer',
+    uses: ['policies', 'requests', 'rollout'],
+  },
+  'gateway/http': {
+    purpose: 'requests over HTTP, one handler after the other',
+    uses: ['operations', 'policies', 'requests'],
+  },
+  'gateway/subscriptions': { purpose: 'what subscribers are sent', uses: ['operations', 'policies', 'requests'] },
+  'gateway/transports': {
+    purpose: 'server-sent events and WebSocket',
+    uses: ['operations', 'policies', 'requests', 'rollout', 'subscriptions'],
+  },
+};
