@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
-// More than the clients of an application have, and some tens of megabytes where each is as long as they get.
+// More than the clients of an application have.
 const mostDocuments = 1024;
-// A document may be as long as a body; parsed it takes several times as much.
-const mostCharacters = 4_000_000;
+// A document may be as long as a body. What is kept of it, parsed and compiled, takes about 120 bytes a character: 60 MB.
+const mostCharacters = 500_000;
 
 /** What is known of documents by their text, of those that came last: bounded by their number and by how long they are together. */
 export function createDocumentCache<Value extends object>(): LRUCache<string, Value> {
