@@ -108,12 +108,13 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
     await atRest();
     const series = await sampler.end(record.latencies);
     growing.push(...reportFigures(`figures, ${kind}`, series, say));
+    // While there are gateways: one that waits for the next would wait for ever.
+    if (kind === halves.at(-1)) await Promise.all(watchers.map((watcher) => watcher.stop()));
     await fleet.stop();
   }
 
   try {
     for (const kind of halves) await half(kind);
-    await Promise.all(watchers.map((watcher) => watcher.stop()));
   } finally {
     await clients.stop();
     fleet.kill();

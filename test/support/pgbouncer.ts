@@ -12,8 +12,12 @@ export interface PgBouncer {
   stop(): Promise<void>;
 }
 
-/** A PgBouncer in transaction mode, with everything else as it comes, in front of the server that a URL names. */
-export async function startPgBouncer(program: string, serverUrl: string): Promise<PgBouncer> {
+/** A PgBouncer in transaction mode, with everything else as it comes (it admits 100 clients), in front of the server that a URL names. */
+export async function startPgBouncer(
+  program: string,
+  serverUrl: string,
+  { maxClients = 100 }: { readonly maxClients?: number } = {},
+): Promise<PgBouncer> {
   const account = serverAccount();
   const { hostname, port: serverPort, username } = new URL(serverUrl);
   const port = await freePort();
@@ -31,6 +35,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = 6
+max_client_conn = ${maxClients}
 `,
     { mode: 0o644 },
   );

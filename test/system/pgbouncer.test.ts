@@ -10,6 +10,7 @@ import {
 } from '../../src/index.ts';
 import { isoTimestamp } from '../../src/store/postgres/column-parsers.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { translateDatabaseError } from '../../src/store/postgres/database-errors.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
@@ -196,4 +197,24 @@ test('when a worker is killed, another one behind the pooler goes on', async () 
   await appends;
   await expectFolds(gateway, balanceV1, balanceV2, openingsV1);
   await owner.end('SIGTERM');
+});
+
+test('more connections than the pooler admits wait for each other, and are told apart from an outage', async () => {
+  const small = await startPgBouncer(program, database.url, { maxClients: 3 });
+  const crowded = createDatabase({ url: small.through(database.url), maxConnections: 10 });
+  try {
+    const numbers = Array.from({ length: 30 }, (_, n) => n);
+    const rows = await Promise.all(
+      numbers.map((n) => crowded.query({ text: 'select $1::int as n from pg_sleep(0.01)', values: [n] })),
+    );
+    expect(rows).toEqual(numbers.map((n) => [{ n }]));
+    const refusal = Object.assign(new Error('no more connections allowed (max_client_conn)'), { code: '08P01' });
+    expect(translateDatabaseError(refusal, database.url)).toMatchObject({
+      code: 'DATABASE_UNAVAILABLE',
+      message: expect.stringContaining('the pooler has no connection left'),
+    });
+  } finally {
+    await crowded.close();
+    await small.stop();
+  }
 });

@@ -40,6 +40,14 @@ export function isConnectionLoss(error: unknown): boolean {
   return whyUnreachable(firstOf(error)) !== undefined;
 }
 
+/** Whether the server has refused a connection for want of one; or PgBouncer, in words of its own. */
+export function hasNoConnectionLeft(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '53300' || (code === '08P01' && poolerIsFull.test(error instanceof Error ? error.message : ''));
+}
+
+const poolerIsFull = /^no more connections allowed/;
+
 /** Whether a translated error is one of an outage: the same may succeed when the database is back. */
 export function isOutage(error: unknown): boolean {
   return error instanceof RefoldError && (error.code === 'DATABASE_UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN');
@@ -146,6 +154,8 @@ function whyUnreachable(error: unknown): string | undefined {
   if (error instanceof SilentConnection) return `${error.message}. Check the network and the server.`;
   const code = codeOf(error);
   if (code !== undefined && Object.hasOwn(unreachableCodes, code)) return unreachableCodes[code];
+  if (hasNoConnectionLeft(error))
+    return 'the pooler has no connection left. Lower maxConnections, or raise its max_client_conn.';
   if (code?.startsWith('08') && code.length === 5)
     return 'the connection failed. The server or something between ended it.';
   if (error instanceof Error && error.message.startsWith('timeout exceeded')) {
