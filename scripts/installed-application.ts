@@ -46,7 +46,7 @@ const ask = (query: string, variables: object, accept = 'application/json') =>
     headers: { 'content-type': 'application/json', accept },
     body: JSON.stringify({ query, variables }),
   });
-const add = 'mutation ($id: String!) { addItem(input: { cartId: $id, name: "Mug", quantity: 2 }) { basket { count names } } }';
+const add = 'mutation ($id: ID!) { addItem(input: { cartId: $id, name: "Mug", quantity: 2 }) { basket { count names } } }';
 console.log(JSON.stringify(await refold.graphql(add, { id: 'a' })));
 const read = 'query ($id: ID!, $named: Boolean = true) { basket(cartId: $id) { count names @include(if: $named) } baskets { totalCount } }';
 console.log(await (await ask(read, { id: 'a' })).text());

@@ -1,3 +1,4 @@
+import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { VersionMap } from '../../projections/declaration/version-map.ts';
@@ -74,7 +75,7 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
 
   return (snapshot, positions) => {
     if (snapshot) return openOperation(options, positions);
-    const waits = createWaits(options.positions);
+    const waits = createWaits(db, options.positions);
     const related = createRelatedReads(db, readSchema);
     return {
       answer,
@@ -106,7 +107,7 @@ function openOperation(
   { db, readSchema, statementTimeout, positions, history }: ReadModelsOptions,
   toldPositions: boolean,
 ): NearReads {
-  const waits = createWaits(positions);
+  const waits = createWaits(db, positions);
   const open = new Set<Promise<void>>();
   const positioned = toldPositions ? createReadPositions(db) : undefined;
   let snapshot: ReadSnapshot | undefined;
@@ -177,23 +178,37 @@ async function first<T>(found: Promise<readonly T[]>): Promise<T | null> {
 }
 
 /** The waits of one operation, which end with it. Few operations wait for anything: only those that do pay for a controller. */
-function createWaits(positions: Positions) {
+function createWaits(db: Queryable, positions: Positions) {
   let ending: AbortController | undefined;
   let isOver = false;
   return {
     get ended() {
       return isOver;
     },
-    waitFor(projection: Projection, position: GlobalPosition) {
-      if (isOver) return Promise.reject(ended());
+    async waitFor(projection: Projection, position: GlobalPosition) {
+      if (isOver) throw ended();
       ending ??= new AbortController();
-      return positions.waitFor(projection, position, { signal: ending.signal });
+      await positions.waitFor(projection, position, { signal: ending.signal });
+      await expectTable(db, projection);
     },
     end() {
       isOver = true;
       ending?.abort(ended());
     },
   };
+}
+
+/**
+ * What was waited for is in the table that the version has by now. Where that was built anew meanwhile, it is not the one that the operation knows.
+ *
+ * @throws RefoldError `PROJECTION_NOT_READY`
+ */
+async function expectTable(db: Queryable, { id, name, version, tableName }: Projection): Promise<void> {
+  const status = await readVersionStatus(db, name, version);
+  if (status === undefined || status.tableName === tableName) return;
+  throw new RefoldError('PROJECTION_NOT_READY', `${id} got another table while this waited for it. Ask again.`, {
+    projection: id,
+  });
 }
 
 async function includes(snapshot: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {

@@ -38,16 +38,23 @@ export async function readVersionPositions(
   return rows.map((row) => ({ ...row, checkpoints: row.checkpoints.map(globalPosition) }));
 }
 
-/** State and position of one version; undefined where the registry does not know it. */
+export interface VersionStatus {
+  readonly state: VersionState;
+  /** Where its rows are now. */
+  readonly tableName: string;
+  readonly checkpoint: GlobalPosition;
+}
+
+/** State, table and position of one version; undefined where the registry does not know it. */
 export async function readVersionStatus(
   db: Queryable,
   name: string,
   version: number,
-): Promise<{ readonly state: VersionState; readonly checkpoint: GlobalPosition } | undefined> {
-  const rows = await db.query<{ state: VersionState; checkpoint: GlobalPosition }>({
+): Promise<VersionStatus | undefined> {
+  const rows = await db.query<VersionStatus>({
     name: 'read version status',
     text: `
-      select state, coalesce((
+      select state, table_name as "tableName", coalesce((
         select refold.reached($1, $2, min(checkpoint))
         from refold.processors
         where name = $1 and version = $2
