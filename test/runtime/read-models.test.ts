@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { globalPosition } from '../../src/events/global-position.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
+import { storedIn } from '../../src/projections/declaration/projection.ts';
 import type { PageQuery } from '../../src/projections/queries/row-query.ts';
 import { createPositions, type Positions } from '../../src/runtime/reads/positions.ts';
 import { createReadModels, type ReadModelSource } from '../../src/runtime/reads/read-models.ts';
@@ -181,4 +182,19 @@ test('a failed statement reaches its reader as a database error, and the connect
   await expect(operation.findPage(shelfPlaces, page)).rejects.toMatchObject({ code: 'DATABASE_ERROR' });
   await operation.close();
   expect(reads.pool.idleCount).toBe(reads.pool.totalCount);
+});
+
+test.each([
+  true,
+  false,
+])('whoever waits for a version that gets another table meanwhile is told so, with a snapshot: %s', async (snapshot) => {
+  const { position } = await positions.progress(shelfPlaces);
+  const operation = source.open({ snapshot });
+  await operation.waitFor(shelfPlaces, position);
+  const built = storedIn(shelfPlaces, 'the_table_before');
+  await expect(operation.waitFor(built, position)).rejects.toMatchObject({
+    code: 'PROJECTION_NOT_READY',
+    message: `${shelfPlaces.id} got another table while this waited for it. Ask again.`,
+  });
+  await operation.close();
 });
