@@ -98,35 +98,3 @@ test('a failed start stops the server that it has started', async () => {
   expect(existsSync(join(cwd, embeddedDataDir, 'PG_VERSION'))).toBe(true);
   expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
 });
-
-test('started and asked by commands at random, at the same time, an application has one server, and none in the end', async () => {
-  const cwd = await userFolder({ 'refold.config.ts': application });
-  const refold = (...cliArguments: string[]) => startCli(cliArguments, { cwd, env: environment });
-  const pick = <T>(of: readonly T[]) => of[Math.floor(Math.random() * of.length)] as T; // not empty
-  const starts = [['dev'], ['start', '--embedded'], ['start', '--embedded', '--role', 'gateway']];
-  const commands = [['status', '--json'], ['check'], ['migrate'], ['history', 'balance'], ['url']];
-  expect(await refold('migrate').ended).toMatchObject({ code: 0, stderr: '' });
-  // By hand with more: COMMANDS=500 npm test -- test/cli/embedded.test.ts --testTimeout=3600000
-  let left = Number(process.env.COMMANDS ?? 12);
-
-  async function runOne(): Promise<void> {
-    if (Math.random() < 0.4) {
-      const start = refold(...pick(starts));
-      expect(await ask(await start.url(), '{ __typename }')).toEqual({ data: { __typename: 'Query' } });
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 1000));
-      expect(await start.end(pick(['SIGINT', 'SIGTERM']))).toMatchObject({ code: 0, stderr: '' });
-      return;
-    }
-    const command = pick(commands);
-    const { code, stderr } = await refold(...command).ended;
-    const none = /^refold: No embedded PostgreSQL runs in .*\n$/;
-    if (command[0] === 'url' && code === 1) expect(stderr).toMatch(none);
-    else expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
-  }
-  await Promise.all(
-    Array.from({ length: 6 }, async () => {
-      while (left-- > 0) await runOne();
-    }),
-  );
-  expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
-});

@@ -193,7 +193,6 @@ test('a version rebuilt in place with new dead letters is held, and the one that
 
 test.each([
   { partitions: 2 },
-  { mode: 'inline' },
 ] as const)('skipped events that the version which answers has taken in hold a version at ready: %o', async (options) => {
   await served();
   const runtime = await start(credits(1, nothing), credits(2, thirteen, {}, { onError: 'skip', ...options }));
