@@ -49,7 +49,7 @@ if (options.plan) {
     return { passed: 0, failed: 1, success: false, problems: [{ name: 'the run itself', message: inspect(error) }] };
   });
   if (process.env.CI !== undefined) writeRunResult('chaos', result);
-  process.exitCode = result.success ? 0 : 1;
+  process.exit(result.success ? 0 : 1); // whatever a client library still waits for
 }
 
 /** The names of actions and judges, with commas between them. */
