@@ -19,6 +19,8 @@ export interface Told {
   lines(): readonly string[];
 }
 
+const shown = 5;
+
 export function createTold(): Told {
   const asked = new Map<string, number>();
   const codes = new Map<string, number>();
@@ -66,6 +68,14 @@ export async function report({ world, done, measured, judges, broken, told, say 
   say('looked at:');
   for (const { promise } of judges) say(`  ${broken.has(promise) ? 'BROKEN' : 'held'}  ${promise}`);
   say(broken.size === 0 ? `all as promised, seed ${options.seed}` : `FAILED with seed ${options.seed}`);
+  // At the end, too: of a long output that is what one sees.
+  for (const [promise, differences] of broken)
+    for (const line of [`BROKEN: ${promise}`, ...shownOf(differences)]) say(line);
+}
+
+/** The first of what shows that a promise is broken. */
+export function shownOf(differences: readonly string[]): readonly string[] {
+  return differences.slice(0, shown).map((difference) => `  ${difference}`);
 }
 
 function listed(counts: ReadonlyMap<string, number>): string {

@@ -6,7 +6,7 @@ import { createFailOvers, type FailOvers } from './fail-overs.ts';
 import { judges as allJudges } from './judges/all.ts';
 import type { Judge } from './judges/judge.ts';
 import { type ActionKind, describeAction, plan, type Step } from './plan.ts';
-import { createTold, type Found, report } from './report.ts';
+import { createTold, type Found, report, shownOf } from './report.ts';
 import { settle } from './settle.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';
 
@@ -21,9 +21,6 @@ export interface RunOptions extends Omit<WorldOptions, 'smallDisk'> {
   readonly keepFiles: boolean;
   say(line: string): void;
 }
-
-/** Of each promise that is broken, so many differences are shown. */
-const shown = 5;
 
 /** What a run has, and what it has found so far. */
 interface Running extends Found {
@@ -62,7 +59,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
       success: broken.size === 0,
       problems: [...broken].map(([promise, differences]) => ({
         name: promise,
-        message: firstOf(differences).map(withoutItsStack).join('\n'),
+        message: shownOf(differences).map(withoutItsStack).join('\n'),
       })),
     };
   } finally {
@@ -123,17 +120,13 @@ async function judged(run: Running): Promise<Map<string, readonly string[]>> {
   world.clients.forget();
   for (const [promise, differences] of broken) {
     say(`\nBROKEN: ${promise}: ${differences.length} difference${differences.length === 1 ? '' : 's'}`);
-    for (const difference of firstOf(differences)) say(`  ${difference}`);
+    for (const line of shownOf(differences)) say(line);
   }
   return broken;
 }
 
 function withoutItsStack(difference: string): string {
   return difference.replaceAll(/\n\s+at .*/g, '');
-}
-
-function firstOf(differences: readonly string[]): readonly string[] {
-  return differences.slice(0, shown);
 }
 
 const start = Date.now();

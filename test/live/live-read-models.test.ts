@@ -7,10 +7,10 @@ import { type Columns, t } from '../../src/projections/columns/column.ts';
 import { decimal } from '../../src/projections/columns/decimal.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { defineProjection } from '../../src/projections/declaration/define-projection.ts';
-import { keyText, type Projection, type RowKey } from '../../src/projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey, storedIn } from '../../src/projections/declaration/projection.ts';
 import type { LiveReadModelsOptions } from '../../src/runtime/live/read-models.ts';
 import { createLiveRows } from '../../src/runtime/live/rows.ts';
-import type { CheckpointListener, Positions } from '../../src/runtime/reads/positions.ts';
+import type { CheckpointListener } from '../../src/runtime/reads/positions.ts';
 import type { LiveListQuery } from '../../src/schema/contract/operation-context.ts';
 import type { Queryable, Statement } from '../../src/store/postgres/statement.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../support/read-model-writer.ts';
@@ -300,7 +300,7 @@ test('rows that changed last are read ahead, until they do not change', async ()
 /** Positions that are told of by hand. */
 function toldByHand() {
   const listeners = new Set<CheckpointListener>();
-  const positions: Pick<Positions, 'waitFor' | 'progress' | 'onCheckpoint'> = {
+  const positions: LiveReadModelsOptions['positions'] = {
     ...setting.positions,
     onCheckpoint(_, listener) {
       listeners.add(listener);
@@ -650,4 +650,16 @@ test('a consumer that fails leaves', async () => {
   );
   await expect(failing.ended).rejects.toThrow('no more');
   expect(live.subscriptions).toBe(0);
+});
+
+test('who waits for a position in a table that a rebuild has replaced is told of the rows in the new one', async () => {
+  const { stage } = setting;
+  const checkpoint = await writer.write({ upserted: [row('a', 1)] });
+  stage.serve(storedIn(cart, 'the_table_before'));
+  stage.refresh = async () => stage.serve(cart);
+  const messages = watchRow('a', checkpoint);
+  expect((await pull(messages)).row).toEqual(row('a', 1));
+  await messages.return?.();
+  stage.refresh = async () => {};
+  expect(setting.errors).toEqual([]);
 });

@@ -17,6 +17,8 @@ export interface Stage {
   current(): VersionMap;
   pinned(): VersionMap;
   onChange(listener: () => void): () => void;
+  /** What a look at the registry does. @default nothing */
+  refresh(): Promise<void>;
   serve(projection: Projection, active?: boolean): void;
 }
 
@@ -31,6 +33,7 @@ export function createStage(): Stage {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
+    refresh: async () => {},
     serve(projection, active = true) {
       revision++;
       served.set(projection.name, { projection, active, state: active ? 'active' : 'building' });

@@ -7,6 +7,7 @@ import { createPositions, type Positions } from '../../src/runtime/reads/positio
 import { createReadModels, type ReadModelSource } from '../../src/runtime/reads/read-models.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { createNotifications, type Notifications } from '../../src/store/postgres/notifications.ts';
+import { readReplayedCheckpoint } from '../../src/store/server/replica-state.ts';
 import { shelfPlaces } from '../store/order-book.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -194,7 +195,34 @@ test.each([
   const built = storedIn(shelfPlaces, 'the_table_before');
   await expect(operation.waitFor(built, position)).rejects.toMatchObject({
     code: 'PROJECTION_NOT_READY',
-    message: `${shelfPlaces.id} got another table while this waited for it. Ask again.`,
+    message: `${shelfPlaces.id} got another table while this waited for position ${position}. Ask again.`,
   });
   await operation.close();
+});
+
+test.each([
+  true,
+  false,
+])('what a process has heard of a version that went back since is not taken for its rows, with a snapshot: %s', async (snapshot) => {
+  const head = async () => globalPosition(0n);
+  // Nothing is written, so any time-out is reached.
+  const beliefs = createPositions({ db, notifications, timeout: 1, head });
+  const later = globalPosition(writer.checkpoint + 100n);
+  beliefs.reached(shelfPlaces, { partition: 0, partitions: 1, checkpoint: later });
+  const believing = createReadModels({
+    db: reads,
+    readSchema,
+    statementTimeout: 10_000,
+    positions: beliefs,
+    history: async () => [],
+  });
+  const operation = believing.open({ snapshot });
+  await expect(operation.waitFor(shelfPlaces, later)).rejects.toMatchObject({ code: 'POSITION_TIMEOUT' });
+  await operation.close();
+  beliefs.close();
+});
+
+test('a replica that has a version in another table does not hold the position', async () => {
+  expect(await readReplayedCheckpoint(reads, shelfPlaces)).toBe(writer.checkpoint);
+  expect(await readReplayedCheckpoint(reads, storedIn(shelfPlaces, 'the_table_before'))).toBeNull();
 });

@@ -1,7 +1,7 @@
 import { sameAccess } from '../../access.ts';
 import type { PollingOptions } from '../../config/runtime-options.ts';
 import { RefoldError } from '../../errors.ts';
-import { beginning } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Pins, ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
@@ -11,6 +11,7 @@ import { readAnchor } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { History } from '../consumers/history.ts';
 import type { Positions } from '../reads/positions.ts';
+import { waitForRows } from '../reads/wait-for-rows.ts';
 import { createFeedSubscription } from './feed-subscription.ts';
 import type { FeedLimits } from './feeds.ts';
 import { createFollower, type Follower } from './follower.ts';
@@ -28,8 +29,10 @@ export interface LiveReadModelsOptions {
     pinned(pins: Pins): VersionMap;
     /** Returns what ends it. */
     onChange(listener: () => void): () => void;
+    /** Looks now, instead of at the next notification. */
+    refresh(): Promise<void>;
   };
-  readonly positions: Pick<Positions, 'waitFor' | 'progress' | 'onCheckpoint'>;
+  readonly positions: Pick<Positions, 'waitFor' | 'forget' | 'progress' | 'onCheckpoint'>;
   /** How often a version is looked at where no notification comes. Milliseconds. */
   readonly polling?: Required<Pick<PollingOptions, 'min' | 'max' | 'step'>>;
   /**
@@ -126,12 +129,20 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
     async function start(): Promise<void> {
       if (closed) return mailbox.end();
       open.add(entry);
-      const served = pinned ? declared : await servedVersion(declared);
-      if (after !== null && !over && !(known && (await isGone(known)))) {
-        ending = new AbortController();
-        await positions.waitFor(served, after, { signal: ending.signal });
-      }
+      if (!pinned) await servedVersion(declared);
+      if (after !== null && !over && !(known && (await isGone(known)))) await waitFor(after);
       if (!over) follow();
+    }
+
+    async function waitFor(position: GlobalPosition): Promise<void> {
+      ending = new AbortController();
+      for (let isThere = false; !isThere; ) {
+        const served = pinned ? servedNow()?.projection : await servedVersion(declared);
+        if (!served) return;
+        isThere = await waitForRows({ db, positions, signal: ending.signal }, served, position);
+        // A rebuild has put the rows into another table, which this process has not heard of.
+        if (!isThere) await versions.refresh();
+      }
     }
 
     function servedNow(): ServedVersion | undefined {

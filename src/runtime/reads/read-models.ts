@@ -22,6 +22,7 @@ import { createRelatedReads } from './related-reads.ts';
 import type { Replica } from './replica.ts';
 import { readsFromReplica } from './replica-reads.ts';
 import type { RowHistory } from './row-history.ts';
+import { waitForRows } from './wait-for-rows.ts';
 
 export interface ReadModelsOptions {
   /** The database that holds the read tables; made with a statement timeout, for reads outside of a snapshot. */
@@ -188,27 +189,16 @@ function createWaits(db: Queryable, positions: Positions) {
     async waitFor(projection: Projection, position: GlobalPosition) {
       if (isOver) throw ended();
       ending ??= new AbortController();
-      await positions.waitFor(projection, position, { signal: ending.signal });
-      await expectTable(db, projection);
+      const { id } = projection;
+      if (await waitForRows({ db, positions, signal: ending.signal }, projection, position)) return;
+      const problem = `${id} got another table while this waited for position ${position}. Ask again.`;
+      throw new RefoldError('PROJECTION_NOT_READY', problem, { projection: id });
     },
     end() {
       isOver = true;
       ending?.abort(ended());
     },
   };
-}
-
-/**
- * What was waited for is in the table that the version has by now. Where that was built anew meanwhile, it is not the one that the operation knows.
- *
- * @throws RefoldError `PROJECTION_NOT_READY`
- */
-async function expectTable(db: Queryable, { id, name, version, tableName }: Projection): Promise<void> {
-  const status = await readVersionStatus(db, name, version);
-  if (status === undefined || status.tableName === tableName) return;
-  throw new RefoldError('PROJECTION_NOT_READY', `${id} got another table while this waited for it. Ask again.`, {
-    projection: id,
-  });
 }
 
 async function includes(snapshot: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {

@@ -70,17 +70,21 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
 }
 
 /**
- * Up to which position a version's rows are sure to be there, as a snapshot of a replica shows it. Not as on the primary: the sequence that tells
- * where the log ends is ahead there of what is replayed.
+ * Up to which position a version's rows are sure to be in this table of it, as a snapshot of a replica shows it; null where it has another. Not as
+ * on the primary: the sequence that tells where the log ends is ahead there of what is replayed.
  */
 export async function readReplayedCheckpoint(
   db: Queryable,
-  { name, version }: { readonly name: string; readonly version: number },
+  { name, version, tableName }: { readonly name: string; readonly version: number; readonly tableName: string },
 ): Promise<GlobalPosition | null> {
   const [row] = await db.query<{ checkpoint: GlobalPosition | null }>({
     name: 'read replayed checkpoint',
-    text: 'select min(checkpoint) as checkpoint from refold.processors where name = $1 and version = $2',
-    values: [name, version],
+    text: `
+      select min(checkpoint) as checkpoint
+      from refold.processors
+      join refold.projections using (name, version)
+      where name = $1 and version = $2 and table_name = $3`,
+    values: [name, version, tableName],
   });
   return row?.checkpoint ?? null;
 }
