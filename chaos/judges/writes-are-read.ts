@@ -12,8 +12,9 @@ export const writesAreRead: Judge = {
       const { asked, response, askedAt } = answer;
       if (asked.kind !== 'written row') return [];
       const where = `${answer.client} read append ${asked.append} (${ledger.entries[asked.append]?.parts[0]?.streamId}) at ${answer.demanded?.text}`;
-      const cutBefore = ledger.cuts.some(({ to }) => askedAt > to);
-      if (response.codes.includes('POSITION_TIMEOUT') && cutBefore && !inLog.has(asked.append))
+      // What is lost while somebody waits for it is told by the time-out.
+      const wasCut = ledger.cuts.some(({ to }) => askedAt > to && answer.demanded && answer.demanded.toldAt <= to);
+      if (response.codes.includes('POSITION_TIMEOUT') && wasCut && !inLog.has(asked.append))
         return [`${where}, and waited for what was lost`];
       const { codes } = response;
       if (codes.includes('HISTORY_CHANGED')) return falseAlarm(answer, evidence, inLog.has(asked.append), where);

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { RuntimeOptions } from '../../src/config/runtime-options.ts';
 import { type ActivationOptions, defineConfig, defineProjection, type Projection, t } from '../../src/index.ts';
 import { discardDeadLetters } from '../../src/runtime/dead-letters/dead-letters.ts';
 import type { VersionStatus } from '../../src/runtime/monitoring/status.ts';
@@ -26,9 +27,11 @@ afterEach(async () => {
   await database.drop();
 });
 
-async function start(...projections: readonly Projection[]): Promise<Runtime> {
+const start = (...projections: readonly Projection[]) => startWith({}, ...projections);
+
+async function startWith(options: RuntimeOptions, ...projections: readonly Projection[]): Promise<Runtime> {
   const runtime = await startRuntime({
-    config: defineConfig({ projections, events: [account] }),
+    config: defineConfig({ projections, events: [account], runtime: options }),
     url: database.url,
     owner: 'test',
     development: false,
@@ -107,6 +110,18 @@ test('dead letters that the version which answers does not have hold a version a
   await discardDeadLetters(options, byAnn);
   await becomes(runtime, 2, 'active');
   expect((await status(runtime, 2))?.heldReason).toBeNull();
+});
+
+test.each([
+  {},
+  { partitions: 2 },
+] as const)('a version does not answer before it has met all that the log held when it came near its end: %o', async (options) => {
+  await served();
+  const last = ({ amount, streamId }: { amount: string; streamId: string }) => thirteen({ amount }) && streamId === 'c';
+  // Pages of three, so that a version comes near the end of this short log before it meets the event.
+  const runtime = await startWith({ pageSize: 3 }, credits(1, nothing), credits(2, last, {}, options));
+  await until(async () => (await status(runtime, 2))?.state !== 'building');
+  expect(await status(runtime, 2)).toMatchObject({ state: 'ready', deadLetters: 2 });
 });
 
 test('an operator who insists activates a version with its dead letters', async () => {
@@ -193,6 +208,7 @@ test('a version rebuilt in place with new dead letters is held, and the one that
 
 test.each([
   { partitions: 2 },
+  { mode: 'inline' },
 ] as const)('skipped events that the version which answers has taken in hold a version at ready: %o', async (options) => {
   await served();
   const runtime = await start(credits(1, nothing), credits(2, thirteen, {}, { onError: 'skip', ...options }));

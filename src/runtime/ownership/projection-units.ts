@@ -96,8 +96,8 @@ function versionUnit(
         projection: stored,
         state: stateToFold(versions.stateOf(name, version)),
         onWritten: (checkpoint) => options.positions.reached(stored, { partition, partitions, checkpoint }),
-        async onCaughtUp({ checkpoint, horizon }) {
-          const state = await lifecycle.caughtUp(stored, owner, claim, horizon);
+        async onCaughtUp({ checkpoint, goal }) {
+          const state = await lifecycle.caughtUp(stored, owner, claim, goal);
           if (state === 'building') return state;
           logger.info(
             { projection: id, checkpoint: checkpoint.toString(), state },

@@ -9,15 +9,14 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { savepoint } from '../../store/postgres/savepoint.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
-import { type ProcessorClaim, recordStop } from '../../store/processors/checkpoints.ts';
-import { withdrawStop } from '../../store/processors/stopped-processors.ts';
-import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
+import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import type { EventPage } from '../consumers/event-source.ts';
+import { createCompletion } from './completion.ts';
 import { isolatePoison } from './isolate-poison.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import { createPruning } from './pruning.ts';
 import { createRowBatch, type Move } from './row-batch.ts';
-import { stopOf } from './stopped-processor.ts';
 import { writeIsDue } from './write-back.ts';
 
 export interface ProjectionProcessorOptions {
@@ -34,15 +33,15 @@ export interface ProjectionProcessorOptions {
   readonly logger: Logger;
   /** Told of each checkpoint when it has been committed. */
   onWritten?(checkpoint: GlobalPosition): void;
-  /** Called between two batches when a building table is within its activation's lag; its result is the version's state from then on. */
+  /** Called between two batches when a building table {@link createCompletion is complete}; its result is the version's state from then on. */
   onCaughtUp(progress: BuildProgress): Promise<VersionState | 'over'>;
 }
 
 /** A table that is as good as complete. */
 export interface BuildProgress {
   readonly checkpoint: GlobalPosition;
-  /** How far the log could be read. */
-  readonly horizon: GlobalPosition;
+  /** What the log held when the table came near its end. All of it is folded. */
+  readonly goal: GlobalPosition;
   /** Folds and writes these events, the next ones up to a position, within a transaction of the caller's: the last step of a rebuild. */
   finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void>;
 }
@@ -55,6 +54,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   const { db, projection, claim, log } = options;
   const batch = createRowBatch(options);
   const prune = createPruning(db, claim);
+  const completion = createCompletion(projection);
   let state = options.state;
   let checkpoint = claim.checkpoint;
   let reached = claim.checkpoint;
@@ -74,7 +74,6 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   async function takeIn(page: EventPage): Promise<'continue' | 'stop'> {
     const poison = await batch.fold(page.events);
     if (poison) {
-      await announceStop(poison.error, poison.error.message);
       reached = globalPosition(poison.position - 1n);
       await flush();
       failure ??= poison.error;
@@ -83,10 +82,11 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     reached = page.upTo;
     const caughtUp = page.upTo >= page.horizon;
     if (caughtUp || isDue()) await flush();
-    if (state === 'building' && !failure && page.horizon - checkpoint <= BigInt(projection.activation.maxLag)) {
+    const goal = state === 'building' && !failure ? completion.goal(page) : undefined;
+    if (goal !== undefined) {
       if (!caughtUp) await flush();
       if (failure) return 'stop';
-      const next = await options.onCaughtUp({ checkpoint, horizon: page.horizon, finish });
+      const next = await options.onCaughtUp({ checkpoint, goal, finish });
       if (next === 'over') return 'stop';
       state = next;
     }
@@ -106,23 +106,10 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     } catch (error) {
       if (!isRowRefusal(error)) throw error;
       batch.revert();
-      const announced =
-        projection.onError.policy === 'stop' && (await announceStop(error, refusalOf(projection, error).reason));
       await writeAround(upTo, batch.write, (work) => db.transaction(work));
-      if (announced && !failure) await withdrawStop(db, claim);
       reached = checkpoint;
     }
     if (state !== 'building') await prune();
-  }
-
-  /**
-   * Before the checkpoint moves on to the event that this partition stops at: another one would find all of them near the end of the log, and
-   * complete the version.
-   */
-  async function announceStop(error: unknown, message: string): Promise<boolean> {
-    if (state !== 'building' || claim.partitions === 1) return false;
-    await recordStop(db, claim, stopOf(error, message, projection.codeFingerprint));
-    return true;
   }
 
   /**

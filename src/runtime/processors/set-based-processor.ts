@@ -13,6 +13,7 @@ import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { tellOfSkips } from '../dead-letters/skips.ts';
+import { createCompletion } from './completion.ts';
 import { isolatePoison } from './isolate-poison.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import type { ProjectionProcessorOptions } from './projection-processor.ts';
@@ -40,6 +41,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
   let state = options.state;
   let checkpoint = claim.checkpoint;
   const prune = createPruning(db, claim);
+  const completion = createCompletion(projection);
   let interrupted = false;
   let failure: RefoldError | null = null;
 
@@ -53,8 +55,9 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
       await foldUpTo(end < page.upTo ? globalPosition(end) : page.upTo);
       if (failure) return 'stop';
     }
-    if (state === 'building' && page.horizon - checkpoint <= BigInt(projection.activation.maxLag)) {
-      const next = await options.onCaughtUp({ checkpoint, horizon: page.horizon, finish });
+    const goal = state === 'building' ? completion.goal(page) : undefined;
+    if (goal !== undefined) {
+      const next = await options.onCaughtUp({ checkpoint, goal, finish });
       if (next === 'over') return 'stop';
       state = next;
     }

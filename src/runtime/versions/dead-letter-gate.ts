@@ -6,21 +6,21 @@ import { type HeldBy, recordStep, restateHold } from '../../store/registry/trans
 import type { StepReason } from './step.ts';
 
 /**
- * Why a version must not answer: it has left out, as dead letters or skipped, more of the events that the version which answers has taken in than
- * its declaration allows. Null where nothing speaks against it, or no other version answers.
+ * Why a version must not answer: it has left out, as dead letters or skipped, more of the events that the version has taken in which it would take
+ * over from, the next lower active one, than its declaration allows. Null where nothing speaks against it, or there is none.
  */
 export async function heldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, activation } = projection;
   if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
   const versions = (await readRegistry(db)).filter((entry) => entry.name === name);
   const own = versions.find((entry) => entry.version === version);
-  const answering = versions.findLast((entry) => entry.state === 'active' && entry.version !== version);
-  if (!own || !answering) return null;
-  const leftOut = await countNewlyLeftOut(db, own.tableName, answering);
+  const lower = versions.findLast((entry) => entry.state === 'active' && entry.version < version);
+  if (!own || !lower) return null;
+  const leftOut = await countNewlyLeftOut(db, own.tableName, lower);
   if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
   const letters = leftOut.letters > 0 ? `; see 'refold dead-letters list ${id}'` : '';
   const skipped = leftOut.skipped > 0 ? ` 'refold activate ${id}' activates it without them.` : '';
-  return `${leftOutText(leftOut)} that ${name}@${answering.version} does not have${letters}.${skipped}`;
+  return `${leftOutText(leftOut)} that ${name}@${lower.version} does not have${letters}.${skipped}`;
 }
 
 /**

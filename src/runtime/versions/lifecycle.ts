@@ -27,14 +27,9 @@ export interface Lifecycle extends CanarySteps {
   /**
    * A building version has caught up: it becomes ready and, where its declaration asks for nothing more, active; one that was built anew in
    * place goes back to the state that it had. With the claim of its processor, only while that owns it: the version may have begun anew.
-   * Where that is one of several partitions, the version stays `building` until none is further behind the horizon than is declared.
+   * Where that is one of several partitions, the version stays `building` until all of them have folded the log up to `goal`.
    */
-  caughtUp(
-    projection: Projection,
-    actor: string,
-    claim?: ProcessorClaim,
-    horizon?: GlobalPosition,
-  ): Promise<VersionState>;
+  caughtUp(projection: Projection, actor: string, claim?: ProcessorClaim, goal?: GlobalPosition): Promise<VersionState>;
   /** A ready version has all that its declaration waits for: it becomes active, unless it is held or would break clients. */
   becomeActive(projection: Projection, step: StepReason): Promise<VersionState>;
   /** Keeps a ready version from becoming active by itself, until an operator activates it. Changes nothing where it is not ready any more. */
@@ -158,15 +153,15 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
     projection: Projection,
     actor: string,
     claim: ProcessorClaim,
-    horizon: GlobalPosition,
+    goal: GlobalPosition,
   ): Promise<VersionState> {
     const { name, version } = projection;
     // At the head a partition asks after every batch, until the last one is there: without a lock, nearly always.
     const status = await readVersionStatus(db, name, version);
-    if (status?.state === 'building' && !(await allNear(db, projection, horizon))) return 'building';
+    if (status?.state === 'building' && !(await allReached(db, projection, goal))) return 'building';
     return db.transaction(async (tx) => {
       const { state } = await expectVersion(tx, name, version);
-      if (state !== 'building' || !(await allNear(tx, projection, horizon))) return state;
+      if (state !== 'building' || !(await allReached(tx, projection, goal))) return state;
       // Within the lock: two who make the same index at the same time fail.
       await expectClaim(tx, claim);
       await createReadTable(projection, readSchema).createIndexes(tx);
@@ -182,9 +177,8 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
   }
 
   return {
-    async caughtUp(projection, actor, claim, horizon) {
-      if (claim && claim.partitions > 1)
-        return partitionCaughtUp(projection, actor, claim, horizon ?? claim.checkpoint);
+    async caughtUp(projection, actor, claim, goal) {
+      if (claim && claim.partitions > 1) return partitionCaughtUp(projection, actor, claim, goal ?? claim.checkpoint);
       await createReadTable(projection, readSchema).createIndexes(db);
       return db.transaction(async (tx) => {
         const { name, version } = projection;
@@ -273,13 +267,8 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
   };
 }
 
-/** Whether every partition is as near the horizon as the declaration asks, and goes on. */
-async function allNear(
-  tx: Queryable,
-  { name, version, activation }: Projection,
-  horizon: GlobalPosition,
-): Promise<boolean> {
+/** Whether every partition has folded the log up to a position, and goes on. */
+async function allReached(tx: Queryable, { name, version }: Projection, position: GlobalPosition): Promise<boolean> {
   const registered = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
-  const near = horizon - BigInt(activation.maxLag);
-  return registered !== undefined && registered.status !== 'stopped' && registered.checkpoint >= near;
+  return registered !== undefined && registered.status !== 'stopped' && registered.checkpoint >= position;
 }

@@ -1,5 +1,4 @@
 import type { Queryable } from '../postgres/statement.ts';
-import type { ProcessorClaim } from './checkpoints.ts';
 
 /** How many of a version's partitions can't go on. */
 export async function stoppedPartitions(db: Queryable, name: string, version: number): Promise<number> {
@@ -21,16 +20,5 @@ export async function retryStopped(db: Queryable, name: string, version: number)
       set status = 'idle', owner = null, error = null, epoch = epoch + 1, updated_at = now()
       where name = $1 and version = $2 and status = 'stopped'`,
     values: [name, version],
-  });
-}
-
-/** The processor goes on after all, in the hands of the same owner. */
-export async function withdrawStop(db: Queryable, { name, version, partition, epoch }: ProcessorClaim): Promise<void> {
-  await db.query({
-    text: `
-      update refold.processors
-      set status = 'running', error = null, updated_at = now()
-      where name = $1 and version = $2 and partition = $3 and epoch = $4`,
-    values: [name, version, partition, epoch],
   });
 }
