@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -305,3 +306,14 @@ function serverMessage(type: string, body: Buffer): Buffer {
   head.writeInt32BE(body.length + 4, 1);
   return Buffer.concat([head, body]);
 }
+
+test('the error of a lost idle connection does not carry the connection', async () => {
+  const lost = createDatabase({ url: testDatabase.url });
+  const [session] = await lost.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
+  const told = once(lost.pool, 'error');
+  await db.query({ text: 'select pg_terminate_backend($1)', values: [session?.pid] });
+  const [error] = await told;
+  expect(error).toBeInstanceOf(Error);
+  expect(error).not.toHaveProperty('client');
+  await lost.close();
+});

@@ -113,8 +113,9 @@ export function createDatabase(options: DatabaseOptions): Database {
     ...(sessions ? { onConnect: (client: pg.ClientBase) => settleSession(client, options) } : {}),
   });
   // A connection that ends (restart of the server, pg_terminate_backend) fails the statement that it is running, leaves the
-  // pool, and the next statement opens another. Without listeners it would end the process, idle or in use.
-  pool.on('error', () => {});
+  // pool, and the next statement opens another. Without listeners it would end the process, idle or in use. The pool hangs the connection on
+  // the error, which a statement may fail with, too: whoever logs that would log hundreds of lines.
+  pool.on('error', (error) => void Reflect.deleteProperty(error, 'client'));
   closeIdleOnSilence(pool);
 
   const orTranslated = <T>(work: Promise<T>): Promise<T> =>
