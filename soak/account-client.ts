@@ -113,9 +113,8 @@ export function createAccountClient({ session, writer, ledger, record, random }:
       family: account,
       streamId: mine.id,
     };
-    // A payload offers the rows that its command's events can touch.
-    const touched = ofAccounts.filter(({ projection }) => handles(foldOneByOne(projection), command.type));
-    const more = selectsRows ? touched.map(({ field, columns }) => `${field} { ${columns.join(' ')} }`).join(' ') : '';
+    const offered = ofAccounts.filter(inPayloads).map(({ field, columns }) => `${field} { ${columns.join(' ')} }`);
+    const more = selectsRows ? offered.join(' ') : '';
     const conflicts = random() < 0.03;
     const expects = conflicts ? mine.version + 1 : random() < 0.3 ? mine.version : undefined;
     const [entry, outcome] = await send(command, command.name === 'closeAccount' ? '' : more, expects);
