@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { floorViolations } from './floors.ts';
 import { rooms } from './rooms.ts';
@@ -17,6 +17,18 @@ test('no room reaches itself by what it may use', () => {
     for (const used of rooms[room]?.uses ?? []) reached(`${room.split('/')[0]}/${used}`, [...path, room]);
   };
   for (const room of Object.keys(rooms)) reached(room, []);
+});
+
+test('tests stand in rooms of the same names', () => {
+  const halls = new Set(Object.keys(rooms).map((room) => room.split('/')[0]));
+  const folders = readdirSync(join(import.meta.dirname, '..'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) =>
+      relative(join(import.meta.dirname, '..'), join(parentPath, name)).replaceAll(sep, '/'),
+    );
+  const inHalls = folders.filter((folder) => folder.includes('/') && halls.has(folder.split('/')[0] ?? ''));
+  expect(inHalls.length).toBeGreaterThan(20);
+  expect(inHalls.filter((folder) => rooms[folder] === undefined)).toEqual([]);
 });
 
 describe('the check of the floors', () => {

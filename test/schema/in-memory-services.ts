@@ -24,8 +24,8 @@ import type {
   LiveRow,
   OperationContext,
 } from '../../src/schema/contract/operation-context.ts';
-import { naiveAggregates } from '../store/naive-aggregates.ts';
-import { matches, naivePage, sorted } from '../store/naive-rows.ts';
+import { naiveAggregates } from '../store/queries/naive-aggregates.ts';
+import { matches, naivePage, sorted } from '../store/queries/naive-rows.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 
 /** One read, as a resolver asked for it. */

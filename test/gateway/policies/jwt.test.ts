@@ -1,0 +1,253 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createClient } from 'graphql-ws';
+import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWTPayload, SignJWT } from 'jose';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import WebSocket from 'ws';
+import { createPublishedKeys } from '../../../src/gateway/policies/published-keys.ts';
+import { type JwtOptions, jwt } from '../../../src/index.ts';
+import { startGateway, type TestOptions } from '../gateway-under-test.ts';
+
+const issuer = 'https://login.example.com/';
+const audience = 'parcels';
+
+interface SigningKey {
+  readonly kid: string;
+  readonly alg: string;
+  readonly privateKey: CryptoKey;
+  readonly jwk: object;
+}
+
+async function signingKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+  return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg } };
+}
+
+function tokenBy({ kid, alg, privateKey }: SigningKey, claims: JWTPayload = {}): Promise<string> {
+  const exp = Math.floor(Date.now() / 1000) + 600;
+  return new SignJWT({ sub: 'ada', iss: issuer, aud: audience, exp, ...claims })
+    .setProtectedHeader({ alg, kid })
+    .sign(privateKey);
+}
+
+/** A real server of keys; `answer` is what it says, to be changed at any time. */
+async function startKeyServer(first: readonly SigningKey[]) {
+  const state = { requests: 0, status: 200, body: '', hold: Promise.resolve() };
+  const publish = (keys: readonly SigningKey[]) => {
+    state.status = 200;
+    state.body = JSON.stringify({ keys: keys.map(({ jwk }) => jwk) });
+  };
+  publish(first);
+  const server = createServer((_, response) => {
+    state.requests++;
+    const { status, body } = state;
+    void state.hold.then(() => response.writeHead(status, { 'content-type': 'application/json' }).end(body));
+  });
+  const listen = (port: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject).listen(port, '127.0.0.1', resolve);
+    });
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  onTestFinished(() => (server.listening ? stop() : undefined));
+  return { url: new URL(`http://127.0.0.1:${port}/jwks.json`), state, publish, stop, restart: () => listen(port) };
+}
+
+function start(keys: JwtOptions['keys'], more: Partial<JwtOptions> = {}, options: TestOptions['options'] = {}) {
+  return startGateway({ auth: jwt({ keys, issuer, audience, ...more }), options });
+}
+
+type KeyServer = Awaited<ReturnType<typeof startKeyServer>>;
+
+const query = '{ parcels { nodes { parcelId } } }';
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+test.for(['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])('a token signed with %s counts', async (alg) => {
+  const key = await signingKey('one', alg);
+  const { url } = await startKeyServer([key]);
+  const { post } = await start(url);
+  expect(await post(query, {}, bearer(await tokenBy(key)))).toMatchObject({ status: 200, data: {} });
+  const forged = await signingKey('one', alg);
+  expect(await post(query, {}, bearer(await tokenBy(forged)))).toMatchObject({
+    status: 401,
+    errors: [{ extensions: { code: 'UNAUTHENTICATED' } }],
+  });
+});
+
+test('a token that names no key counts where one of the published keys signed it', async () => {
+  const keys = [await signingKey('one'), await signingKey('two')] as const;
+  const { url } = await startKeyServer(keys);
+  const { post } = await start(url);
+  const claims = { sub: 'ada', iss: issuer, aud: audience, exp: Math.floor(Date.now() / 1000) + 600 };
+  const unnamed = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(keys[1].privateKey);
+  expect(await post(query, {}, bearer(unnamed))).toMatchObject({ status: 200 });
+  const other = await signingKey('three');
+  const foreign = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(other.privateKey);
+  expect(await post(query, {}, bearer(foreign))).toMatchObject({ status: 401 });
+});
+
+test('during a rotation no token is refused wrongly and none is let in wrongly', async () => {
+  const [before, after, never] = [await signingKey('before'), await signingKey('after'), await signingKey('never')];
+  const { url, publish, state } = await startKeyServer([before]);
+  const { post } = await start(url);
+  const tokens = { before: await tokenBy(before), after: await tokenBy(after), never: await tokenBy(never) };
+  expect(await post(query, {}, bearer(tokens.before))).toMatchObject({ status: 200 });
+
+  publish([before, after]);
+  const statuses = {
+    before: new Map<number, number>(),
+    after: new Map<number, number>(),
+    never: new Map<number, number>(),
+  };
+  const asked = state.requests;
+  for (let round = 0; round < 10; round++) {
+    await Promise.all(
+      Array.from({ length: 100 }, async (_, n) => {
+        const who = round === 0 && n % 20 === 0 ? 'never' : n % 2 === 0 ? 'before' : 'after';
+        const { status } = await post(query, {}, bearer(tokens[who]));
+        statuses[who].set(status, (statuses[who].get(status) ?? 0) + 1);
+      }),
+    );
+  }
+  expect(statuses).toEqual({
+    before: new Map([[200, 495]]),
+    after: new Map([[200, 500]]),
+    never: new Map([[401, 5]]),
+  });
+  // One fetch serves all that wait for it.
+  expect(state.requests - asked).toBeLessThanOrEqual(2);
+});
+
+test('a token is verified again when the keys have changed, so that one by a withdrawn key counts no more', async () => {
+  const [withdrawn, kept, added] = [await signingKey('withdrawn'), await signingKey('kept'), await signingKey('added')];
+  const { url, publish } = await startKeyServer([withdrawn, kept]);
+  const { post } = await start(url);
+  const tokens = { withdrawn: await tokenBy(withdrawn), kept: await tokenBy(kept), added: await tokenBy(added) };
+  expect(await post(query, {}, bearer(tokens.withdrawn))).toMatchObject({ status: 200 });
+  expect(await post(query, {}, bearer(tokens.kept))).toMatchObject({ status: 200 });
+  publish([kept, added]);
+  expect(await post(query, {}, bearer(tokens.added))).toMatchObject({ status: 200 }); // fetches
+  expect(await post(query, {}, bearer(tokens.withdrawn))).toMatchObject({ status: 401 });
+  expect(await post(query, {}, bearer(tokens.kept))).toMatchObject({ status: 200 });
+});
+
+test('keys are fetched again when they are old, used while the server is down, and not for ever', async () => {
+  const [first, second] = [await signingKey('first'), await signingKey('second')];
+  const server = await startKeyServer([first]);
+  let time = 0;
+  const keys = createPublishedKeys(server.url, { refreshSeconds: 300, maxAgeSeconds: 3600, now: () => time });
+  const { generation } = await keys.current();
+  time = 299_000;
+  await keys.current();
+  expect(server.state.requests).toBe(1);
+
+  // Just old: what is known is used, and the next keys come beside it.
+  server.publish([second]);
+  time = 301_000;
+  expect((await keys.current()).generation).toBe(generation);
+  await vi.waitFor(async () => expect((await keys.current()).generation).toBe(generation + 1));
+
+  // Nobody asked for long: a key that was withdrawn meanwhile is not used once more.
+  server.publish([first]);
+  time = 1_000_000;
+  expect((await keys.current()).generation).toBe(generation + 2);
+
+  await server.stop();
+  time = 2_000_000;
+  expect((await keys.current()).generation).toBe(generation + 2);
+  expect(keys.problem()).toContain(`The keys at ${server.url.href} can't be used`);
+  time = 1_000_000 + 3_600_000;
+  await expect(keys.current()).rejects.toMatchObject({ code: 'AUTHENTICATION_UNAVAILABLE' });
+
+  await server.restart();
+  time += 5000;
+  expect((await keys.current()).generation).toBe(generation + 2);
+  expect(keys.problem()).toBeUndefined();
+});
+
+test.for([
+  ['is down', async ({ stop }) => stop()],
+  ['answers with an error', async ({ state }) => void Object.assign(state, { status: 500, body: '{"keys":[]}' })],
+  ['answers with garbage', async ({ state }) => void Object.assign(state, { body: '<html>' })],
+  ['answers with something else', async ({ state }) => void Object.assign(state, { body: '{"keys":[7]}' })],
+] satisfies [
+  string,
+  (server: KeyServer) => Promise<void>,
+][])('where the key server %s, operations with a token get 503 and one line is logged', async ([, fail]) => {
+  const key = await signingKey('one');
+  const server = await startKeyServer([key]);
+  await fail(server);
+  const { post, logged } = await start(server.url);
+  const token = await tokenBy(key);
+  for (let n = 0; n < 5; n++) {
+    const answer = await post(query, {}, bearer(token));
+    expect(answer).toMatchObject({ status: 503, errors: [{ extensions: { code: 'AUTHENTICATION_UNAVAILABLE' } }] });
+    expect(JSON.stringify(answer.errors)).not.toContain(server.url.port);
+  }
+  expect(await post(query)).toMatchObject({ status: 200 }); // an anonymous operation needs no keys
+  const lines = logged.filter(({ level }) => Number(level) >= 40);
+  expect(lines).toMatchObject([{ msg: expect.stringContaining(`The keys at ${server.url.href} can't be used`) }]);
+});
+
+test('a key server that is slow is waited for once, by all who need its keys', async () => {
+  const key = await signingKey('one');
+  const { url, state } = await startKeyServer([key]);
+  const { post } = await start(url);
+  const token = await tokenBy(key);
+  let answer = () => {};
+  state.hold = new Promise((resolve) => {
+    answer = resolve;
+  });
+  const waiting = Array.from({ length: 20 }, () => post(query, {}, bearer(token)));
+  await vi.waitFor(() => expect(state.requests).toBe(1));
+  answer();
+  for (const { status } of await Promise.all(waiting)) expect(status).toBe(200);
+  expect(state.requests).toBe(1);
+});
+
+test('a WebSocket client is told to try again later where its token can not be checked', async () => {
+  const key = await signingKey('one');
+  const server = await startKeyServer([key]);
+  await server.stop();
+  const { endpoint } = await start(server.url);
+  const client = createClient({
+    url: endpoint.replace('http:', 'ws:'),
+    webSocketImpl: WebSocket,
+    connectionParams: bearer(await tokenBy(key)),
+    retryAttempts: 0,
+  });
+  const closed = new Promise((resolve, reject) => {
+    client.subscribe({ query }, { next: () => {}, error: resolve, complete: () => reject(new Error('completed')) });
+  });
+  expect(await closed).toMatchObject({ code: 1013 });
+});
+
+test('clocks may differ by clockTolerance, for a token that has just expired as well', async () => {
+  const key = await signingKey('one');
+  const keys: JSONWebKeySet = { keys: [key.jwk as JSONWebKeySet['keys'][number]] };
+  const { post } = await start(keys, { clockTolerance: 3600 });
+  const now = Math.floor(Date.now() / 1000);
+  expect(await post(query, {}, bearer(await tokenBy(key, { exp: now - 600 })))).toMatchObject({ status: 200 });
+  expect(await post(query, {}, bearer(await tokenBy(key, { exp: now - 7200 })))).toMatchObject({ status: 401 });
+  expect(await post(query, {}, bearer(await tokenBy(key, { nbf: now + 600 })))).toMatchObject({ status: 200 });
+});
+
+test.for([[''], [7], [null], [{ id: 'ada' }]])('a token whose sub is %j does not count', async ([sub]) => {
+  const key = await signingKey('one');
+  const { post } = await start({ keys: [key.jwk as JSONWebKeySet['keys'][number]] });
+  const token = await tokenBy(key, { sub: sub as string });
+  expect(await post(query, {}, bearer(token))).toMatchObject({ status: 401 });
+});
+
+test('keys are fetched over https, or from the same machine', () => {
+  const at = (keys: string) => () => jwt({ keys: new URL(keys), issuer, audience });
+  expect(at('http://login.example.com/jwks.json')).toThrow("'keys' is at http://login.example.com. Use https:");
+  expect(at('ftp://127.0.0.1/jwks.json')).toThrow('Use https:');
+  for (const url of ['https://login.example.com/k', 'http://localhost:1/k', 'http://127.0.0.1:1/k', 'http://[::1]:1/k'])
+    expect(at(url)).not.toThrow();
+});

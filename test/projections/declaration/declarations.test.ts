@@ -1,0 +1,648 @@
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import {
+  type Decimal,
+  decimal,
+  defineCommand,
+  defineConfig,
+  defineEvents,
+  defineProjection,
+  defineState,
+  type Projection,
+  type RowOf,
+  t,
+} from '../../../src/index.ts';
+
+// What is marked with @ts-expect-error is a compile error: `npm run typecheck` fails where it is none.
+
+const cart = defineEvents('shopping_cart', {
+  CartOpened: z.object({ customerId: z.string(), note: z.string().optional() }),
+  ItemAdded: z.object({ productId: z.string(), quantity: z.int(), unitPrice: z.string() }),
+  CartConfirmed: z.object({ confirmedAt: z.iso.datetime() }),
+});
+const shop = defineEvents('shop', { ShopOpened: z.object({ city: z.string() }) });
+
+const table = {
+  cartId: t.text().primaryKey(),
+  status: t.enum(['Opened', 'Confirmed']).index(),
+  count: t.integer(),
+  total: t.decimal(14, 2),
+  items: t.list(t.object({ productId: t.text(), unitPrice: t.decimal(14, 2), note: t.text().nullable() })),
+  note: t.text().nullable(),
+  visits: t.bigint().default(0n),
+};
+const base = {
+  name: 'cart_summary',
+  version: 1,
+  events: cart,
+  table,
+  key: (event: { streamId: string }) => event.streamId,
+} as const;
+const empty = { status: 'Opened', count: 0, total: '0', items: [] } as const;
+
+const byDay = {
+  name: 'sales_by_day',
+  version: 1,
+  events: cart,
+  table: { shop: t.text().primaryKey(), day: t.date().primaryKey(), count: t.integer() },
+} as const;
+
+describe('types flow from the declarations', () => {
+  test('into rows, events and keys', () => {
+    const summary = defineProjection({
+      ...base,
+      key: (event) => {
+        expectTypeOf(event.type).toEqualTypeOf<'CartOpened' | 'ItemAdded' | 'CartConfirmed'>();
+        return event.streamId;
+      },
+      evolve: {
+        CartOpened: (row, event, key) => {
+          expectTypeOf(row).toEqualTypeOf<RowOf<typeof table> | null>();
+          expectTypeOf(event.payload).toEqualTypeOf<{ customerId: string; note?: string | undefined }>();
+          expectTypeOf(event.type).toEqualTypeOf<'CartOpened'>();
+          expectTypeOf(key).toEqualTypeOf<string>();
+          return { ...empty, note: event.payload.note };
+        },
+        ItemAdded: (row, { payload }) =>
+          row && {
+            ...row,
+            count: row.count + payload.quantity,
+            total: row.total.plus(decimal(payload.unitPrice).times(payload.quantity)),
+            items: [...row.items, { productId: payload.productId, unitPrice: payload.unitPrice }],
+          },
+        CartConfirmed: (row) => row && { ...row, status: 'Confirmed' },
+      },
+    });
+    expectTypeOf<RowOf<typeof table>>().toEqualTypeOf<{
+      readonly cartId: string;
+      readonly status: 'Opened' | 'Confirmed';
+      readonly count: number;
+      readonly total: Decimal;
+      readonly items: readonly {
+        readonly productId: string;
+        readonly unitPrice: Decimal;
+        readonly note: string | null;
+      }[];
+      readonly note: string | null;
+      readonly visits: bigint;
+    }>();
+    expectTypeOf(summary.name).toEqualTypeOf<'cart_summary'>();
+    expectTypeOf(summary).toExtend<Projection>();
+    expect(defineConfig({ projections: [summary] }).projections).toEqual([summary]);
+  });
+
+  test('from several families, each event with its own payload', () => {
+    defineProjection({
+      ...base,
+      events: [cart, shop],
+      key: (event) => {
+        if (event.type === 'ShopOpened') expectTypeOf(event.payload).toEqualTypeOf<{ city: string }>();
+        return event.type === 'CartOpened' ? event.payload.customerId : event.streamId;
+      },
+      evolve: { ShopOpened: (_, { payload }) => ({ ...empty, note: payload.city }) },
+    });
+  });
+
+  test('into a composite key', () => {
+    const sales = defineProjection({
+      ...byDay,
+      key: (event) => [{ shop: event.streamId, day: event.recordedAt.slice(0, 10) }],
+      evolve: {
+        CartOpened: (row, _, key) => {
+          expectTypeOf(key).toEqualTypeOf<{ readonly shop: string; readonly day: string }>();
+          return { count: (row?.count ?? 0) + 1 };
+        },
+      },
+    });
+    expect(sales.keyColumns).toEqual(['shop', 'day']);
+  });
+
+  test('into the state and the events of a command', () => {
+    const state = defineState(cart, () => ({ status: 'Empty' as 'Empty' | 'Opened' }), {
+      CartOpened: () => ({ status: 'Opened' }),
+    });
+    const open = {
+      name: 'openCart',
+      input: z.object({ cartId: z.string() }),
+      state,
+      stream: (input: { cartId: string }) => input.cartId,
+    } as const;
+    defineCommand({
+      ...open,
+      decide(input, current, context) {
+        expectTypeOf(input).toEqualTypeOf<{ cartId: string }>();
+        expectTypeOf(current.status).toEqualTypeOf<'Empty' | 'Opened'>();
+        expectTypeOf(context.now).toEqualTypeOf<string>();
+        return current.status === 'Empty' ? { type: 'CartOpened', payload: { customerId: input.cartId } } : [];
+      },
+    });
+    // @ts-expect-error an event type of no family
+    defineCommand({ ...open, decide: () => ({ type: 'CartOpend', payload: { customerId: 'ada' } }) });
+    // @ts-expect-error a payload that the schema refuses
+    defineCommand({ ...open, decide: () => ({ type: 'CartOpened', payload: { customerId: 1 } }) });
+    // @ts-expect-error a field that the input does not have
+    defineCommand({ ...open, stream: (input) => input.cart, decide: () => [] });
+    const opened = { type: 'CartOpened', payload: { customerId: 'ada' } } as const;
+    const emitting = defineCommand({ ...open, emits: ['CartOpened'], decide: () => opened });
+    expect(emitting.emits).toEqual(['CartOpened']);
+    expect(defineCommand({ ...open, decide: () => opened }).emits).toEqual(cart.types);
+    // @ts-expect-error a type that it does not emit
+    const wrong = defineCommand({ ...open, emits: ['CartConfirmed'], decide: () => opened });
+    const context = { streamVersion: 0, metadata: {}, now: '2026-01-31T12:00:00Z' };
+    expect(() => wrong.decide({ cartId: 'a' }, { status: 'Empty' }, context)).toThrow(
+      "defineCommand('openCart') decided 'CartOpened', which its 'emits' does not name. Add it there.",
+    );
+    // @ts-expect-error an event type of no family
+    expect(() => defineCommand({ ...open, emits: ['CartOpend'], decide: () => [] })).toThrow(
+      "'emits' names 'CartOpend', which shopping_cart does not define. Did you mean 'CartOpened'?",
+    );
+  });
+});
+
+describe('a compile error is', () => {
+  test('a row that does not fit the table', () => {
+    const declarations = [
+      // @ts-expect-error a missing column
+      () => defineProjection({ ...base, evolve: { CartOpened: () => ({ count: 0, total: '0', items: [] }) } }),
+      // @ts-expect-error a number for a decimal
+      () => defineProjection({ ...base, evolve: { CartOpened: () => ({ ...empty, total: 0 }) } }),
+      // @ts-expect-error a text for an integer
+      () => defineProjection({ ...base, evolve: { CartOpened: () => ({ ...empty, count: '0' }) } }),
+      // @ts-expect-error a value that the enum does not name
+      () => defineProjection({ ...base, evolve: { CartConfirmed: (row) => row && { ...row, status: 'Closed' } } }),
+      // @ts-expect-error null in a column that is not nullable
+      () => defineProjection({ ...base, evolve: { CartOpened: () => ({ ...empty, count: null }) } }),
+      // @ts-expect-error a missing field in an item of a list
+      () => defineProjection({ ...base, evolve: { CartOpened: () => ({ ...empty, items: [{ productId: '' }] }) } }),
+      // @ts-expect-error no row at all
+      () => defineProjection({ ...base, evolve: { CartOpened: () => undefined } }),
+    ];
+    for (const declare of declarations) expect(declare).not.toThrow(); // found at run time when evolve runs
+  });
+
+  test('a column that the table does not declare', () => {
+    defineProjection({
+      ...base,
+      // @ts-expect-error evolve.CartOpened returns 'totl'
+      evolve: { CartOpened: () => ({ ...empty, totl: '0' }) },
+    });
+    defineProjection({
+      ...base,
+      // @ts-expect-error evolve.CartConfirmed returns 'confirmedAt'
+      evolve: { CartConfirmed: (row, { payload }) => row && { ...row, confirmedAt: payload.confirmedAt } },
+    });
+  });
+
+  test('a key that does not fit the key columns', () => {
+    const evolve = { CartOpened: () => ({ count: 0 }) };
+    // @ts-expect-error a single value for a composite key
+    defineProjection({ ...byDay, key: (event) => event.streamId, evolve });
+    // @ts-expect-error a part of the key
+    defineProjection({ ...byDay, key: (event) => ({ shop: event.streamId }), evolve });
+    // @ts-expect-error a number for a text
+    defineProjection({ ...byDay, key: () => [{ shop: 1, day: '2026-01-31' }], evolve });
+    // @ts-expect-error a field that the payload does not have
+    defineProjection({ ...base, key: (event) => event.payload.cart, evolve: { CartOpened: () => null } });
+  });
+
+  test('a payload that JSON does not keep', () => {
+    // @ts-expect-error an event payload must survive JSON: use a string here
+    defineEvents('shop', { ShopOpened: z.object({ openedAt: z.date() }) });
+    // @ts-expect-error an event payload must survive JSON: use a string here
+    defineEvents('shop', { ShopOpened: z.object({ visits: z.bigint() }) });
+    const level = z.object({
+      at: z.date(),
+      get children(): z.ZodArray<typeof level> {
+        return z.array(level);
+      },
+    });
+    // @ts-expect-error an event payload must survive JSON: use a string here
+    defineEvents('shop', { ShopOpened: level });
+  });
+
+  test('not a payload that contains itself, or any JSON', () => {
+    const shelf = z.object({
+      name: z.string(),
+      get parts(): z.ZodArray<typeof shelf> {
+        return z.array(shelf);
+      },
+    });
+    const opened = defineEvents('shop', { ShopOpened: shelf, ShopNoted: z.object({ notes: z.json() }) });
+    defineProjection({
+      name: 'shop',
+      version: 1,
+      events: opened,
+      table: { shopId: t.text().primaryKey(), first: t.text(), notes: t.json().nullable() },
+      key: (event) => event.streamId,
+      evolve: {
+        ShopOpened: (_, { payload }) => ({ first: payload.parts[0]?.parts[0]?.name ?? '' }),
+        ShopNoted: (row, { payload }) => row && { ...row, notes: payload.notes },
+      },
+    });
+  });
+
+  test('a change to a row or an event', () => {
+    defineProjection({
+      ...base,
+      evolve: {
+        CartConfirmed: (row, event) => {
+          // @ts-expect-error rows are read-only
+          if (row) row.count = 1;
+          // @ts-expect-error lists in them too
+          row?.items.push();
+          // @ts-expect-error events are read-only
+          event.streamId = '';
+          return row;
+        },
+      },
+    });
+  });
+});
+
+describe('a projection is refused, with the way out, when', () => {
+  const evolve = { CartOpened: () => empty };
+  const refused: readonly [string, () => unknown, string][] = [
+    [
+      'evolve handles an unknown event type',
+      () =>
+        defineProjection({
+          ...base,
+          // @ts-expect-error unknown event type
+          evolve: { ItmAdded: () => null },
+        }),
+      "cart_summary@1: evolve handles 'ItmAdded', which shopping_cart does not define. Did you mean 'ItemAdded'?",
+    ],
+    [
+      'two families define an event type that evolve handles',
+      () =>
+        defineProjection({
+          ...base,
+          events: [shop, defineEvents('stall', { ShopOpened: z.object({ city: z.string() }) })],
+          evolve: { ShopOpened: () => empty },
+        }),
+      "cart_summary@1: evolve handles 'ShopOpened', which shop and stall both define. Give the event types different names.",
+    ],
+    [
+      'evolve handles nothing',
+      () => defineProjection({ ...base, evolve: {} }),
+      'cart_summary@1: evolve handles no event type; name at least one.',
+    ],
+    [
+      'it reads no events',
+      () => defineProjection({ ...base, events: [], evolve: evolve as never }),
+      "cart_summary@1: 'events' names no family; name the ones that it reads.",
+    ],
+    [
+      'its events are no family',
+      // @ts-expect-error no family
+      () => defineProjection({ ...base, events: { name: 'shopping_cart' }, evolve }),
+      "cart_summary@1: 'events' holds something that defineEvents did not make.",
+    ],
+    [
+      'a column is unique within an unknown one',
+      () =>
+        defineProjection({
+          ...base,
+          table: { ...table, code: t.text().nullable().unique({ within: 'statuss' }) },
+          evolve: { CartOpened: (row) => row },
+        }),
+      "cart_summary@1: column 'code' is unique within 'statuss', which the table does not declare. Did you mean 'status'?",
+    ],
+    [
+      'it has an unknown option',
+      // @ts-expect-error unknown option
+      () => defineProjection({ ...base, evolve, activaton: 'manual' }),
+      "cart_summary@1: unknown option 'activaton'. Did you mean 'activation'?",
+    ],
+    [
+      'its activation has an unknown option',
+      // @ts-expect-error unknown option
+      () => defineProjection({ ...base, evolve, activation: { maxLagg: 5 } }),
+      "cart_summary@1: unknown option 'maxLagg' of activation. Did you mean 'maxLag'?",
+    ],
+    [
+      'its name carries the version',
+      () => defineProjection({ ...base, name: 'cart_summary_v2', evolve }),
+      "cart_summary_v2@1: leave the version out of the name: { name: 'cart_summary', version: … }.",
+    ],
+    [
+      'its name is not snake_case',
+      () => defineProjection({ ...base, name: 'cartSummary', evolve }),
+      "cartSummary@1: a projection is named in snake_case with at most 48 characters, such as 'cart_summary'.",
+    ],
+    [
+      'its version is no whole number',
+      () => defineProjection({ ...base, version: 1.5, evolve }),
+      'cart_summary@1.5: a version is a whole number from 1 on.',
+    ],
+    [
+      'its version is 0',
+      () => defineProjection({ ...base, version: 0, evolve }),
+      'cart_summary@0: a version is a whole number from 1 on.',
+    ],
+    [
+      'its mode is unknown',
+      // @ts-expect-error no such mode
+      () => defineProjection({ ...base, evolve, mode: 'sync' }),
+      "cart_summary@1: 'mode' is 'async' or 'inline', found 'sync'.",
+    ],
+    [
+      'it is inline and folds whole batches',
+      () =>
+        defineProjection({
+          ...base,
+          mode: 'inline',
+          // @ts-expect-error no rules
+          evolveSql: { events: ['ItemAdded'], rows: 'select 1', merge: {} },
+        }),
+      "cart_summary@1: mode 'inline' folds the events of one append, which 'evolveSql' is not for. Declare 'evolve', or leave the mode out.",
+    ],
+    [
+      'it is inline and split',
+      () => defineProjection({ ...base, evolve, mode: 'inline', partitions: 2 }),
+      "cart_summary@1: mode 'inline' has no processor to divide: appends themselves fold. Leave 'partitions' out, or the mode.",
+    ],
+    [
+      'a GraphQL name is none',
+      () => defineProjection({ ...base, evolve, graphql: { list: 'all carts' } }),
+      "cart_summary@1: graphql.list 'all carts' is no GraphQL name; use letters, digits and _.",
+    ],
+    [
+      'one row and the list have the same GraphQL name',
+      () => defineProjection({ ...base, evolve, graphql: { list: 'cartSummary' } }),
+      "cart_summary@1: graphql.single and graphql.list are both 'cartSummary'; they need two names.",
+    ],
+  ];
+  test.each(refused)('%s', (_, declare, message) => {
+    expect(declare).toThrow(expect.objectContaining({ code: 'INVALID_DECLARATION', message }));
+  });
+});
+
+describe('a table is refused, with the way out, when', () => {
+  const key = t.text().primaryKey();
+  const longName = `a${'B'.repeat(32)}`;
+  test.each<[string, Record<string, unknown>, string]>([
+    [
+      'it has no key',
+      { total: t.integer() },
+      "the table has no key; mark one column, such as 't.text().primaryKey()'.",
+    ],
+    [
+      'a column is in snake_case',
+      { key, total_amount: t.text() },
+      "column 'total_amount' is not camelCase (letters and digits, such as 'totalAmount').",
+    ],
+    [
+      'a field is in snake_case',
+      { key, item: t.object({ unit_price: t.text() }) },
+      "field 'unit_price' is not camelCase (letters and digits, such as 'totalAmount').",
+    ],
+    [
+      'a column is not made with t',
+      { key, total: z.string() },
+      "column 'total' was not made with 't', such as 't.text()'.",
+    ],
+    [
+      'a column type is not called',
+      { key, total: t.text },
+      "column 'total' was not made with 't', such as 't.text()'.",
+    ],
+    [
+      'a field is not made with t',
+      { key, item: t.list(t.object({ name: t.text as never })) },
+      "'item[].name' was not made with 't', such as 't.text()'.",
+    ],
+    [
+      'a column has a name that PostgreSQL keeps for itself',
+      { key, ctid: t.text() },
+      "column 'ctid' has a name that PostgreSQL keeps for itself; choose another.",
+    ],
+    [
+      'a column has a name that every object has',
+      { key, constructor: t.text() },
+      "column 'constructor' has a name that every JavaScript object has; choose another.",
+    ],
+    [
+      'a name is too long for PostgreSQL',
+      { key, [longName]: t.text() },
+      `column '${longName}' is 'a${'_b'.repeat(32)}' in SQL, 65 characters; 63 are the most.`,
+    ],
+    ['a key is nullable', { key: key.nullable() }, "key column 'key' can't be nullable or have a default."],
+    ['a key has a default', { key: key.default('x') }, "key column 'key' can't be nullable or have a default."],
+    [
+      'a key is a decimal',
+      { key: t.decimal(8, 2).primaryKey() },
+      "key column 'key' is a decimal; use text, uuid, date, an integer or an enum.",
+    ],
+    [
+      'a key is an object',
+      { key: t.object({ id: t.text() }).primaryKey() },
+      "column 'key' is object; a key needs a scalar column.",
+    ],
+    [
+      'a list is unique',
+      { key, tags: t.list(t.text()).unique() },
+      "column 'tags' is list; a unique index needs a scalar column.",
+    ],
+    [
+      'a number is searched as text',
+      { key, pieces: t.integer().index({ search: true }) },
+      "column 'pieces' is integer; 'search' is for text. Leave it out: .index().",
+    ],
+    [
+      'a field has an index',
+      { key, item: t.object({ name: t.text().index() }) },
+      "'item.name' is part of a column; an index needs a column of the table.",
+    ],
+    [
+      'an item is a key',
+      { key, items: t.list(t.text().primaryKey()) },
+      "'items[]' is part of a column; a key needs a column of the table.",
+    ],
+    [
+      'a default does not fit',
+      { key, count: t.integer().default(1.5) },
+      "a default does not fit: column '(default)' expects a whole number of 32 bits (t.bigint holds more), found 1.5.",
+    ],
+  ])('%s', (_, columns, message) => {
+    const declare = () => defineProjection({ ...base, table: columns as never, evolve: { CartOpened: () => null } });
+    expect(declare).toThrow(
+      expect.objectContaining({ code: 'INVALID_DECLARATION', message: `cart_summary@1: ${message}` }),
+    );
+  });
+
+  test('an enum or a decimal makes no sense', () => {
+    expect(() => t.enum(['In stock'])).toThrow(
+      "t.enum: 'In stock' is no GraphQL enum value; use letters, digits and _.",
+    );
+    expect(() => t.enum(['A', 'A'])).toThrow('t.enum: names a value twice.');
+    expect(() => t.decimal(2, 4)).toThrow(
+      't.decimal(2, 4): expected 1 to 1000 digits in all, and no more of them after the point.',
+    );
+    expect(() => t.object({})).toThrow('t.object: has no field.');
+  });
+});
+
+describe('events are refused, with the way out, when', () => {
+  const opened = z.object({});
+  const refused: readonly [string, () => unknown, string][] = [
+    [
+      'a family is not snake_case',
+      () => defineEvents('ShoppingCart', { Opened: opened }),
+      "defineEvents('ShoppingCart'): a family is named in snake_case, such as 'shopping_cart'.",
+    ],
+    [
+      'there are none',
+      () => defineEvents('shop', {}),
+      "defineEvents('shop'): declares no event type; add at least one.",
+    ],
+    [
+      'a type has no name',
+      () => defineEvents('shop', { 'shop opened': opened }),
+      "defineEvents('shop'): 'shop opened' is no event type name; use letters and digits, such as 'ProductItemAdded'.",
+    ],
+    [
+      'a schema is none',
+      // @ts-expect-error no Standard Schema validator
+      () => defineEvents('shop', { Opened: { city: 'string' } }),
+      "defineEvents('shop'): the schema of 'Opened' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.",
+    ],
+    [
+      'an upcaster is of no type',
+      // @ts-expect-error unknown event type
+      () => defineEvents('shop', { ShopOpened: opened }, { upcasters: { ShopOpend: [] } }),
+      "defineEvents('shop'): upcasters name 'ShopOpend', which it does not define. Did you mean 'ShopOpened'?",
+    ],
+    [
+      'a state is of another event type',
+      // @ts-expect-error unknown event type
+      () => defineState(cart, () => ({ open: false }), { CartOpend: () => ({ open: true }) }),
+      "defineState of shopping_cart: evolve handles 'CartOpend', which shopping_cart does not define. Did you mean 'CartOpened'?",
+    ],
+  ];
+  test.each(refused)('%s', (_, declare, message) => {
+    expect(declare).toThrow(expect.objectContaining({ code: 'INVALID_DECLARATION', message }));
+  });
+});
+
+describe('an application is refused when', () => {
+  const summary = defineProjection({ ...base, evolve: { CartOpened: () => empty } });
+  const other = defineProjection({
+    ...base,
+    name: 'basket',
+    graphql: { list: 'cartSummaries' },
+    evolve: { CartOpened: () => empty },
+  });
+  const twin = defineEvents('shopping_cart', { CartOpened: z.object({}) });
+  const refused: readonly [string, () => unknown, string][] = [
+    [
+      'a version is declared twice',
+      () => defineConfig({ projections: [summary, summary] }),
+      'cart_summary@1: is declared twice. Give one of them the next version.',
+    ],
+    [
+      'two projections have one GraphQL name',
+      () => defineConfig({ projections: [summary, other] }),
+      "basket@1: its GraphQL name 'cartSummaries' belongs to 'cart_summary' already. Set 'graphql' names.",
+    ],
+    [
+      'a family is declared twice',
+      () => defineConfig({ projections: [summary], events: [twin] }),
+      "defineEvents('shopping_cart'): is declared twice. Declare it once and import it where it is used.",
+    ],
+    [
+      'an option is unknown',
+      // @ts-expect-error unknown option
+      () => defineConfig({ projection: [summary] }),
+      "unknown option 'projection' of config. Did you mean 'projections'?",
+    ],
+    [
+      'a list holds something else',
+      // @ts-expect-error no projection
+      () => defineConfig({ projections: [cart] }),
+      "'projections' holds something that defineProjection did not make.",
+    ],
+    [
+      'a number is out of bounds',
+      () => defineConfig({ runtime: { pageSize: 0 } }),
+      'runtime.pageSize is a whole number from 1 to 100000, found 0.',
+    ],
+    [
+      'a kind of ownership is unknown',
+      // @ts-expect-error no such kind
+      () => defineConfig({ runtime: { ownership: 'leases' } }),
+      "runtime.ownership is 'advisory' or 'lease', found 'leases'.",
+    ],
+    [
+      'sessions are shared and ownership needs one',
+      () => defineConfig({ database: { notifications: false } }),
+      "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",
+    ],
+    [
+      'a switch is neither on nor off',
+      // @ts-expect-error no boolean
+      () => defineConfig({ database: { prepare: 'off' } }),
+      'database.prepare is true or false, found off.',
+    ],
+  ];
+  test.each(refused)('%s', (_, declare, message) => {
+    expect(declare).toThrow(expect.objectContaining({ message }));
+  });
+});
+
+test('a declaration is frozen', () => {
+  const summary = defineProjection({ ...base, evolve: { CartOpened: () => empty } });
+  expect(Object.isFrozen(summary)).toBe(true);
+  expect(Object.isFrozen(summary.columns)).toBe(true);
+  expect(Object.isFrozen(cart)).toBe(true);
+});
+
+test('names follow from the name: the table, its columns and the GraphQL fields', () => {
+  const summary = defineProjection({ ...base, version: 12, evolve: { CartOpened: () => empty } });
+  expect(summary).toMatchObject({
+    id: 'cart_summary@12',
+    tableName: 'cart_summary_v12',
+    graphql: { type: 'CartSummary', single: 'cartSummary', list: 'cartSummaries' },
+    sqlNames: { cartId: 'cart_id', total: 'total' },
+  });
+  expect(defineProjection({ ...base, name: 'sheep', evolve: { CartOpened: () => empty } }).graphql).toMatchObject({
+    single: 'sheep',
+    list: 'sheepList',
+  });
+});
+
+describe('the fingerprints', () => {
+  const made = (change: object = {}, evolve = { CartOpened: () => empty as never }) =>
+    defineProjection({ ...base, ...change, evolve } as never);
+  const original = made();
+
+  test('stay the same for the same declaration, also under other names and descriptions', () => {
+    const same = made({ description: 'carts', table: { ...table, note: table.note.describe('for the parcel') } });
+    expect([same.tableFingerprint, same.codeFingerprint]).toEqual([
+      original.tableFingerprint,
+      original.codeFingerprint,
+    ]);
+  });
+
+  test.each([
+    ['a new column', { more: t.text().nullable() }],
+    ['an index', { note: table.note.index() }],
+    ['another precision', { total: t.decimal(15, 2) }],
+    ['another field inside a list', { items: t.list(t.object({ productId: t.text() })) }],
+  ])('of the table change with %s', (_, change) => {
+    const changed = made({ table: { ...table, ...change } });
+    expect(changed.tableFingerprint).not.toBe(original.tableFingerprint);
+  });
+
+  test('of the code change with evolve, key and defaults', () => {
+    const changed = [
+      made({}, { CartOpened: () => null as never }),
+      made({ key: () => '1' }),
+      made({ table: { ...table, visits: table.visits.default(1n) } }),
+    ];
+    for (const { codeFingerprint, tableFingerprint } of changed) {
+      expect(codeFingerprint).not.toBe(original.codeFingerprint);
+      expect(tableFingerprint).toBe(original.tableFingerprint);
+    }
+  });
+});

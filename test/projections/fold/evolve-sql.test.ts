@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineEvents, defineProjection, t } from '../../../src/index.ts';
+
+// What is marked with @ts-expect-error is a compile error: `npm run typecheck` fails where it is none.
+
+const bank = defineEvents('bank', {
+  Deposited: z.object({ amount: z.string() }),
+  Withdrawn: z.object({ amount: z.string() }),
+});
+const base = {
+  name: 'balance',
+  version: 1,
+  events: bank,
+  table: { accountId: t.text().primaryKey(), amount: t.decimal(14, 2), lastAt: t.timestamptz() },
+} as const;
+const evolveSql = {
+  events: ['Deposited'],
+  rows: 'select stream_id as account_id, 1 as amount, max(recorded_at) as last_at from batch group by 1',
+  merge: { amount: 'add', lastAt: 'max' },
+} as const;
+
+test('a projection declares SQL over its batches in the place of key and evolve', () => {
+  const balance = defineProjection({ ...base, evolveSql });
+  expect(balance.filter).toEqual([{ family: 'bank', types: ['Deposited'] }]);
+  expect(balance.sqlFold).toEqual({ rows: evolveSql.rows, merge: evolveSql.merge, remove: null });
+});
+
+test('its code fingerprint is that of its SQL', () => {
+  const fingerprint = (change: object) =>
+    defineProjection({ ...base, evolveSql: { ...evolveSql, ...change } }).codeFingerprint;
+  const others = [
+    { events: ['Withdrawn'] as const },
+    { rows: `${evolveSql.rows} having count(*) > 1` },
+    { merge: { ...evolveSql.merge, amount: 'last' } },
+    { remove: 'merged.amount = 0' },
+  ];
+  expect(fingerprint({})).toBe(fingerprint({}));
+  expect(new Set([fingerprint({}), ...others.map(fingerprint)]).size).toBe(others.length + 1);
+});
+
+describe('a declaration that can not work is a compile error and a start-up error', () => {
+  test('of both forms, and of neither', () => {
+    const key = () => 'a';
+    // @ts-expect-error one of them
+    expect(() => defineProjection({ ...base, key, evolve: { Deposited: () => null }, evolveSql })).toThrow(
+      "balance@1: declares both 'evolve' and 'evolveSql'; keep one, and prove it equal to the other in a test.",
+    );
+    // @ts-expect-error one of them
+    expect(() => defineProjection({ ...base })).toThrow(
+      "balance@1: declares neither 'evolve' nor 'evolveSql'; one of them makes its rows.",
+    );
+  });
+
+  test('of events that are not defined', () => {
+    // @ts-expect-error no such type
+    expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, events: ['Deposit'] } })).toThrow(
+      "balance@1: evolveSql.events names 'Deposit', which bank does not define. Did you mean 'Deposited'?",
+    );
+    expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, events: [] } })).toThrow(
+      'balance@1: evolveSql.events names no event type; name the ones that the batch is made of.',
+    );
+  });
+
+  test('of columns that are not merged, or not there', () => {
+    // @ts-expect-error lastAt is missing
+    expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, merge: { amount: 'add' } } })).toThrow(
+      "balance@1: evolveSql.merge leaves out 'lastAt'; say how the batch's value meets the table's, such as 'add' or 'last'.",
+    );
+    const withMerge = (merge: object) =>
+      defineProjection({ ...base, evolveSql: { ...evolveSql, merge: { ...evolveSql.merge, ...merge } } });
+    expect(() => withMerge({ lastAd: 'max' })).toThrow(
+      "balance@1: evolveSql.merge names 'lastAd', which the table does not declare. Did you mean 'lastAt'?",
+    );
+    expect(() => withMerge({ accountId: 'last' })).toThrow(
+      "balance@1: evolveSql.merge names 'accountId', a key column; the key finds the row.",
+    );
+    expect(() => withMerge({ lastAt: 'add' })).toThrow('evolveSql.merge.lastAt adds, but the column is timestamptz.');
+    expect(() => withMerge({ lastAt: 'newest' })).toThrow(
+      "balance@1: evolveSql.merge.lastAt is 'newest'; expected 'add', 'min', 'max', 'first', 'last', 'replace' or { sql }.",
+    );
+    expect(() => withMerge({ amount: { sql: 'old.amount + $1' } })).toThrow(
+      "evolveSql.merge.amount.sql holds a parameter such as $1; a declaration's SQL takes none.",
+    );
+  });
+
+  test('of SQL that is none, and of options that there are not', () => {
+    expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, rows: 'delete from batch' } })).toThrow(
+      "balance@1: evolveSql.rows is a select from 'batch'.",
+    );
+    const misspelt = { ...evolveSql, removed: 'true' };
+    expect(() => defineProjection({ ...base, evolveSql: misspelt })).toThrow(
+      "balance@1: unknown option 'removed' of evolveSql. Did you mean 'remove'?",
+    );
+  });
+
+  test('of what a set can not do', () => {
+    expect(() => defineProjection({ ...base, evolveSql, onError: 'dead-letter' })).toThrow(
+      "balance@1: onError 'dead-letter' holds back later events of one row, which evolveSql can't: it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.",
+    );
+    const table = { ...base.table, amount: t.decimal(14, 2).default('0') };
+    expect(() => defineProjection({ ...base, table, evolveSql })).toThrow(
+      "balance@1: evolveSql gives every value itself, and column 'amount' has a default; write coalesce(…) in its SQL instead.",
+    );
+  });
+});

@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { CommandRejected, defineCommand, RefoldError } from '../../../src/index.ts';
+import { executeStep } from '../../../src/runtime/commands/execute-step.ts';
+import { createEventLog } from '../../../src/store/event-log.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { effort } from '../../support/effort.ts';
+import { account } from '../../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+/** Leads to whatever its input says: as if the state had changed between one decision and the next. */
+const fickle = defineCommand({
+  name: 'fickle',
+  input: z.object({ accountId: z.string(), decision: z.enum(['write', 'refuse', 'nothing']), by: z.string() }),
+  events: account,
+  stream: (input) => input.accountId,
+  decide({ decision, by }) {
+    if (decision === 'refuse') throw new CommandRejected(`refused by ${by}`, { by });
+    return decision === 'write' ? { type: 'Opened', payload: { owner: by } } : [];
+  },
+});
+
+test('processes that run one step at the same time and decide differently all get one outcome, which stays', async () => {
+  let step = 0;
+  const decisions = fc.array(fc.constantFrom('write', 'refuse', 'nothing'), { minLength: 2, maxLength: 6 });
+  await fc.assert(
+    fc.asyncProperty(decisions, async (each) => {
+      step++;
+      const accountId = `a${step}`;
+      const run = async (decision: string, by: string): Promise<string> => {
+        // A log of its own for each, as a process of its own has it.
+        const log = createEventLog(db, [account]);
+        for (;;) {
+          try {
+            const context = { db, log, key: `step ${step}`, metadata: {} };
+            const { events } = await executeStep(context, fickle, { accountId, decision, by });
+            return events.length === 0 ? 'nothing' : `written by ${(events[0]?.payload as { owner: string }).owner}`; // an Opened
+          } catch (error) {
+            if (error instanceof CommandRejected) return `${error.message} (${String(error.fields.by)})`;
+            // Another one has decided meanwhile: a reactor tries again then.
+            if (!(error instanceof RefoldError) || error.code !== 'PROCESSOR_FENCED') throw error;
+          }
+        }
+      };
+      const outcomes = await Promise.all(each.map((decision, index) => run(decision, `process ${index}`)));
+      expect(new Set(outcomes).size).toBe(1);
+      for (const decision of ['write', 'refuse', 'nothing']) expect(await run(decision, 'later')).toBe(outcomes[0]);
+      const written = await createEventLog(db, [account]).streamVersion(account, accountId);
+      expect(written).toBe(outcomes[0]?.startsWith('written') ? 1 : 0);
+    }),
+    { numRuns: effort(60, 15) },
+  );
+});

@@ -1,0 +1,153 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { defineConfig, type Projection } from '../../../src/index.ts';
+import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { readLag } from '../../../src/store/processors/lag.ts';
+import { readThroughput } from '../../../src/store/processors/runs.ts';
+import { account, balanceV1, openingsV1 } from '../../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+// Enough for a plan that scans it to be seen, and well past the bound of what a look may read.
+const logSize = 60_000;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+async function withRuntime(projections: readonly Projection[], work: (runtime: Runtime) => Promise<void>) {
+  const runtime = await startRuntime({
+    config: defineConfig({ projections, events: [account] }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    logger: pino({ level: 'silent' }),
+  });
+  try {
+    await work(runtime);
+  } finally {
+    await runtime.stop();
+  }
+}
+
+/** Appends behind Refold's back, many at once; every tenth opens an account, an hour ago. */
+async function fill(events: number): Promise<void> {
+  await db.query({
+    text: `
+      insert into refold.events (stream_position, recorded_at, family, stream_id, type, payload)
+      select
+        1 + n % 10,
+        now() - interval '1 hour',
+        'account',
+        'bulk-' || n / 10 || '-' || (select count(*) from refold.streams),
+        case n % 10 when 0 then 'Opened' else 'Credited' end,
+        case n % 10 when 0 then '{"owner":"Ada"}' else '{"amount":"1"}' end::jsonb
+      from generate_series(0, ${events - 1}) n`,
+  });
+}
+
+async function moveTo(back: number): Promise<void> {
+  await db.query({
+    text: `update refold.processors set checkpoint = (select max(position) from refold.events) - ${back}`,
+  });
+}
+
+test('lag counts the events that a version wants, and how long the first of them has waited', async () => {
+  await withRuntime([balanceV1, openingsV1], async () => {});
+  await fill(logSize);
+  await moveTo(95);
+  expect(await readLag(db)).toMatchObject([
+    { name: 'balance', version: 1, partition: 0, positions: 95n, events: 95n, exact: true },
+    { name: 'openings', version: 1, partition: 0, positions: 95n, events: 9n, exact: true },
+  ]);
+  for (const { seconds } of await readLag(db)) expect(Math.abs(seconds - 3600)).toBeLessThan(1800);
+
+  await moveTo(0);
+  for (const lag of await readLag(db))
+    expect(lag).toMatchObject({ positions: 0n, events: 0n, exact: true, seconds: 0 });
+});
+
+test('far behind, lag says that it has not counted everything', async () => {
+  await moveTo(logSize);
+  const lags = await readLag(db);
+  expect(lags).toMatchObject([
+    { name: 'balance', positions: BigInt(logSize), events: 10_000n, exact: false },
+    { name: 'openings', positions: BigInt(logSize), events: 1_000n, exact: false },
+  ]);
+});
+
+test('a look at the lag, the throughput and the status never scans the log, however long it is and whatever is known of it', async () => {
+  await moveTo(logSize);
+  for (const statistics of [
+    "delete from pg_statistic where starelid = 'refold.events'::regclass",
+    'analyze refold.events',
+  ]) {
+    await db.query({ text: statistics });
+    // A connection of its own: what counts reads counts those of earlier transactions of a session for a while.
+    const fresh = createDatabase({ url: database.url });
+    await fresh.transaction(async (tx) => {
+      await tx.query({ text: 'select * from refold.lag' });
+      await tx.query({ text: 'select * from refold.throughput' });
+      const [read] = await tx.query<{ scans: bigint; scanned: bigint; fetched: bigint }>({
+        text: `select seq_scan as scans, seq_tup_read as scanned, idx_tup_fetch as fetched
+          from pg_stat_xact_user_tables where relid = 'refold.events'::regclass`,
+      });
+      expect(read).toMatchObject({ scans: 0n, scanned: 0n });
+      expect(read?.fetched).toBeLessThan(20_100n); // of two processors, each its bound; the planner looks at the ends of the index, too
+    });
+    await fresh.close();
+  }
+  const plan = await db.query<{ 'QUERY PLAN': string }>({
+    text: 'explain (costs off) select * from refold.lag, refold.throughput',
+  });
+  // What the views do beside the bounded function is no matter of the log at all.
+  expect(plan.map((line) => line['QUERY PLAN']).join('\n')).not.toMatch(/\bevents\b/);
+});
+
+test('the run log adds up to what was folded, in one row for each ten seconds', async () => {
+  await db.query({ text: 'delete from refold.runs' });
+  await moveTo(0);
+  await withRuntime([balanceV1, openingsV1], async (runtime) => {
+    const before = (await runtime.status())[0]?.position;
+    for (let id = 0; id < 30; id++) {
+      await runtime.log.append({
+        family: account,
+        streamId: `run-${id}`,
+        events: [
+          { type: 'Opened', payload: { owner: `owner-${id}` } },
+          { type: 'Credited', payload: { amount: '1' } },
+        ],
+      });
+    }
+    const horizon = await runtime.log.horizon();
+    await until(async () => (await runtime.status()).every(({ position }) => position >= horizon));
+    const runs = await db.query<Record<string, unknown>>({
+      text: `
+        select
+          name,
+          min(from_position) as "from",
+          max(to_position) as "to",
+          sum(events)::bigint as events,
+          count(*) <= count(distinct started_at) as "onePerInterval",
+          bool_and(busy_ms >= 0 and ended_at >= started_at and batches > 0) as sound
+        from refold.runs group by name order by name`,
+    });
+    expect(runs).toMatchObject([
+      { name: 'balance', from: before, to: horizon, events: 60n, onePerInterval: true, sound: true },
+      { name: 'openings', from: before, to: horizon, events: 30n, onePerInterval: true, sound: true },
+    ]);
+    const [balance, openings] = await readThroughput(db);
+    expect(balance?.eventsPerSecond).toBeGreaterThan(0);
+    expect(balance?.eventsPerSecond).toBeGreaterThan(openings?.eventsPerSecond ?? Number.POSITIVE_INFINITY);
+  });
+});

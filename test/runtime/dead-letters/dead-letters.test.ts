@@ -1,0 +1,283 @@
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  defineConfig,
+  defineProjection,
+  type FoldFailure,
+  globalPosition,
+  type Projection,
+  t,
+} from '../../../src/index.ts';
+import {
+  type DeadLetterOptions,
+  discardDeadLetters,
+  listDeadLetters,
+  retryDeadLetters,
+} from '../../../src/runtime/dead-letters/dead-letters.ts';
+import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
+import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { insertDeadLetters } from '../../../src/store/processors/dead-letters.ts';
+import { lockPartitions } from '../../../src/store/processors/partitions.ts';
+import { effort } from '../../support/effort.ts';
+import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { account, balanceV1 } from '../../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+let database: TestDatabase;
+const running = new Set<Runtime>();
+const step = { actor: 'ann', reason: 'mended' };
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  for (const runtime of running) await runtime.stop();
+  running.clear();
+  await database.drop();
+});
+
+async function start(projections: readonly Projection[], pageSize = 200): Promise<Runtime> {
+  const runtime = await startRuntime({
+    config: defineConfig({ projections, runtime: { pageSize } }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    logger: pino({ level: process.env.LOG ?? 'silent' }),
+  });
+  running.add(runtime);
+  return runtime;
+}
+
+async function stop(runtime: Runtime): Promise<void> {
+  running.delete(runtime);
+  await runtime.stop();
+}
+
+/** Credits by account and in all ('*'); the amount '13' is bad luck for accounts, and '14' for the sum of all. */
+function credits(policy: 'skip' | 'dead-letter', fails: boolean, onSkip?: (failure: FoldFailure) => void): Projection {
+  return defineProjection({
+    name: 'credits',
+    version: 1,
+    events: account,
+    table: { row: t.text().primaryKey(), credits: t.integer(), last: t.text() },
+    key: (event) => [event.streamId, '*'],
+    evolve: {
+      Credited: (row, { payload: { amount } }, key) => {
+        if (fails && amount === (key === '*' ? '14' : '13')) throw new Error(`${amount} is bad luck`);
+        return { credits: (row?.credits ?? 0) + 1, last: amount };
+      },
+    },
+    onError: onSkip && policy === 'skip' ? { policy, onSkip } : policy,
+  });
+}
+
+interface Credit {
+  readonly streamId: string;
+  readonly amount: string;
+}
+
+async function append(runtime: Runtime, events: readonly Credit[]): Promise<void> {
+  for (const { streamId, amount } of events) {
+    await runtime.log.append({ family: account, streamId, events: [{ type: 'Credited', payload: { amount } }] });
+  }
+}
+
+async function caughtUp(runtime: Runtime): Promise<void> {
+  const horizon = await runtime.log.horizon();
+  await until(async () =>
+    (await runtime.status()).every(({ position, state }) => position >= horizon && state === 'active'),
+  );
+}
+
+/** What each row has taken in, said without the code under test. */
+function expectedRows(events: readonly Credit[], taken: (row: string, events: readonly Credit[]) => readonly Credit[]) {
+  const rows = new Map<string, unknown>();
+  for (const row of new Set(['*', ...events.map(({ streamId }) => streamId)])) {
+    const all = events.filter(({ streamId }) => row === '*' || streamId === row);
+    const inRow = taken(row, all);
+    const last = inRow.at(-1)?.amount;
+    if (last !== undefined) rows.set(JSON.stringify([row]), { row, credits: inRow.length, last });
+  }
+  return rows;
+}
+
+const isPoison =
+  (row: string) =>
+  ({ amount }: Credit) =>
+    amount === (row === '*' ? '14' : '13');
+const upToPoison = (row: string, events: readonly Credit[]) => {
+  const first = events.findIndex(isPoison(row));
+  return first < 0 ? events : events.slice(0, first);
+};
+const withoutPoison = (row: string, events: readonly Credit[]) => events.filter((event) => !isPoison(row)(event));
+
+const history = fc.array(
+  fc.record({ streamId: fc.constantFrom('a', 'b', 'c'), amount: fc.constantFrom('1', '2', '13', '14') }),
+  { minLength: 1, maxLength: 25 },
+);
+
+function optionsFor(runtime: Runtime, projection: Projection): DeadLetterOptions {
+  return { db: runtime.db, log: runtime.log, readSchema: 'read_models', projection };
+}
+
+async function rowsOf(runtime: Runtime, projection: Projection) {
+  await runtime.versions.refresh();
+  return storedTable(runtime.db, runtime.versions.stored(projection));
+}
+
+test('a row is never built with a hole: from the first event that fails on, its events are kept in order, and other rows go on', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, fc.integer({ min: 1, max: 10 }), fc.boolean(), async (events, pageSize, live) => {
+      const own = await createTestDatabase();
+      const before = database;
+      database = own;
+      try {
+        const failing = credits('dead-letter', true);
+        let runtime = await start([failing], pageSize);
+        if (!live) await stop(runtime);
+        if (!live) runtime = await start([failing], pageSize);
+        await append(runtime, events);
+        await caughtUp(runtime);
+        expect(await rowsOf(runtime, failing)).toEqual(expectedRows(events, upToPoison));
+        const kept = (await listDeadLetters(optionsFor(runtime, failing))).map(({ key, position, error }) => [
+          key?.[0],
+          Number(position),
+          error !== null,
+        ]);
+        const expected = [...new Set(['*', 'a', 'b', 'c'])].flatMap((row) => {
+          const inRow = events.flatMap((event, index) =>
+            row === '*' || event.streamId === row ? [{ event, position: index + 1 }] : [],
+          );
+          const first = inRow.findIndex(({ event }) => isPoison(row)(event));
+          return first < 0 ? [] : inRow.slice(first).map(({ position }, index) => [row, position, index === 0]);
+        });
+        expect(kept.sort()).toEqual(expected.sort());
+
+        // Built anew by the same code, the same events are kept again.
+        await requestRebuild(runtime.db, failing, 'read_models', step);
+        await until(async () => (await runtime.status()).every(({ rebuild }) => rebuild === null));
+        expect(await rowsOf(runtime, failing)).toEqual(expectedRows(events, upToPoison));
+        const again = (await listDeadLetters(optionsFor(runtime, failing))).map(({ key, position, error }) => [
+          key?.[0],
+          Number(position),
+          error !== null,
+        ]);
+        expect(again.sort()).toEqual(expected.sort());
+
+        // Mended and retried, every row is as if nothing had ever failed.
+        await stop(runtime);
+        const mended = credits('dead-letter', false);
+        runtime = await start([mended], pageSize);
+        if (kept.length > 0) {
+          expect(await retryDeadLetters(optionsFor(runtime, mended), step)).toEqual({
+            folded: kept.length,
+            discarded: 0,
+            left: 0,
+          });
+        }
+        await append(runtime, [{ streamId: 'a', amount: '1' }]);
+        await caughtUp(runtime);
+        expect(await rowsOf(runtime, mended)).toEqual(await foldedTable(runtime.log, mended));
+        expect((await runtime.status())[0]?.deadLetters).toBe(0);
+        await stop(runtime);
+      } finally {
+        for (const runtime of running) await stop(runtime);
+        await own.drop();
+        database = before;
+      }
+    }),
+    { numRuns: effort(8, 4) },
+  );
+});
+
+test('discarded events are left out, and those that waited behind them are folded', async () => {
+  const failing = credits('dead-letter', true);
+  const runtime = await start([failing, balanceV1]);
+  const events = ['1', '13', '2', '13', '1'].map((amount) => ({ streamId: 'a', amount }));
+  await append(runtime, events);
+  await caughtUp(runtime);
+  const options = optionsFor(runtime, failing);
+  expect(await discardDeadLetters(options, step, 'a')).toEqual({ folded: 1, discarded: 1, left: 2 });
+  expect(await discardDeadLetters(options, step, '["a"]')).toEqual({ folded: 1, discarded: 1, left: 0 });
+  await append(runtime, [{ streamId: 'a', amount: '2' }]);
+  await caughtUp(runtime);
+  expect(await rowsOf(runtime, failing)).toEqual(
+    expectedRows([...events, { streamId: 'a', amount: '2' }], withoutPoison),
+  );
+  await expect(discardDeadLetters(options, step)).rejects.toThrow('credits@1 has no dead letters.');
+});
+
+test('letters can be discarded while a batch that keeps some is being written', async () => {
+  const failing = credits('dead-letter', true);
+  const runtime = await start([failing]);
+  await append(runtime, [{ streamId: 'a', amount: '13' }]);
+  await caughtUp(runtime);
+  let discarding: Promise<unknown> | undefined;
+  await runtime.db.transaction(async (batch) => {
+    await lockPartitions(batch, 'credits', 1);
+    discarding = discardDeadLetters(optionsFor(runtime, failing), step);
+    await until(
+      async () =>
+        (
+          await runtime.db.query({
+            text: `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          })
+        ).length > 0,
+    );
+    await insertDeadLetters(batch, failing, [
+      { key: '["b"]', position: globalPosition(1n), type: 'Credited', streamId: 'b', error: { message: 'bad luck' } },
+    ]);
+  });
+  expect(await discarding).toMatchObject({ discarded: 2 });
+});
+
+test('a retry with code that fails as before changes nothing but the number of attempts', async () => {
+  const failing = credits('dead-letter', true);
+  const runtime = await start([failing]);
+  await append(runtime, [
+    { streamId: 'a', amount: '13' },
+    { streamId: 'a', amount: '1' },
+  ]);
+  await caughtUp(runtime);
+  const before = await rowsOf(runtime, failing);
+  expect(await retryDeadLetters(optionsFor(runtime, failing), step)).toEqual({ folded: 0, discarded: 0, left: 2 });
+  expect(await rowsOf(runtime, failing)).toEqual(before);
+  expect(
+    (await listDeadLetters(optionsFor(runtime, failing))).map(({ attempts, error }) => [attempts, error?.message]),
+  ).toEqual([
+    [2, "credits@1: evolve of 'Credited' failed at position 1 (stream 'a', event 1): 13 is bad luck"],
+    [1, undefined],
+  ]);
+});
+
+test('a subscriber gets the row that a retry has put right', async () => {
+  const failing = credits('dead-letter', true);
+  const before = await start([failing]);
+  await append(before, [
+    { streamId: 'a', amount: '1' },
+    { streamId: 'a', amount: '13' },
+  ]);
+  await caughtUp(before);
+  await stop(before);
+  const mended = credits('dead-letter', false);
+  const runtime = await start([mended]);
+  const rows = runtime.live.row(mended, ['a'], ['credits'], { after: null });
+  expect((await rows.next()).value?.row).toEqual({ row: 'a', credits: 1 });
+  await retryDeadLetters(optionsFor(runtime, mended), step);
+  expect((await rows.next()).value?.row).toEqual({ row: 'a', credits: 2 });
+  await rows.return?.();
+});
+
+test('skipped events are told of, and the rest of the batch is not lost', async () => {
+  const skipped: string[] = [];
+  const failing = credits('skip', true, ({ event, key }) => skipped.push(`${event.position} ${key?.[0]}`));
+  const runtime = await start([failing]);
+  const events = ['1', '13', '14', '2'].map((amount) => ({ streamId: 'a', amount }));
+  await append(runtime, events);
+  await caughtUp(runtime);
+  expect(await rowsOf(runtime, failing)).toEqual(expectedRows(events, withoutPoison));
+  expect(skipped).toEqual(['2 a', '3 *']);
+});

@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { z } from 'zod';
+import { RefoldError } from '../../../src/errors.ts';
+import { defineEvents } from '../../../src/events/event-family.ts';
+import { globalPosition } from '../../../src/events/global-position.ts';
+import { t } from '../../../src/projections/columns/column.ts';
+import type { Row } from '../../../src/projections/columns/row-codec.ts';
+import { defineProjection } from '../../../src/projections/declaration/define-projection.ts';
+import { type Projection, storedIn } from '../../../src/projections/declaration/projection.ts';
+import { type ChangeCursor, cursorText, parseCursor } from '../../../src/projections/queries/change-cursor.ts';
+import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../../src/schema/contract/change-feed.ts';
+import { pruneChanges } from '../../../src/store/processors/checkpoints.ts';
+import { createReadModelWriter, type ReadModelWriter } from '../../support/read-model-writer.ts';
+import { createLiveSetting, type LiveSetting, pull } from './live-setting.ts';
+
+let setting: LiveSetting;
+let stock: Projection;
+let writer: ReadModelWriter;
+let tests = 0;
+
+const events = defineEvents('stock', { Counted: z.object({}) });
+
+function stockVersion(version: number): Projection {
+  return defineProjection({
+    name: `stock_of_test_${tests}`,
+    version,
+    events,
+    table: { item: t.text().primaryKey(), shelf: t.text().index(), units: t.integer() },
+    key: (event) => event.streamId,
+    evolve: { Counted: () => null },
+  });
+}
+
+beforeAll(async () => {
+  setting = await createLiveSetting();
+});
+
+beforeEach(async () => {
+  tests++;
+  stock = stockVersion(1);
+  writer = await createReadModelWriter(setting.db, stock);
+  setting.stage.serve(stock);
+  setting.intercept = () => {};
+});
+
+afterAll(() => setting.close());
+
+const row = (item: string, units: number, shelf = 'A'): Row => ({ item, shelf, units });
+const columns = ['item', 'shelf', 'units'];
+
+function feed(given: Partial<ChangeFeedQuery> & { readonly from?: string } = {}, live = setting.live) {
+  const { from, ...query } = given;
+  const since = from === undefined ? null : parseCursor(from);
+  return live.changes(stock, { where: null, columns, snapshot: true, since, ...query }, { after: null });
+}
+
+/** A message, short: `+` upserted, `-` deleted. */
+function told({ cursor, reset, lagged, changes }: ChangeFeedUpdate): string {
+  const words = changes.map(({ operation, key, row: now }) =>
+    operation === 'UPSERT' ? `+${key}:${now?.units}` : `-${key}`,
+  );
+  const start = reset ? [lagged ?? 'reset'] : [];
+  return [...start, ...words, cursor ? `to ${cursorText(cursor as ChangeCursor)}` : 'more'].join(' ');
+}
+
+const next = async (messages: AsyncIterator<ChangeFeedUpdate>) => told(await pull(messages));
+
+test('it begins with all rows, then tells what becomes of them, in order', async () => {
+  await writer.write({ upserted: [row('a', 1), row('b', 1)] });
+  const messages = feed();
+  expect(await next(messages)).toBe('reset +a:1 +b:1 to 1@1.1');
+  await writer.write({ upserted: [row('c', 1)], deleted: [['a']] });
+  expect(await next(messages)).toBe('+c:1 -a to 2@1.1');
+  await writer.write({ upserted: [row('b', 2)] });
+  expect(await pull(messages)).toEqual({
+    position: 3n,
+    cursor: { position: 3n, rows: { version: 1, generation: 1 } },
+    reset: false,
+    lagged: null,
+    changes: [{ operation: 'UPSERT', key: ['b'], row: row('b', 2), position: 3n }],
+  });
+  await messages.return?.();
+});
+
+test('who comes back gets what changed meanwhile, removed rows included, and nothing else', async () => {
+  for (const units of [1, 2, 3]) await writer.write({ upserted: [row('a', units), row('b', units)] });
+  await writer.write({ deleted: [['a']] });
+  await writer.write({ upserted: [row('c', 1)] });
+  const messages = feed({ from: '3@1.1' });
+  expect(await next(messages)).toBe('-a +c:1 to 5@1.1');
+  await writer.write({ upserted: [row('a', 9)] });
+  expect(await next(messages)).toBe('+a:9 to 6@1.1');
+  await messages.return?.();
+
+  const again = feed({ from: '6@1.1' });
+  expect(await next(again)).toBe('to 6@1.1');
+  await again.return?.();
+  const byPosition = feed({ from: '5' });
+  expect(await next(byPosition)).toBe('+a:9 to 6@1.1');
+  await byPosition.return?.();
+});
+
+test('a position that the read model has yet to reach is waited for', async () => {
+  await writer.write({ upserted: [row('a', 1)] });
+  const messages = feed({ from: '3' });
+  const first = next(messages);
+  await writer.write({ upserted: [row('a', 2)] });
+  await writer.write({ upserted: [row('a', 3)] });
+  expect(await first).toBe('to 3@1.1');
+  await messages.return?.();
+});
+
+test('who comes back too late is told so, and begins with all rows', async () => {
+  for (const units of [1, 2, 3]) await writer.write({ upserted: [row('a', units)] });
+  await setting.db.query({
+    text: `update refold.changes set at = now() - interval '1 hour' where name = $1 and checkpoint <= 2`,
+    values: [stock.name],
+  });
+  await pruneChanges(setting.db, stock, 15);
+  const late = feed({ from: '1@1.1' });
+  expect(await next(late)).toBe('EXPIRED +a:3 to 3@1.1');
+  await late.return?.();
+  const inTime = feed({ from: '2@1.1' });
+  expect(await next(inTime)).toBe('+a:3 to 3@1.1');
+  await inTime.return?.();
+});
+
+test('changes that were truncated away are forgotten for who is connected and for who comes back', async () => {
+  await writer.write({ upserted: [row('a', 1), row('b', 1)] });
+  const messages = feed();
+  expect(await next(messages)).toBe('reset +a:1 +b:1 to 1@1.1');
+  setting.intercept = () => {
+    throw new RefoldError('DATABASE_UNAVAILABLE', 'down');
+  };
+  await writer.write({ upserted: [row('a', 2)] });
+  await writer.write({ deleted: [['b']] });
+  await setting.db.query({ text: 'truncate refold.changes' });
+  setting.intercept = () => {};
+  expect(await next(messages)).toBe('EXPIRED +a:2 to 3@1.1');
+  await messages.return?.();
+  const back = feed({ from: '2@1.1' });
+  expect(await next(back)).toBe('EXPIRED +a:2 to 3@1.1');
+  await back.return?.();
+});
+
+test.each([
+  ['of another version', '1@2.1', 'REPLACED'],
+  ['of rows that were built anew since', '1@1.7', 'REPLACED'],
+  ['of another database', '99@1.1', 'AHEAD'],
+])('a cursor %s leads to all rows', async (_, from, reason) => {
+  await writer.write({ upserted: [row('a', 1)] });
+  const messages = feed({ from });
+  expect(await next(messages)).toBe(`${reason} +a:1 to 1@1.1`);
+  await messages.return?.();
+});
+
+test('rows that are built anew beside the old ones, and another version, are told whole, in the same subscription', async () => {
+  await writer.write({ upserted: [row('a', 1)] });
+  const messages = feed();
+  expect(await next(messages)).toBe('reset +a:1 to 1@1.1');
+
+  const rebuilt = storedIn(stock, `${stock.tableName}_g2`);
+  await setting.db.query({
+    text: `create table read_models.${rebuilt.tableName} (like read_models.${stock.tableName})`,
+  });
+  await setting.db.query({
+    text: 'update refold.projections set table_name = $2, generation = 2 where name = $1',
+    values: [stock.name, rebuilt.tableName],
+  });
+  setting.stage.serve(rebuilt);
+  expect(await next(messages)).toBe('REPLACED to 1@1.2');
+  // Somebody whose position is of the old rows is not fooled by the new ones.
+  const back = feed({ from: '0' });
+  expect(await next(back)).toBe('EXPIRED to 1@1.2');
+  await back.return?.();
+
+  const second = stockVersion(2);
+  const other = await createReadModelWriter(setting.db, second);
+  await other.write({ upserted: [row('x', 7)] });
+  setting.stage.serve(second);
+  expect(await next(messages)).toBe('REPLACED +x:7 to 1@2.1');
+  await other.write({ deleted: [['x']] });
+  expect(await next(messages)).toBe('-x to 2@2.1');
+  await messages.return?.();
+});
+
+test('with a filter, a row that matches no more is removed, and others are never heard of', async () => {
+  await writer.write({ upserted: [row('a', 1, 'A'), row('b', 1, 'B')] });
+  const where = { kind: 'compare', column: 'shelf', operator: 'eq', value: 'A' } as const;
+  const messages = feed({ where, columns: ['units'] });
+  expect(await next(messages)).toBe('reset +a:1 to 1@1.1');
+  await writer.write({ upserted: [row('b', 2, 'B'), row('c', 2, 'B')] });
+  await writer.write({ upserted: [row('a', 3, 'B'), row('b', 3, 'A')] });
+  expect(await next(messages)).toBe('-a +b:3 to 3@1.1');
+  await messages.return?.();
+  // What somebody holds who comes back is not known here.
+  const back = feed({ where, from: '1@1.1' });
+  expect(await next(back)).toBe('-c -a +b:3 to 3@1.1');
+  await back.return?.();
+});
+
+test('without a snapshot it tells what changes from now on', async () => {
+  await writer.write({ upserted: [row('a', 1)] });
+  const messages = feed({ snapshot: false });
+  expect(await next(messages)).toBe('reset to 1@1.1');
+  await writer.write({ deleted: [['a']] });
+  expect(await next(messages)).toBe('-a to 2@1.1');
+  await messages.return?.();
+});
+
+test('many rows come in parts, and what changes between the parts after them', async () => {
+  const live = setting.another({ feedLimits: { keys: 100, batches: 10, rows: 2 } });
+  await writer.write({ upserted: [row('a', 1), row('b', 1), row('c', 1), row('d', 1), row('e', 1)] });
+  const messages = feed({}, live);
+  expect(await next(messages)).toBe('reset +a:1 +b:1 more');
+  await writer.write({ upserted: [row('f', 2)], deleted: [['a']] });
+  const parts = [await next(messages), await next(messages), await next(messages)].join(' ');
+  expect(parts).toContain('+c:1 +d:1 more +e:1');
+  expect(parts).toContain('+f:2 -a to 2@1.1');
+  await messages.return?.();
+});
+
+test('who stands at the same place is given the same message, with a filter or without, so that it is answered once', async () => {
+  await writer.write({ upserted: [row('a', 1), row('b', 1, 'B')] });
+  const where = { kind: 'compare', column: 'shelf', operator: 'eq', value: 'A' } as const;
+  const all = [feed(), feed()];
+  const ofA = [feed({ where }), feed({ where })];
+  for (const messages of [...all, ...ofA]) await pull(messages);
+  // The second is no concern of those who see shelf A.
+  await writer.write({ upserted: [row('a', 2), row('b', 2, 'B')] });
+  for (const [one, other] of [all, ofA] as const) {
+    const message = await pull(one as (typeof all)[number]);
+    expect(await pull(other as (typeof all)[number])).toBe(message);
+  }
+});
+
+test('more changes at once than are told one by one lead to all rows; many in a row are told part by part', async () => {
+  const live = setting.another({ feedLimits: { keys: 3, batches: 2, rows: 10 } });
+  const messages = feed({}, live);
+  expect(await next(messages)).toBe('reset to 0@1.1');
+  await writer.write({ upserted: ['a', 'b', 'c', 'd'].map((item) => row(item, 1)) });
+  expect(await next(messages)).toBe('TOO_MANY +a:1 +b:1 +c:1 +d:1 to 1@1.1');
+  for (const units of [2, 3, 4, 5, 6]) await writer.write({ upserted: [row(`x${units}`, units), row('a', units)] });
+  await messages.return?.();
+  const back = feed({ from: '1@1.1' }, live);
+  // Each part tells the rows as they are by now, up to a position to go on from.
+  expect(await next(back)).toBe('+x2:2 +x3:3 +a:6 to 3@1.1');
+  expect(await next(back)).toBe('+x4:4 +x5:5 +a:6 to 5@1.1');
+  expect(await next(back)).toBe('+x6:6 +a:6 to 6@1.1');
+  await back.return?.();
+});
+
+test('a slow consumer gets the latest of each row, and one that is slower still is read for again when it asks', async () => {
+  const live = setting.another({ mostWaiting: 2 });
+  const watching = feed({}, live);
+  const messages = feed({}, live);
+  expect(await next(messages)).toBe('reset to 0@1.1');
+  expect(await next(watching)).toBe('reset to 0@1.1');
+  for (const units of [1, 2, 3]) {
+    await writer.write({ upserted: [row('a', units)] });
+    expect(await next(watching)).toBe(`+a:${units} to ${units}@1.1`);
+  }
+  expect(await next(messages)).toBe('+a:3 to 3@1.1');
+  for (const [index, item] of ['b', 'c', 'd', 'e', 'f'].entries()) {
+    await writer.write({ upserted: [row(item, 1)] });
+    expect(await next(watching)).toBe(`+${item}:1 to ${index + 4}@1.1`);
+  }
+  setting.statements.length = 0;
+  expect(await next(messages)).toBe('+b:1 +c:1 +d:1 +e:1 +f:1 to 8@1.1');
+  expect(setting.statements.filter((text) => text.includes('generate_series(0, 63)'))).toHaveLength(1);
+  await Promise.all([messages.return?.(), watching.return?.()]);
+});
+
+test('a failing statement loses nothing', async () => {
+  const messages = feed();
+  expect(await next(messages)).toBe('reset to 0@1.1');
+  let failures = 0;
+  setting.intercept = ({ text }) => {
+    if (text.includes(stock.tableName) && failures++ < 1) throw new Error('the database is away');
+  };
+  await writer.write({ upserted: [row('a', 1)] });
+  await writer.write({ upserted: [row('b', 1)], deleted: [['a']] });
+  const copy = new Set<unknown>();
+  let at = globalPosition(0n);
+  while (at < 2n) {
+    const message = await pull(messages);
+    expect(message.reset).toBe(false);
+    at = message.position;
+    for (const { operation, key } of message.changes) operation === 'UPSERT' ? copy.add(key[0]) : copy.delete(key[0]);
+  }
+  expect([...copy]).toEqual(['b']);
+  expect(failures).toBeGreaterThan(0);
+  await messages.return?.();
+});
+
+test('subscribers at the head share the statements and the messages', async () => {
+  const messages = Array.from({ length: 20 }, () => feed());
+  for (const one of messages) await pull(one);
+  setting.statements.length = 0;
+  await writer.write({ upserted: [row('a', 1)] });
+  const got = await Promise.all(messages.map((one) => pull(one)));
+  expect(new Set(got).size).toBe(1);
+  expect(setting.statements.filter((text) => text.includes(stock.tableName))).toHaveLength(1);
+  for (const one of messages) await one.return?.();
+});

@@ -1,0 +1,89 @@
+import type { Row } from '../../../src/projections/columns/row-codec.ts';
+import { keyText, type Projection } from '../../../src/projections/declaration/projection.ts';
+import type { LiveListUpdate, LiveRow } from '../../../src/schema/contract/operation-context.ts';
+
+/** What a client knows who applies every message. It notes what no client should get. */
+export interface Replica<State> {
+  readonly state: State;
+  readonly messages: number;
+  readonly problems: string[];
+  /** Resolves when the subscription has ended. */
+  readonly ended: Promise<void>;
+}
+
+/** Pulls at its own speed: `pause` is waited for after each message. */
+export function replicateRow(
+  messages: AsyncIterable<LiveRow>,
+  pause: () => Promise<void>,
+): Replica<Row | null | undefined> {
+  const replica = {
+    state: undefined as Row | null | undefined,
+    messages: 0,
+    problems: [] as string[],
+    ended: Promise.resolve(),
+  };
+  const check = positionChecker(replica.problems);
+  replica.ended = follow(messages, pause, ({ row, position }) => {
+    check(position);
+    replica.messages++;
+    replica.state = row;
+  });
+  return replica;
+}
+
+export function replicateList(
+  projection: Projection,
+  messages: AsyncIterable<LiveListUpdate>,
+  pause: () => Promise<void>,
+): Replica<ReadonlyMap<string, Row> | undefined> {
+  const replica = {
+    state: undefined as Map<string, Row> | undefined,
+    messages: 0,
+    problems: [] as string[],
+    ended: Promise.resolve(),
+  };
+  const check = positionChecker(replica.problems);
+  const textOf = (row: Row) => keyText(projection.keyColumns.map((name) => row[name]));
+  replica.ended = follow(messages, pause, ({ position, snapshot, entered, changed, left }) => {
+    check(position);
+    replica.messages++;
+    const rows = snapshot ? new Map(snapshot.map((row) => [textOf(row), row])) : replica.state;
+    if (!rows) {
+      replica.problems.push('the first message is no snapshot');
+      return;
+    }
+    if (!snapshot && entered.length + changed.length + left.length === 0)
+      replica.problems.push('a message says nothing');
+    for (const key of left)
+      if (!rows.delete(keyText(key))) replica.problems.push(`${keyText(key)} left, but was not there`);
+    for (const row of entered) {
+      if (rows.has(textOf(row))) replica.problems.push(`${textOf(row)} entered twice`);
+      rows.set(textOf(row), row);
+    }
+    for (const row of changed) {
+      if (!rows.has(textOf(row))) replica.problems.push(`${textOf(row)} changed, but was not there`);
+      rows.set(textOf(row), row);
+    }
+    replica.state = rows;
+  });
+  return replica;
+}
+
+async function follow<T>(
+  messages: AsyncIterable<T>,
+  pause: () => Promise<void>,
+  apply: (message: T) => void,
+): Promise<void> {
+  for await (const message of messages) {
+    apply(message);
+    await pause();
+  }
+}
+
+function positionChecker(problems: string[]): (position: bigint) => void {
+  let last = -1n;
+  return (position) => {
+    if (position < last) problems.push(`position ${position} came after ${last}`);
+    last = position;
+  };
+}

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Projection } from '../../../src/index.ts';
+import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { readRegistry } from '../../../src/store/registry/registry.ts';
+import { seeded, traffic } from '../../support/account-traffic.ts';
+import { effort } from '../../support/effort.ts';
+import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { account, balanceV1, balanceV2, openingsV1 } from '../../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
+
+let database: TestDatabase;
+let db: Database;
+let log: EventLog;
+const workers = createWorkerProcesses();
+const random = seeded(20_260_131);
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+  log = createEventLog(db, [account]);
+});
+afterAll(async () => {
+  await workers.killAll();
+  await db.close();
+  await database.drop();
+});
+
+/** A worker whose sessions have its name in the server. */
+function startWorker(owner: string, leaseSeconds = 2): Promise<WorkerProcess> {
+  const url = new URL(database.url);
+  url.searchParams.set('application_name', owner);
+  return workers.start({ url: url.href, owner, runtime: { ownership: 'lease', leaseSeconds } });
+}
+
+/** Appends for as long as `work` takes, never far ahead of the workers. */
+async function underTraffic(work: () => Promise<void>): Promise<void> {
+  let working = true;
+  const appends = (async () => {
+    while (working) {
+      await traffic(log, 20, random);
+      const head = await log.head();
+      await until(async () => !working || (await checkpoints()).every((checkpoint) => head - checkpoint < 2_000n));
+    }
+  })();
+  await work().finally(() => {
+    working = false;
+  });
+  await appends;
+}
+
+async function checkpoints(): Promise<bigint[]> {
+  return (await readRegistry(db)).map(({ checkpoint }) => checkpoint);
+}
+
+async function moveOn(): Promise<void> {
+  const horizon = await log.horizon();
+  await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
+}
+
+/** Waits until one process owns everything. */
+function ownerOfAll(): Promise<string> {
+  return until(async () => {
+    const owners = new Set((await readRegistry(db)).map(({ owner }) => owner));
+    return owners.size === 1 && [...owners][0];
+  });
+}
+
+async function expectFolds(): Promise<void> {
+  await moveOn();
+  for (const projection of [balanceV1, balanceV2, openingsV1] as Projection[]) {
+    expect(await storedTable(db, projection), projection.id).toEqual(await foldedTable(log, projection));
+  }
+}
+
+test('another process goes on when the lease of a killed owner ends', async () => {
+  await traffic(log, 1_000, random);
+  let owner = await startWorker('killed-0');
+  await moveOn();
+  await underTraffic(async () => {
+    for (let round = 1; round <= effort(2, 1); round++) {
+      const next = await startWorker(`killed-${round}`);
+      await owner.end('SIGKILL');
+      await until(async () => (await ownerOfAll()) === next.owner);
+      await moveOn();
+      owner = next;
+    }
+  });
+  await expectFolds();
+  // An answer of the database may take a third of the lease: this one has all the time to give back what it took.
+  const last = await startWorker('ended', 60);
+  await owner.end('SIGTERM');
+  await until(async () => (await ownerOfAll()) === last.owner);
+  await last.end('SIGTERM');
+  expect(await db.query({ text: 'select name from refold.leases' })).toEqual([]);
+}, 900_000); // as kill.test.ts
+
+test('an owner that was stopped beyond its lease wakes up as no owner, and writes nothing', async () => {
+  // Which process committed which batch, in the transaction of the batch, and who was given its epoch.
+  await db.query({
+    text: `
+      create table batches (
+        writer text default current_setting('application_name'),
+        name text,
+        version integer,
+        epoch bigint
+      )`,
+  });
+  await db.query({ text: 'create table claims (name text, version integer, epoch bigint, owner text)' });
+  await db.query({
+    text: `
+      create function note_batch() returns trigger language plpgsql as $$
+      begin
+        if new.epoch > old.epoch then
+          insert into claims values (new.name, new.version, new.epoch, new.owner);
+        elsif new.checkpoint > old.checkpoint then
+          insert into batches (name, version, epoch) values (new.name, new.version, new.epoch);
+        end if;
+        return null;
+      end $$`,
+  });
+  await db.query({
+    text: `
+      create trigger note_batch after update on refold.processors
+      for each row execute function note_batch()`,
+  });
+  const batchesOf = (writer: string) => db.query({ text: 'select from batches where writer = $1', values: [writer] });
+
+  let owner = await startWorker('stopped-0');
+  await moveOn();
+  await underTraffic(async () => {
+    for (let round = 1; round <= effort(3, 1); round++) {
+      const next = await startWorker(`stopped-${round}`);
+      // In the middle of its work, at whatever statement it is.
+      const before = (await batchesOf(owner.owner)).length;
+      await until(async () => (await batchesOf(owner.owner)).length > before);
+      owner.signal('SIGSTOP');
+      const saidBefore = owner.said.length;
+      await until(async () => (await ownerOfAll()) === next.owner);
+      await moveOn();
+      owner.signal('SIGCONT');
+      const woken = owner;
+      await until(() => woken.said.some(({ msg }) => msg.includes('@1: trying again')));
+      // In time it is given its share again, as any process.
+      await until(async () => (await readRegistry(db)).some((version) => version.owner === woken.owner));
+      // It knew by its own clock, or by the end of the transaction that it was stopped in: the fence was not even asked.
+      const saidThen = woken.said.slice(saidBefore).map(({ err }) => err?.message);
+      expect(saidThen.join()).not.toContain('another owner has taken over');
+      await moveOn();
+      await woken.end('SIGTERM');
+      owner = next;
+    }
+  });
+  await expectFolds();
+  // What it wrote, it wrote under epochs that it was given; under those of before it stopped, it could not.
+  const foreign = await db.query({
+    text: `
+      select writer, owner
+      from batches
+      join claims using (name, version, epoch)
+      where writer <> owner`,
+  });
+  expect(foreign).toEqual([]);
+  await owner.end('SIGTERM');
+}, 900_000); // as kill.test.ts

@@ -1,0 +1,38 @@
+import { pino } from 'pino';
+import { defineConfig } from '../../../src/index.ts';
+import { startRuntime } from '../../../src/runtime/runtime.ts';
+import { totalsBySql } from '../../support/account-totals.ts';
+import { inlineBalance } from '../../support/inline-domain.ts';
+import { balanceV1, balanceV2, inPartitions, openingsV1, talliesOf } from '../../support/sample-domain.ts';
+import type { WorkerProcessOptions } from '../../support/worker-processes.ts';
+
+// A worker in a process of its own, for tests that kill it: node worker-process.ts OPTIONS
+const {
+  url,
+  owner,
+  runtime: options,
+  database,
+  tallies = 0,
+  partitions = 1,
+  evolveSql = false,
+  inline = false,
+}: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
+const runtime = await startRuntime({
+  config: defineConfig({
+    projections: [
+      ...[balanceV1, balanceV2, openingsV1].map((projection) => inPartitions(projection, partitions)),
+      ...talliesOf(tallies),
+      ...(evolveSql ? [totalsBySql] : []),
+      ...(inline ? [inlineBalance] : []),
+    ],
+    runtime: { pageSize: 100, polling: { min: 20, max: 100 }, ...options },
+    database: { ...database },
+  }),
+  url,
+  owner,
+  development: false,
+  maintain: true,
+  logger: pino({ level: process.env.LOG ?? 'warn' }),
+});
+process.once('SIGTERM', () => void runtime.stop().then(() => process.exit(0)));
+process.stdout.write('started\n');

@@ -1,0 +1,228 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineConfig, defineEvents, defineProjection, type Projection, t, tenant } from '../../../src/index.ts';
+import { listDeadLetters, retryDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
+import { createMetrics } from '../../../src/runtime/monitoring/metrics.ts';
+import { createRowHistory } from '../../../src/runtime/reads/row-history.ts';
+import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
+import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
+import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { auditVersion } from '../../../src/runtime/verification/audit.ts';
+import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+const parcel = defineEvents('parcel', {
+  Sent: z.object({ tenantId: z.string(), tracking: z.string(), weight: z.int() }),
+  Weighed: z.object({ weight: z.int() }),
+  Relabelled: z.object({ tracking: z.string() }),
+  Lost: z.object({}),
+});
+type Policy = 'stop' | 'skip' | 'dead-letter';
+
+/** Tracking numbers are unique, and what `setUp` adds wants positive weights. */
+function parcels(onError: Policy, mode: 'async' | 'inline' = 'async'): Projection {
+  return defineProjection({
+    name: 'parcel',
+    version: 1,
+    mode,
+    events: parcel,
+    table: {
+      parcelId: t.text().primaryKey(),
+      tenantId: t.text(),
+      tracking: t.text().unique(),
+      weight: t.integer(),
+    },
+    access: tenant('tenantId'),
+    key: (event) => event.streamId,
+    evolve: {
+      Sent: (_, { payload }) => payload,
+      Weighed: (row, { payload }) => row && { ...row, ...payload },
+      Relabelled: (row, { payload }) => row && { ...row, ...payload },
+      Lost: () => null,
+    },
+    setUp: async ({ query, table }) => {
+      await query(`alter table ${table} add constraint has_weight check (weight > 0)`);
+    },
+    onError,
+    history: true,
+  });
+}
+
+let database: TestDatabase;
+const running = new Set<Runtime>();
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  for (const runtime of running) await runtime.stop();
+  running.clear();
+  await database.drop();
+});
+
+async function start(projections: readonly Projection[], pageSize = 200): Promise<Runtime> {
+  const runtime = await startRuntime({
+    config: defineConfig({ projections, auth: async () => null, runtime: { pageSize } }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    logger: pino({ level: process.env.LOG ?? 'silent' }),
+  });
+  running.add(runtime);
+  return runtime;
+}
+
+const sent = (tenantId: string, tracking: string, weight = 1) =>
+  ({ type: 'Sent', payload: { tenantId, tracking, weight } }) as const;
+const weighed = (weight: number) => ({ type: 'Weighed', payload: { weight } }) as const;
+const lost = { type: 'Lost', payload: {} } as const;
+const relabelled = (tracking: string) => ({ type: 'Relabelled', payload: { tracking } }) as const;
+type ParcelEvent = ReturnType<typeof sent | typeof weighed | typeof relabelled> | typeof lost;
+
+async function append({ log }: Runtime, streamId: string, ...events: readonly ParcelEvent[]) {
+  return log.append({ family: parcel, streamId, events });
+}
+
+async function caughtUp(runtime: Runtime): Promise<void> {
+  const head = await runtime.log.horizon();
+  await until(async () => (await runtime.status()).every((one) => one.state === 'active' && one.position >= head));
+}
+
+const rows = ({ db }: Runtime) =>
+  db.query<{ parcel_id: string; tracking: string; weight: number }>({
+    text: 'select parcel_id, tracking, weight from read_models.parcel order by parcel_id',
+  });
+
+async function letters(runtime: Runtime, projection: Projection) {
+  const options = { db: runtime.db, log: runtime.log, readSchema: 'read_models', projection };
+  return (await listDeadLetters(options)).map(({ key, position, error }) => [key?.[0], position, error === null]);
+}
+
+test.each([
+  'async',
+  'inline',
+] as const)('a unique value that another tenant has keeps its own row waiting, and nothing else: %s', async (mode) => {
+  const projection = parcels('dead-letter', mode);
+  const runtime = await start([projection]);
+  await caughtUp(runtime);
+  await until(async () => mode === 'async' || (await runtime.status())[0]?.inline === 'live');
+  await append(runtime, 'a', sent('tenant-1', 'T-1'));
+  const { position } = await append(runtime, 'b', sent('tenant-2', 'T-1'));
+  await append(runtime, 'b', weighed(7));
+  await append(runtime, 'c', sent('tenant-2', 'T-2'), weighed(9));
+  await caughtUp(runtime);
+  expect(await rows(runtime)).toEqual([
+    { parcel_id: 'a', tracking: 'T-1', weight: 1 },
+    { parcel_id: 'c', tracking: 'T-2', weight: 9 },
+  ]);
+  expect(await letters(runtime, projection)).toEqual([
+    ['b', position, false],
+    ['b', position + 1n, true],
+  ]);
+  const [letter] = await listDeadLetters({ ...runtime, readSchema: 'read_models', projection });
+  expect(letter?.error?.message).toContain("its 'tracking' is already taken by another row");
+  expect(JSON.stringify(letter?.error)).not.toMatch(/T-1|\\"a\\"|tenant-1/);
+  // The value is given up, and the row is folded.
+  await append(runtime, 'a', lost);
+  await caughtUp(runtime);
+  const step = { actor: 'ann', reason: 'free now' };
+  expect(await retryDeadLetters({ ...runtime, readSchema: 'read_models', projection }, step)).toEqual({
+    folded: 2,
+    discarded: 0,
+    left: 0,
+  });
+  expect(await rows(runtime)).toEqual([
+    { parcel_id: 'b', tracking: 'T-1', weight: 7 },
+    { parcel_id: 'c', tracking: 'T-2', weight: 9 },
+  ]);
+});
+
+test('a row that a check of setUp refuses stops the processor at its event, and what came before is there', async () => {
+  const runtime = await start([parcels('stop')]);
+  await append(runtime, 'a', sent('tenant-1', 'T-1'));
+  await append(runtime, 'b', sent('tenant-1', 'T-2'), weighed(4), weighed(-3));
+  await append(runtime, 'c', sent('tenant-1', 'T-3'));
+  const error = await until(async () => (await runtime.status())[0]?.error);
+  expect(error.message).toMatch(/^parcel@1: the database refuses the row that 'Weighed' leads to at position 4 /);
+  expect(error.message).toMatch(/violates check constraint "has_weight"/);
+  expect(error.message).not.toMatch(/'b'|T-2|tenant-1/);
+  const [{ position } = { position: -1n }] = await runtime.status();
+  expect(position).toBe(3n);
+});
+
+test('skipped rows are counted and logged, also with an append, and the count is the one of the table', async () => {
+  const lines: { msg: string }[] = [];
+  const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
+  const projection = parcels('skip');
+  const runtime = await startRuntime({
+    config: defineConfig({ projections: [projection], auth: async () => null }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    logger: pino({ level: 'warn' }, stream),
+  });
+  running.add(runtime);
+  await append(runtime, 'a', sent('tenant-1', 'T-1'), weighed(0), weighed(2), weighed(-1));
+  await caughtUp(runtime);
+  expect(await rows(runtime)).toEqual([{ parcel_id: 'a', tracking: 'T-1', weight: 2 }]);
+  expect((await runtime.status())[0]?.eventsSkipped).toBe(2n);
+  expect(await createMetrics(runtime).metrics()).toContain(
+    'refold_skipped_events_total{projection="parcel",version="1"} 2',
+  );
+  expect(lines.filter(({ msg }) => /1 events skipped.*has_weight/.test(msg))).toHaveLength(2);
+  const step = { actor: 'ann', reason: 'again' };
+  await requestRebuild(runtime.db, projection, 'read_models', step);
+  await until(async () => (await runtime.status())[0]?.rebuild === null);
+  expect((await runtime.status())[0]?.eventsSkipped).toBe(2n);
+  // A snapshot's rows lack them, too.
+  await takeSnapshot({ ...runtime, readSchema: 'read_models', name: 'parcel', version: 1 }, step);
+  await append(runtime, 'a', weighed(-4));
+  await requestRebuild(runtime.db, projection, 'read_models', step, { log: runtime.log, snapshot: 'latest' });
+  await until(async () => (await runtime.status())[0]?.rebuild === null);
+  expect((await runtime.status())[0]?.eventsSkipped).toBe(3n);
+  expect(await verifyVersion({ ...runtime, readSchema: 'read_models', projection })).toMatchObject({ differences: 0 });
+});
+
+test.each([
+  ['skip', 'async'],
+  ['skip', 'inline'],
+  ['dead-letter', 'async'],
+  ['dead-letter', 'inline'],
+] as const)('a verification, an audit and a past state leave out what the database refused: %s, %s', async (policy, mode) => {
+  const projection = parcels(policy, mode);
+  const runtime = await start([projection]);
+  await caughtUp(runtime);
+  await until(async () => mode === 'async' || (await runtime.status())[0]?.inline === 'live');
+  await append(runtime, 'a', sent('tenant-1', 'T-1'));
+  await append(runtime, 'b', sent('tenant-1', 'T-2'), relabelled('T-1'), weighed(7));
+  await append(runtime, 'c', sent('tenant-1', 'T-1', 3));
+  await caughtUp(runtime);
+  const found = [
+    { parcel_id: 'a', tracking: 'T-1', weight: 1 },
+    { parcel_id: 'b', tracking: 'T-2', weight: policy === 'skip' ? 7 : 1 },
+  ];
+  expect(await rows(runtime)).toEqual(found);
+  const options = { ...runtime, readSchema: 'read_models', projection };
+  expect(await verifyVersion(options)).toMatchObject({ rowsCompared: 2, differences: 0 });
+  expect(
+    await auditVersion({ ...options, oneOf: 1, round: 0n, share: 1, signal: new AbortController().signal }),
+  ).toMatchObject({
+    rowsCompared: 2,
+    differences: 0,
+  });
+  const history = createRowHistory(runtime.db, runtime.log);
+  const past = await history(runtime.versions.stored(projection), ['b']);
+  expect(past.map(({ row }) => [row?.tracking, row?.weight])).toEqual(
+    policy === 'skip'
+      ? [
+          ['T-2', 1],
+          ['T-2', 7],
+        ]
+      : [['T-2', 1]],
+  );
+  expect(await history(runtime.versions.stored(projection), ['c'])).toEqual([]);
+});

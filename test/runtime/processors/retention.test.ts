@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beginning, type GlobalPosition, globalPosition } from '../../../src/events/global-position.ts';
+import { executeStep } from '../../../src/runtime/commands/execute-step.ts';
+import { pruneAll } from '../../../src/runtime/processors/retention.ts';
+import { createReactorSteps } from '../../../src/runtime/reactors/reactor-steps.ts';
+import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { insertReactor } from '../../../src/store/reactors/reactors.ts';
+import { account, openAccount } from '../../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+
+let database: TestDatabase;
+let db: Database;
+let log: EventLog;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+  log = createEventLog(db, [account]);
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+const prune = () => pruneAll(db, 90, new AbortController().signal);
+
+test('every table of the schema has its line in the documentation, with what prunes it', async () => {
+  const page = readFileSync('docs/operating.md', 'utf8');
+  const [, section = ''] = /\n## Retention\n(.*?)(?=\n## |$)/s.exec(page) ?? [];
+  const documented = section
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, table]) => table));
+  const tables = await db.query<{ name: string }>({
+    text: "select tablename as name from pg_tables where schemaname = 'refold'",
+  });
+  expect(documented.sort()).toEqual(tables.map(({ name }) => name).sort());
+});
+
+const columnOf = (text: string, values: readonly unknown[] = []) =>
+  db.query<{ value: unknown }>({ text, values }).then((rows) => rows.map(({ value }) => value));
+
+test('what a version leaves behind goes when it is retired, or has no owner any more', async () => {
+  await db.query({
+    text: `
+      with version_of as (
+        insert into refold.projections
+          (name, version, state, table_schema, table_name, table_fingerprint, code_fingerprint, definition)
+        values ('gone', 1, 'retired', 'read_models', 'gone_v1', '', '', '{}'), ('kept', 1, 'active', 'read_models', 'kept_v1', '', '', '{}')
+      ), processor as (
+        insert into refold.processors (name, version, partition, owner)
+        select name, 1, 0, owner from unnest('{gone,kept}'::text[], '{null,somebody}'::text[]) of_version (name, owner)
+      ), changed as (
+        insert into refold.changes (name, version, partition, checkpoint, upserted, deleted, at)
+        select name, 1, 0, minutes, '[]', '[]', now() - make_interval(mins => minutes)
+        from unnest('{gone,kept}'::text[]) name
+        cross join unnest('{5,16}'::int[]) minutes
+      ), discarded as (
+        insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
+        select name, 1, 1, '"a"', 'Opened', 'a', 'ann', 'a test' from unnest('{gone,kept}'::text[]) name
+      )
+      insert into refold.runs (name, version, partition, kind, started_at, ended_at, from_position, to_position, events, rows, busy_ms)
+      select name, 1, 0, 'projection', now() - make_interval(days => days), now(), 0, 1, 1, 1, 1
+      from unnest('{gone,kept}'::text[]) name
+      cross join unnest('{6,8}'::int[]) days`,
+  });
+  await db.query({
+    text: `
+      insert into refold.leases (kind, name, version, partition, holder, expires_at)
+      values ('projection', 'gone', 1, 0, gen_random_uuid(), now() - interval '2 days'),
+        ('projection', 'kept', 1, 0, gen_random_uuid(), now())`,
+  });
+  await prune();
+  expect(await columnOf("select name || ' ' || checkpoint as value from refold.changes order by 1")).toEqual([
+    'gone 5',
+    'kept 16', // its owner prunes it
+    'kept 5',
+  ]);
+  expect(await columnOf('select distinct now()::date - started_at::date as value from refold.runs')).toEqual([6]);
+  expect(await columnOf('select name as value from refold.discards')).toEqual(['kept']);
+  expect(await columnOf('select name as value from refold.leases')).toEqual(['kept']);
+});
+
+test('outcomes of steps are forgotten when the reactor has the event behind it, and it is not rewound to there', async () => {
+  const reactors = createReactorSteps(db, log);
+  const positions: GlobalPosition[] = [];
+  const ages = [200, 150, 100, 10];
+  for (const [index, days] of ages.entries()) {
+    const opened = { type: 'Opened', payload: { owner: 'Ada' } } as const;
+    const { events } = await log.append({ family: account, streamId: `s${index}`, events: [opened] });
+    const event = events[0] as (typeof events)[number]; // one was appended
+    positions.push(event.position);
+    for (const reactor of ['welcome', 'wel_ome'])
+      await executeStep({ db, log, key: `${reactor}/${event.id}/1`, metadata: {} }, openAccount, {
+        accountId: `${reactor}-${index}`,
+        owner: 'Bob',
+      });
+    await db.transaction(async (tx) => {
+      await tx.query({ text: "set local session_replication_role = 'replica'" }); // events are never changed otherwise
+      const ago = `now() - interval '${days} days'`;
+      await tx.query({
+        text: `update refold.events set recorded_at = ${ago} where position >= $1`,
+        values: [event.position],
+      });
+      await tx.query({
+        text: `update refold.append_keys set recorded_at = ${ago} where key like $1`,
+        values: [`%${event.id}%`],
+      });
+    });
+  }
+  const kept = async () => {
+    const keys = await columnOf(
+      "select round(extract(epoch from now() - recorded_at) / 86400)::int as value from refold.append_keys where key like 'openAccount:welcome/%' order by 1 desc",
+    );
+    const others = await columnOf("select key as value from refold.append_keys where key like '%:wel\\_ome/%'");
+    expect(others).toHaveLength(4);
+    return keys;
+  };
+  const [first, second, , fourth] = positions as [GlobalPosition, GlobalPosition, GlobalPosition, GlobalPosition];
+  const step = { actor: 'ann', reason: 'a test' };
+  const at = (position: GlobalPosition) =>
+    db.query({ text: "update refold.reactors set checkpoint = $1 where name = 'welcome'", values: [position] });
+  // It has yet to handle the second event, in vain for months.
+  await insertReactor(db, 'welcome', globalPosition(second - 1n));
+  await prune();
+  expect(await kept()).toEqual([150, 100, 10]);
+  // It keeps the second one as a dead letter, and is past all others.
+  await at(fourth);
+  await db.query({
+    text: "insert into refold.reactor_letters (reactor, position, key, event_type, stream_id, attempts) values ('welcome', $1, 's1', 'Opened', 's1', 3)",
+    values: [second],
+  });
+  await prune();
+  expect(await kept()).toEqual([150, 100, 10]);
+  await db.query({ text: 'delete from refold.reactor_letters' });
+  await prune();
+  expect(await kept()).toEqual([10]);
+
+  await expect(reactors.rewind('welcome', beginning, step)).rejects.toMatchObject({
+    code: 'INVALID_TRANSITION',
+    message: expect.stringMatching(/^welcome would run steps again whose outcomes are forgotten: .*'runtime.stepDays'/),
+  });
+  await expect(reactors.rewind('welcome', first, step)).rejects.toMatchObject({ code: 'INVALID_TRANSITION' });
+  await at(fourth);
+  await reactors.rewind('welcome', globalPosition(fourth - 1n), step);
+});

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Row } from '../../../src/projections/columns/row-codec.ts';
+import type { FoldStep } from '../../../src/projections/fold/fold.ts';
+import { createKeyFilter } from '../../../src/runtime/processors/key-filter.ts';
+import { createRowCache } from '../../../src/runtime/processors/row-cache.ts';
+
+const key = fc.nat(12);
+
+test('memory in front of a table gives every row as it is, and tells what is new to the table from what is not', () => {
+  const action = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant('set' as const), keys: fc.array(key, { maxLength: 4 }) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('remove' as const), keys: fc.array(key, { maxLength: 3 }) }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('write' as const), keep: fc.nat(5) }) },
+  );
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 60 }), fc.boolean(), fc.boolean(), (actions, complete, empty) => {
+      const table = new Map<string, Row>();
+      // What was not made by this memory is only there where it was not told that the table is empty.
+      if (!complete && !empty) for (let n = 0; n < 6; n++) table.set(`[${n}]`, { n: -1 });
+      const truth = new Map<string, Row | null>(table);
+      const cache = createRowCache(complete);
+      let count = 0;
+      for (const one of actions) {
+        if (one.kind === 'write') {
+          const { inserted, updated, upsertedKeys, deletedKeys } = cache.changes();
+          expect(upsertedKeys).toHaveLength(inserted.length + updated.length);
+          for (const row of inserted) expect(table.has(String(row.text))).toBe(false);
+          for (const row of [...inserted, ...updated]) table.set(String(row.text), row);
+          for (const [n] of deletedKeys) table.delete(`[${n}]`);
+          cache.written(one.keep);
+          expect(cache.changed).toBe(0);
+          continue;
+        }
+        const steps = one.keys.map((n) => ({ text: `[${n}]`, key: [n] })) as unknown as FoldStep[]; // no event is looked at
+        for (const missing of cache.missing(steps)) {
+          const text = `[${missing[0]}]`;
+          cache.learn(text, missing, table.get(text) ?? null);
+        }
+        for (const { text, key: rowKey } of steps) {
+          expect(cache.get(text)).toEqual(truth.get(text) ?? null);
+          const row = one.kind === 'set' ? { text, n: count++ } : null;
+          cache.set(text, rowKey, row);
+          truth.set(text, row);
+        }
+      }
+      const { inserted, updated, deletedKeys } = cache.changes();
+      for (const row of [...inserted, ...updated]) table.set(String(row.text), row);
+      for (const [n] of deletedKeys) table.delete(`[${n}]`);
+      const rows = [...truth].filter(([, row]) => row !== null);
+      expect([...table].sort()).toEqual(rows.sort());
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('memory of a table that was empty asks for no row that was never written, whatever it has forgotten', () => {
+  const cache = createRowCache(true);
+  const steps = (from: number) =>
+    Array.from({ length: 1000 }, (_, n) => ({
+      text: `["row ${from + n}"]`,
+      key: [`row ${from + n}`],
+    })) as unknown as FoldStep[];
+  let asked = 0;
+  for (let from = 0; from < 20_000; from += 1000) {
+    asked += cache.missing(steps(from)).length;
+    for (const { text, key: rowKey } of steps(from)) {
+      if (cache.get(text) === undefined) cache.learn(text, rowKey, null);
+      cache.set(text, rowKey, { text });
+    }
+    cache.written(100);
+  }
+  expect(asked).toBeLessThan(200); // one in a hundred; a few in ten thousand are asked for in vain
+  expect(cache.missing(steps(0)).length).toBe(1000);
+});
+
+test('memory that has more rows than it may keep forgets those that were changed longest ago', () => {
+  const cache = createRowCache(false);
+  const stepsOf = (names: readonly string[]) => names.map((text) => ({ text, key: [text] })) as unknown as FoldStep[];
+  const change = (names: readonly string[]) => {
+    for (const { text, key: rowKey } of stepsOf(names)) {
+      if (cache.get(text) === undefined) cache.learn(text, rowKey, null);
+      cache.set(text, rowKey, { text });
+    }
+  };
+  change(['a', 'b', 'c']);
+  cache.written(10);
+  change(['a', 'd']);
+  cache.written(10);
+  change(['e', 'b']);
+  cache.written(4);
+  expect(cache.missing(stepsOf(['a', 'b', 'c', 'd', 'e']))).toEqual([['c']]);
+  cache.written(2);
+  expect(cache.missing(stepsOf(['a', 'b', 'c', 'd', 'e']))).toEqual([['a'], ['c'], ['d']]);
+});
+
+test('a filter of keys never denies what was added, and denies nothing once it is full', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string(), { maxLength: 200 }), (texts) => {
+      const filter = createKeyFilter([16, 64]);
+      for (const [index, text] of texts.entries()) {
+        filter.add(text);
+        for (const added of texts.slice(0, index + 1)) expect(filter.mayHold(added)).toBe(true);
+      }
+      if (texts.length > 80) expect(filter.mayHold('never added')).toBe(true);
+    }),
+  );
+  expect(createKeyFilter().mayHold('never added')).toBe(false);
+});

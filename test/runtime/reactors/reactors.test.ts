@@ -1,0 +1,524 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  CommandRejected,
+  defineConfig,
+  defineReactor,
+  globalPosition,
+  type Reactor,
+  type ReactorContext,
+  type ReactorOptions,
+  type RecordedEvent,
+} from '../../../src/index.ts';
+import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { effort } from '../../support/effort.ts';
+import { account, credit, openAccount } from '../../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+let database: TestDatabase;
+const running = new Set<Runtime>();
+const step = { actor: 'ann', reason: 'by the way' };
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  for (const runtime of running) await runtime.stop();
+  running.clear();
+  await database.drop();
+});
+
+async function start(reactors: readonly Reactor[], options: { maintain?: boolean; stopTimeout?: number } = {}) {
+  const { maintain = true, stopTimeout = 10_000 } = options;
+  const runtime = await startRuntime({
+    config: defineConfig({ events: [account], reactors, runtime: { polling: { min: 10, max: 50 }, stopTimeout } }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain,
+    logger: pino({ level: process.env.LOG ?? 'silent' }),
+  });
+  running.add(runtime);
+  return runtime;
+}
+
+async function stop(runtime: Runtime): Promise<void> {
+  running.delete(runtime);
+  await runtime.stop();
+}
+
+/** A reactor to credits, with quick retries. */
+function onCredits(
+  handle: (event: RecordedEvent<string, { amount: string }>, context: ReactorContext) => unknown,
+  options: Partial<ReactorOptions<typeof account>> = {},
+): Reactor {
+  return defineReactor({
+    name: 'watch',
+    events: account,
+    handle: {
+      Credited: async (event, context) => (await handle(event, context)) as 'ack' | 'skip' | 'stop' | undefined,
+    },
+    from: 'beginning',
+    ...options,
+  });
+}
+
+const quick = [{ times: 3, first: 1, most: 5 }];
+
+async function append(runtime: Runtime, streamId: string, ...amounts: string[]) {
+  for (const amount of amounts)
+    await runtime.log.append({ family: account, streamId, events: [{ type: 'Credited', payload: { amount } }] });
+}
+
+const status = async (runtime: Runtime) => (await runtime.reactors.status())[0];
+
+async function settled(runtime: Runtime): Promise<void> {
+  const head = await runtime.log.head();
+  await until(async () => ((await status(runtime))?.position ?? -1n) >= head);
+}
+
+test('a reactor handles history and what comes, in order, and goes on from its checkpoint', async () => {
+  const got: string[] = [];
+  const watch = onCredits(({ streamId, payload }) => got.push(`${streamId} ${payload.amount}`));
+  const before = await start([], { maintain: false });
+  await append(before, 'a', '1', '2');
+  const runtime = await start([watch]);
+  await append(runtime, 'b', '3');
+  await runtime.log.append({ family: account, streamId: 'a', events: [{ type: 'Closed', payload: {} }] });
+  await settled(runtime);
+  expect(got).toEqual(['a 1', 'a 2', 'b 3']);
+  expect(await status(runtime)).toMatchObject({ name: 'watch', state: 'running', owner: 'test', handled: 3n, lag: 0n });
+  await stop(runtime);
+  const again = await start([watch]);
+  await append(again, 'a', '4');
+  await settled(again);
+  expect(got).toEqual(['a 1', 'a 2', 'b 3', 'a 4']);
+});
+
+test("one from 'now' is told nothing of the past", async () => {
+  const before = await start([], { maintain: false });
+  await append(before, 'a', '1');
+  const got: string[] = [];
+  const runtime = await start([onCredits(({ payload }) => got.push(payload.amount), { from: 'now' })]);
+  await append(runtime, 'a', '2');
+  await settled(runtime);
+  expect(got).toEqual(['2']);
+});
+
+test('whatever fails how often, every event is handled, in the order of its stream, at most so many at a time, and the checkpoint is never past one that is not', async () => {
+  const events = fc.array(
+    fc.record({ stream: fc.constantFrom('a', 'b', 'c', 'd'), failures: fc.integer({ min: 0, max: 3 }) }),
+    { minLength: 1, maxLength: 40 },
+  );
+  await fc.assert(
+    fc.asyncProperty(events, fc.integer({ min: 1, max: 5 }), fc.boolean(), async (history, concurrency, restart) => {
+      const own = await createTestDatabase();
+      const shared = database;
+      database = own;
+      try {
+        const handled: bigint[] = [];
+        const seen = new Set<bigint>();
+        let atOnce = 0;
+        let most = 0;
+        const tries = new Map<bigint, number>();
+        const watch = onCredits(
+          async ({ position, payload }) => {
+            most = Math.max(most, ++atOnce);
+            for (let turns = Number(position) % 4; turns > 0; turns--) await turn();
+            atOnce--;
+            const tried = (tries.get(position) ?? 0) + 1;
+            tries.set(position, tried);
+            if (tried <= Number(payload.amount)) throw new Error('not yet');
+            handled.push(position);
+            seen.add(position);
+          },
+          { concurrency, onError: { policy: 'stop', retries: quick } },
+        );
+        let runtime = await start([watch]);
+        for (const [index, { stream, failures }] of history.entries()) {
+          await append(runtime, stream, String(failures));
+          const checkpoint = (await status(runtime))?.position ?? 0n;
+          for (let position = 1n; position <= checkpoint; position++) expect(seen.has(position)).toBe(true);
+          if (restart && index === Math.floor(history.length / 2)) {
+            await stop(runtime);
+            runtime = await start([watch]);
+          }
+        }
+        await settled(runtime);
+        const first = [...new Set(handled)];
+        expect(first.length).toBe(history.length);
+        for (const stream of ['a', 'b', 'c', 'd']) {
+          const ofStream = first.filter((position) => history[Number(position) - 1]?.stream === stream);
+          expect(ofStream).toEqual(ofStream.toSorted((a, b) => (a < b ? -1 : 1)));
+        }
+        expect(most).toBeLessThanOrEqual(concurrency);
+        if (!restart) expect(handled.length).toBe(history.length);
+        await stop(runtime);
+      } finally {
+        for (const runtime of running) await stop(runtime);
+        await own.drop();
+        database = shared;
+      }
+    }),
+    { numRuns: effort(12, 4) },
+  );
+});
+
+test('while one stream is tried again, others go on, up to the number that was declared at the same time', async () => {
+  const gate = Promise.withResolvers<void>();
+  const got: string[] = [];
+  const watch = onCredits(
+    async ({ streamId, payload }) => {
+      if (streamId === 'slow') await gate.promise;
+      if (payload.amount === '13' && !got.includes('b 2')) throw new Error('not before the other');
+      got.push(`${streamId} ${payload.amount}`);
+    },
+    { concurrency: 2, onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 1, most: 1 }] } },
+  );
+  const runtime = await start([watch]);
+  await append(runtime, 'slow', '1');
+  await append(runtime, 'a', '13', '14');
+  await append(runtime, 'b', '1', '2');
+  await until(() => got.length === 4);
+  expect(got).toEqual(['b 1', 'b 2', 'a 13', 'a 14']);
+  expect((await status(runtime))?.position).toBe(0n);
+  gate.resolve();
+  await settled(runtime);
+});
+
+test('a dead letter holds back its stream alone, in order; retried, all are handled, and nothing waits any more', async () => {
+  let mended = false;
+  const got: string[] = [];
+  const watch = onCredits(
+    ({ streamId, payload }) => {
+      if (payload.amount === '13' && !mended) throw new Error('13 is bad luck');
+      got.push(`${streamId} ${payload.amount}`);
+    },
+    { onError: { policy: 'dead-letter', retries: quick } },
+  );
+  let runtime = await start([watch]);
+  await append(runtime, 'a', '1', '13', '2');
+  await append(runtime, 'b', '1');
+  await settled(runtime);
+  expect(got).toEqual(['a 1', 'b 1']);
+  await stop(runtime);
+  runtime = await start([watch]);
+  await append(runtime, 'a', '3');
+  await append(runtime, 'b', '2');
+  await settled(runtime);
+  expect(got).toEqual(['a 1', 'b 1', 'b 2']);
+  const letters = await runtime.reactors.deadLetters('watch');
+  expect(letters.map(({ position, attempts, error }) => [position, attempts, error?.message])).toEqual([
+    [2n, 4, expect.stringContaining("handling 'Credited' at position 2 (stream 'a'")],
+    [3n, 0, undefined],
+    [5n, 0, undefined],
+  ]);
+  expect(letters[0]?.error?.message).toContain('failed 4 times: 13 is bad luck');
+  expect(letters[0]?.error?.stack).toContain('reactors.test.ts');
+  expect((await status(runtime))?.deadLetters).toBe(3);
+
+  // In vain first: what has failed is kept with one attempt more.
+  expect(await runtime.reactors.redeliver('watch', 'retry', step)).toBe(3);
+  const asked = async () => (await runtime.reactors.deadLetters('watch')).some(({ requested }) => requested);
+  await until(async () => !(await asked()));
+  expect((await runtime.reactors.deadLetters('watch')).map(({ attempts }) => attempts)).toEqual([5, 0, 0]);
+
+  mended = true;
+  await runtime.reactors.redeliver('watch', 'retry', step, letters[0]?.key);
+  await until(async () => (await runtime.reactors.deadLetters('watch')).length === 0);
+  await append(runtime, 'a', '4');
+  await settled(runtime);
+  expect(got.slice(3)).toEqual(['a 13', 'a 2', 'a 3', 'a 4']);
+  await expect(runtime.reactors.redeliver('watch', 'retry', step)).rejects.toThrow('watch has no dead letters.');
+});
+
+test('a discarded event is left out, and what waited behind it is handled', async () => {
+  const got: string[] = [];
+  const watch = onCredits(
+    ({ payload }) => {
+      if (payload.amount === '13') throw new Error('bad luck');
+      got.push(payload.amount);
+    },
+    { onError: { policy: 'dead-letter', retries: [] } },
+  );
+  const runtime = await start([watch]);
+  await append(runtime, 'a', '13', '1', '13', '2');
+  await settled(runtime);
+  await runtime.reactors.redeliver('watch', 'discard', step);
+  await until(async () => got.length === 1);
+  // The other one has been tried by then.
+  await until(async () => {
+    const letters = await runtime.reactors.deadLetters('watch');
+    return letters.length === 2 && letters.every(({ requested }) => requested === null);
+  });
+  await runtime.reactors.redeliver('watch', 'discard', step);
+  await until(async () => (await status(runtime))?.deadLetters === 0);
+  expect(got).toEqual(['1', '2']);
+  expect((await runtime.reactors.history('watch')).map(({ step: what, actor }) => `${actor}: ${what}`)).toEqual([
+    'ann: letters discarded',
+    'ann: letters discarded',
+    'test: declared',
+  ]);
+});
+
+test('what an operator asks for while a letter is tried again in vain is done after that', async () => {
+  let meanwhile = async () => {};
+  const watch = onCredits(
+    async () => {
+      await meanwhile();
+      throw new Error('bad luck');
+    },
+    { onError: { policy: 'dead-letter', retries: [] } },
+  );
+  const runtime = await start([watch]);
+  await append(runtime, 'a', '13');
+  await settled(runtime);
+  meanwhile = async () => void (await runtime.reactors.redeliver('watch', 'discard', step));
+  await runtime.reactors.redeliver('watch', 'retry', step);
+  const done = await until(async () => {
+    const letters = await runtime.reactors.deadLetters('watch');
+    return letters.every(({ attempts, requested }) => attempts > 1 && requested === null) && { letters };
+  });
+  expect(done.letters).toEqual([]);
+});
+
+test('retries follow the class of the error: some are tried again, some are not', async () => {
+  class Busy extends Error {}
+  const tries: string[] = [];
+  const skipped: string[] = [];
+  const watch = onCredits(
+    ({ payload }, { attempt }) => {
+      tries.push(`${payload.amount}#${attempt}`);
+      if (payload.amount === '1') throw new Busy();
+      if (payload.amount === '2') throw Object.assign(new Error(), { code: 'EPIPE' });
+      if (payload.amount === '3') throw new CommandRejected('no');
+    },
+    {
+      onError: {
+        policy: 'skip',
+        retries: [
+          { on: Busy, times: 2, first: 1 },
+          { on: ['EPIPE', (error) => error === 'never'], times: 1, first: 1 },
+        ],
+        onSkip: ({ event, attempts }) => void skipped.push(`${event.position} after ${attempts}`),
+      },
+    },
+  );
+  const runtime = await start([watch]);
+  await append(runtime, 'a', '1', '2', '3', '4');
+  await settled(runtime);
+  expect(tries).toEqual(['1#1', '1#2', '1#3', '2#1', '2#2', '3#1', '4#1']);
+  expect(skipped).toEqual(['1 after 3', '2 after 2', '3 after 1']);
+  expect(await status(runtime)).toMatchObject({ handled: 1n, skipped: 3n });
+});
+
+test('a try that takes too long is told so by its signal, and counts as failed', async () => {
+  const reasons: string[] = [];
+  const watch = onCredits(
+    async (_, { signal, attempt }) => {
+      if (attempt === 2) return;
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    },
+    {
+      timeout: 20,
+      onError: { policy: 'stop', retries: [{ on: (error) => !!reasons.push(String(error)), times: 1, first: 1 }] },
+    },
+  );
+  const runtime = await start([watch]);
+  await append(runtime, 'a', '1');
+  await settled(runtime);
+  expect(reasons).toEqual([expect.stringContaining("'Credited' was not handled within 20 ms")]);
+});
+
+test("with 'stop' a reactor stops before the event, says so, and goes on when it is resumed", async () => {
+  let mended = false;
+  const got: string[] = [];
+  const watch = onCredits(
+    ({ payload }) => {
+      if (payload.amount === '13' && !mended) throw new Error('bad luck');
+      got.push(payload.amount);
+      return payload.amount === '99' ? 'stop' : 'ack';
+    },
+    { onError: { policy: 'stop', retries: [] } },
+  );
+  const runtime = await start([watch]);
+  await append(runtime, 'a', '1', '13', '2');
+  await until(async () => (await status(runtime))?.state === 'stopped');
+  expect(await status(runtime)).toMatchObject({
+    position: 1n,
+    error: { message: expect.stringContaining('bad luck') },
+  });
+  expect(got).toEqual(['1']);
+  mended = true;
+  await runtime.reactors.resume('watch', step);
+  await settled(runtime);
+  expect(got).toEqual(['1', '13', '2']);
+  await append(runtime, 'a', '99', '3');
+  await until(async () => (await status(runtime))?.state === 'stopped');
+  expect(await status(runtime)).toMatchObject({ position: 4n });
+  await runtime.reactors.resume('watch', step);
+  await settled(runtime);
+  expect(got).toEqual(['1', '13', '2', '99', '3']);
+  await expect(runtime.reactors.resume('watch', step)).rejects.toThrow('watch is neither paused nor stopped.');
+});
+
+test('an operator pauses a reactor, sets it back and ahead, and the audit log tells', async () => {
+  const got: string[] = [];
+  const watch = onCredits(({ payload }) => got.push(payload.amount));
+  const runtime = await start([watch]);
+  const { reactors } = runtime;
+  await append(runtime, 'a', '1', '2', '3');
+  await settled(runtime);
+  await reactors.pause('watch', step);
+  await until(async () => (await status(runtime))?.owner === null);
+  await append(runtime, 'a', '4');
+  expect((await status(runtime))?.state).toBe('paused');
+  await reactors.rewind('watch', globalPosition('1'), step);
+  await reactors.resume('watch', step);
+  await settled(runtime);
+  expect(got).toEqual(['1', '2', '3', '2', '3', '4']);
+  await reactors.pause('watch', step);
+  await until(async () => (await status(runtime))?.owner === null);
+  await append(runtime, 'a', '5', '6');
+  await reactors.skipAhead('watch', globalPosition('5'), step);
+  await reactors.resume('watch', step);
+  await settled(runtime);
+  expect(got.slice(6)).toEqual(['6']);
+  expect(
+    (await reactors.history('watch')).map(({ step: what, from, to }) => `${what} ${from} ${to}`).reverse(),
+  ).toEqual([
+    'declared null 0',
+    'paused 3 3',
+    'rewound 3 1',
+    'resumed 1 1',
+    'paused 4 4',
+    'skipped ahead 4 5',
+    'resumed 5 5',
+  ]);
+  await expect(reactors.rewind('watch', globalPosition('6'), step)).rejects.toThrow('watch is at position 6');
+  await expect(reactors.skipAhead('watch', globalPosition('9'), step)).rejects.toThrow('watch is at position 6 of 6');
+  await expect(reactors.forget('watch', step)).rejects.toThrow('watch is owned by test');
+  await expect(reactors.pause('other', step)).rejects.toThrow('other is not known');
+});
+
+test('a rewind while a handler is in work holds: its owner does not move the checkpoint any more', async () => {
+  const gate = Promise.withResolvers<void>();
+  const got: string[] = [];
+  const watch = onCredits(async ({ payload }) => {
+    got.push(payload.amount);
+    if (payload.amount === '2' && got.length === 2) await gate.promise;
+  });
+  const runtime = await start([watch]);
+  await append(runtime, 'a', '1', '2');
+  await until(() => got.length === 2);
+  await until(async () => (await status(runtime))?.position === 1n);
+  await runtime.reactors.rewind('watch', globalPosition('0'), step);
+  gate.resolve();
+  await settled(runtime);
+  expect(got).toEqual(['1', '2', '1', '2']);
+});
+
+test('a stop waits for the handlers in work', async () => {
+  const gate = Promise.withResolvers<void>();
+  const got: string[] = [];
+  const watch = onCredits(async ({ payload }) => {
+    got.push(`begins ${payload.amount}`);
+    await gate.promise;
+    got.push(`ends ${payload.amount}`);
+  });
+  const runtime = await start([watch]);
+  await append(runtime, 'a', '1', '2');
+  await until(() => got.length === 1);
+  const stopped = stop(runtime);
+  await turn();
+  gate.resolve();
+  await stopped;
+  expect(got).toEqual(['begins 1', 'ends 1']);
+  expect(await status(await start([], { maintain: false }))).toMatchObject({
+    position: 1n,
+    owner: null,
+    state: 'idle',
+  });
+});
+
+test('a stop does not wait for ever for a handler that hangs: its signal aborts, and the event is handled again', async () => {
+  const signals: AbortSignal[] = [];
+  const hanging = onCredits((_, { signal }) => {
+    signals.push(signal);
+    return new Promise(() => {});
+  });
+  const runtime = await start([hanging], { stopTimeout: 0 });
+  await append(runtime, 'a', '1');
+  await until(() => signals.length === 1);
+  await stop(runtime);
+  expect(signals[0]?.aborted).toBe(true);
+  const got: string[] = [];
+  await settled(await start([onCredits(({ payload }) => got.push(payload.amount))]));
+  expect(got).toEqual(['1']);
+});
+
+test('a step is run once, whatever comes of it: also a refusal stays, where the command would be accepted now', async () => {
+  const outcomes: string[] = [];
+  let crashes = 2;
+  const watch = onCredits(
+    async ({ streamId }, { execute, messageId, attempt }) => {
+      const told = async (what: string, done: Promise<{ events: readonly RecordedEvent[] }>) =>
+        outcomes.push(
+          await done.then(
+            ({ events }) => `${what}: ${events.length}`,
+            (error: Error) => `${what}: ${error.message}`,
+          ),
+        );
+      if (streamId !== 'a') return;
+      await told('open', execute(openAccount, { accountId: 'b', owner: 'Bo' }));
+      await told('open again', execute(openAccount, { accountId: 'b', owner: 'Bo' }));
+      await told('credit c', execute(credit, { accountId: 'c', amount: '5' }, { step: 'to c' }));
+      await told('credit b', execute(credit, { accountId: 'b', amount: '5' }, { metadata: { actor: 'watch' } }));
+      // What was refused would be accepted from now on.
+      await runtime.execute(openAccount, { accountId: 'c', owner: 'Cy' }).catch(() => {});
+      expect(messageId).toMatch(/^watch\/[0-9a-f-]{36}$/);
+      if (crashes-- > 0) throw new Error(`crash ${attempt}`);
+    },
+    { onError: { policy: 'stop', retries: quick } },
+  );
+  const runtime = await start([watch]);
+  const { events } = await runtime.log.append({
+    family: account,
+    streamId: 'a',
+    events: [{ type: 'Credited', payload: { amount: '1' } }],
+    metadata: { correlationId: 'request-1' },
+  });
+  await settled(runtime);
+  const once = [
+    'open: 1',
+    'open again: The account exists already.',
+    'credit c: The account is not open.',
+    'credit b: 1',
+  ];
+  expect(outcomes).toEqual([...once, ...once, ...once]);
+  const written: RecordedEvent[] = [];
+  for (const streamId of ['b', 'c'])
+    for await (const event of runtime.log.readStream(account, streamId)) written.push(event);
+  expect(written.map(({ streamId, type }) => `${streamId} ${type}`)).toEqual(['b Opened', 'b Credited', 'c Opened']);
+  const caused = { correlationId: 'request-1', causationId: events[0]?.id };
+  expect(written[0]?.metadata).toEqual(caused);
+  expect(written[1]?.metadata).toEqual({ ...caused, actor: 'watch' });
+});
+
+test('two processes share no reactor: one owns it, and the other takes over when it stops', async () => {
+  const got: string[] = [];
+  const named = (name: string) => onCredits(({ payload }) => got.push(`${name} ${payload.amount}`));
+  const first = await start([named('first')]);
+  await append(first, 'a', '1');
+  await settled(first);
+  const second = await start([named('second')]);
+  await append(first, 'a', '2');
+  await settled(first);
+  await stop(first);
+  await append(second, 'a', '3');
+  await settled(second);
+  expect(got).toEqual(['first 1', 'first 2', 'second 3']);
+});

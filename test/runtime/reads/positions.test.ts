@@ -1,0 +1,225 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { globalPosition } from '../../../src/events/global-position.ts';
+import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import { createPositions, type Positions, type PositionsOptions } from '../../../src/runtime/reads/positions.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { createNotifications, type Notifications } from '../../../src/store/postgres/notifications.ts';
+import type { Queryable } from '../../../src/store/postgres/statement.ts';
+import { claimProcessor, recordStop, releaseProcessor } from '../../../src/store/processors/checkpoints.ts';
+import { orderBook, shelfPlaces } from '../../store/queries/order-book.ts';
+import { createReadModelWriter, type ReadModelWriter } from '../../support/read-model-writer.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+let testDatabase: TestDatabase;
+let db: Database;
+let notifications: Notifications;
+let orders: ReadModelWriter;
+let shelves: ReadModelWriter;
+let looks: number;
+const opened: Positions[] = [];
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  db = createDatabase({ url: testDatabase.url });
+  notifications = createNotifications({ url: testDatabase.url });
+  orders = await createReadModelWriter(db, orderBook);
+  shelves = await createReadModelWriter(db, shelfPlaces);
+});
+
+beforeEach(() => {
+  looks = 0;
+});
+
+afterEach(() => {
+  for (const positions of opened.splice(0)) positions.close();
+});
+
+afterAll(async () => {
+  await notifications.close();
+  await db.close();
+  await testDatabase.drop();
+});
+
+const counted: Queryable = {
+  query(statement) {
+    looks++;
+    return db.query(statement);
+  },
+};
+
+function positionsWith(options: Partial<PositionsOptions> = {}): Positions {
+  const head = async () => globalPosition(1000n);
+  const positions = createPositions({ db: counted, notifications, timeout: 300_000, head, ...options });
+  opened.push(positions);
+  return positions;
+}
+
+const deaf: Pick<Notifications, 'on'> = { on: () => () => {} };
+const seldom = { min: 3_600_000, max: 3_600_000, step: 0 };
+const often = { min: 1, max: 1, step: 0 };
+
+function next(writer: ReadModelWriter, steps = 1n) {
+  return globalPosition(writer.checkpoint + steps);
+}
+
+test('a position that the version has reached is not waited for, heard of or not', async () => {
+  await orders.write({});
+  await positionsWith({ notifications: deaf, polling: seldom }).waitFor(orderBook, orders.checkpoint);
+});
+
+test('a notification ends the wait, without polling', async () => {
+  const positions = positionsWith({ polling: seldom });
+  const heard = Promise.withResolvers<bigint | undefined>();
+  positions.onCheckpoint(orderBook, (checkpoint) => heard.resolve(checkpoint));
+  // Listening has begun, and what came before was looked for.
+  expect(await heard.promise).toBeUndefined();
+  const waiting = positions.waitFor(orderBook, next(orders, 2n));
+  await orders.write({});
+  await orders.write({});
+  await waiting;
+});
+
+test('what this process has committed itself ends the wait, without a notification or polling', async () => {
+  const positions = positionsWith({ notifications: deaf, polling: seldom });
+  const waiting = positions.waitFor(orderBook, next(orders));
+  positions.reached(orderBook, { partition: 0, partitions: 1, checkpoint: next(orders) });
+  await waiting;
+});
+
+test('polling ends the wait where no notification comes', async () => {
+  const positions = positionsWith({ notifications: deaf, polling: often });
+  const waiting = positions.waitFor(orderBook, next(orders));
+  await orders.write({}, { notify: false });
+  await waiting;
+});
+
+test('what is known already needs no look at the database', async () => {
+  // Deaf: once listening begins, news may have been missed, and what was known is forgotten.
+  const positions = positionsWith({ notifications: deaf, polling: often });
+  await positions.waitFor(orderBook, await orders.write({}));
+  const before = looks;
+  await positions.waitFor(orderBook, orders.checkpoint);
+  expect(looks).toBe(before);
+});
+
+test('all waits of a process share its looks, and nothing is looked at once they have ended', async () => {
+  const written = Promise.withResolvers<void>();
+  const late: Queryable = {
+    async query(statement) {
+      await written.promise;
+      return counted.query(statement);
+    },
+  };
+  const positions = positionsWith({ db: late, notifications: deaf, polling: often });
+  const waits = Array.from({ length: 100 }, (_, index) =>
+    positions.waitFor(
+      ...(index % 2 === 0 ? ([orderBook, next(orders)] as const) : ([shelfPlaces, next(shelves)] as const)),
+    ),
+  );
+  await orders.write({}, { notify: false });
+  await shelves.write({}, { notify: false });
+  written.resolve();
+  await Promise.all(waits);
+  expect(looks).toBe(1);
+  for (let trip = 0; trip < 50; trip++) await db.query({ text: 'select' }); // many times longer than the interval
+  expect(looks).toBe(1);
+});
+
+test('the time-out tells how far the version is', async () => {
+  await orders.write({}, { notify: false });
+  const positions = positionsWith({ timeout: 1 });
+  await expect(positions.waitFor(orderBook, next(orders, 40n))).rejects.toMatchObject({
+    code: 'POSITION_TIMEOUT',
+    fields: {
+      projection: 'order_book',
+      version: 1,
+      position: String(orders.checkpoint + 40n),
+      reached: String(orders.checkpoint),
+      head: '1000',
+    },
+  });
+});
+
+test('a version that has stopped at an event is not waited for, until another process takes it up', async () => {
+  const unit = { kind: 'processor', name: 'order_book', version: 1, partition: 0 } as const;
+  const claim = await claimProcessor(db, unit, 'host:1');
+  const positions = positionsWith({ polling: often });
+  const refused = expect(positions.waitFor(orderBook, next(orders))).rejects.toMatchObject({
+    code: 'POSITION_TIMEOUT',
+    message: expect.stringContaining('because it has stopped at an event'),
+    fields: { reached: String(orders.checkpoint), stopped: true },
+  });
+  await recordStop(db, claim, { message: 'no such shelf', at: new Date().toISOString() });
+  await refused;
+  // What it has folded before is there, and who waits without bounds goes on.
+  await positionsWith({ notifications: deaf, polling: often }).waitFor(orderBook, orders.checkpoint);
+  const abort = new AbortController();
+  const before = looks;
+  const patient = expect(
+    positions.waitFor(orderBook, next(orders), { timeout: Infinity, signal: abort.signal }),
+  ).rejects.toThrow('enough');
+  await until(() => looks > before + 2);
+  abort.abort(new Error('enough'));
+  await patient;
+  await releaseProcessor(db, claim);
+  await db.query({ text: "update refold.processors set status = 'running' where name = 'order_book'" });
+  const taken = positions.waitFor(orderBook, next(orders));
+  await orders.write({});
+  await taken;
+});
+
+test('a version that is there when the time is up has come in time, heard of or not', async () => {
+  // Folded before the last look, and told to nobody.
+  const late: Queryable = {
+    async query(statement) {
+      if (statement.name === 'read version status') await orders.write({}, { notify: false });
+      return db.query(statement);
+    },
+  };
+  const positions = positionsWith({ db: late, notifications: deaf, polling: seldom, timeout: 1 });
+  await positions.waitFor(orderBook, next(orders));
+});
+
+test('an aborted wait ends with the reason', async () => {
+  const abort = new AbortController();
+  const waiting = positionsWith().waitFor(orderBook, next(orders), { signal: abort.signal });
+  const reason = new Error('gone');
+  abort.abort(reason);
+  await expect(waiting).rejects.toBe(reason);
+});
+
+test('closing ends all waits', async () => {
+  const positions = positionsWith();
+  const waiting = positions.waitFor(orderBook, next(orders), { timeout: Infinity });
+  positions.close();
+  await expect(waiting).rejects.toThrow('stopping');
+});
+
+test('a wait outlives a lost connection', async () => {
+  const positions = positionsWith({ polling: seldom });
+  await positions.waitFor(orderBook, orders.checkpoint);
+  const waiting = positions.waitFor(orderBook, next(orders));
+  await db.query({
+    text: `
+      select pg_terminate_backend(pid)
+      from pg_stat_activity
+      where datname = current_database() and application_name = 'refold-listen'`,
+  });
+  await orders.write({});
+  await waiting;
+});
+
+test('progress is the share of the log that was folded', async () => {
+  await orders.write({}, { to: globalPosition(250n) });
+  expect(await positionsWith().progress(orderBook)).toEqual({
+    projection: 'order_book',
+    version: 1,
+    state: 'active',
+    position: 250n,
+    head: 1000n,
+    progress: 0.25,
+  });
+  const unknown: Projection = { ...orderBook, name: 'unknown' };
+  expect(await positionsWith().progress(unknown)).toMatchObject({ state: 'building', position: 0n, progress: 0 });
+});

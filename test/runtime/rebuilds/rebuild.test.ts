@@ -1,0 +1,264 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
+import { cancelRebuild, requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
+import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
+import { lockView } from '../../../src/store/tables/read-table.ts';
+import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../../support/sample-domain.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { createWorkerProcesses } from '../../support/worker-processes.ts';
+
+let database: TestDatabase;
+const running = new Set<Runtime>();
+const workers = createWorkerProcesses();
+const step = { actor: 'ann', reason: 'the amounts were wrong' };
+
+// The same table as balance@1 has, but debits are forgotten.
+const balanceWithBug = defineProjection({
+  name: 'balance',
+  version: 1,
+  events: account,
+  table: {
+    accountId: t.text().primaryKey(),
+    owner: t.text().index(),
+    amount: t.decimal(20, 2).index(),
+    movements: t.integer(),
+  },
+  key: (event) => event.streamId,
+  evolve: {
+    Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }),
+    Credited: (row, event) =>
+      row && { ...row, amount: row.amount.plus(event.payload.amount), movements: row.movements + 1 },
+    Closed: () => null,
+  },
+});
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  await workers.killAll();
+  for (const runtime of running) await runtime.stop();
+  running.clear();
+  await database.drop();
+});
+
+async function start(projections: readonly Projection[], maintain = true): Promise<Runtime> {
+  const runtime = await startRuntime({
+    config: defineConfig({ projections, commands: [openAccount, credit], runtime: { pageSize: 200 } }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain,
+    logger: pino({ level: process.env.LOG ?? 'silent' }),
+  });
+  running.add(runtime);
+  return runtime;
+}
+
+async function stop(runtime: Runtime): Promise<void> {
+  running.delete(runtime);
+  await runtime.stop();
+}
+
+async function traffic(runtime: Runtime, accounts: number, movements: number): Promise<void> {
+  for (let id = 0; id < accounts; id++) {
+    const events = Array.from({ length: movements }, (_, index) =>
+      index % 3 === 0
+        ? ({ type: 'Debited', payload: { amount: '1.25' } } as const)
+        : ({ type: 'Credited', payload: { amount: '2.50' } } as const),
+    );
+    await runtime.log.append({
+      family: account,
+      streamId: `account-${id}`,
+      events: [{ type: 'Opened', payload: { owner: `owner-${id % 7}` } }, ...events],
+    });
+  }
+}
+
+async function caughtUp(runtime: Runtime, projection: Projection): Promise<void> {
+  const horizon = await runtime.log.horizon();
+  await until(async () =>
+    (await runtime.status()).some(
+      ({ name, version, position, state }) =>
+        name === projection.name && version === projection.version && position >= horizon && state === 'active',
+    ),
+  );
+  await runtime.versions.refresh();
+}
+
+test('a bug mended in evolve is mended in the table, under traffic, with no moment without an answer', async () => {
+  const before = await start([balanceWithBug, openingsV1]);
+  await traffic(before, 40, 30);
+  await caughtUp(before, balanceWithBug);
+  await stop(before);
+
+  const runtime = await start([balanceV1, openingsV1]);
+  await caughtUp(runtime, balanceV1);
+  expect(await storedTable(runtime.db, balanceV1)).not.toEqual(await foldedTable(runtime.log, balanceV1));
+  await requestRebuild(runtime.db, balanceV1, 'read_models', step);
+  let rebuilding = true;
+  const appends = (async () => {
+    for (let n = 0; rebuilding; n++) await runtime.execute(credit, { accountId: `account-${n % 40}`, amount: '1.00' });
+  })();
+  const answers = (async () => {
+    for (let n = 0; rebuilding; n++) {
+      const served = runtime.versions.current().served.get('balance');
+      const reads = runtime.readModels.open({ snapshot: false });
+      const [row] = await reads.findByKeys(served?.projection ?? balanceV1, [[`account-${n % 40}`]], ['amount']);
+      expect(row).not.toBeNull();
+      await reads.close();
+    }
+  })();
+  await until(async () => (await readRebuilds(runtime.db)).length === 0);
+  rebuilding = false;
+  await Promise.all([appends, answers]);
+  await caughtUp(runtime, balanceV1);
+  const now = await until(() => {
+    const stored = runtime.versions.stored(balanceV1);
+    return stored.tableName === 'balance_v1_g2' && stored;
+  });
+  expect(await storedTable(runtime.db, now)).toEqual(await foldedTable(runtime.log, balanceV1));
+  expect(await runtime.db.query({ text: 'select count(*)::int as rows from read_models.balance' })).toEqual([
+    { rows: 40 },
+  ]);
+  expect(await runtime.db.query({ text: 'select table_name from refold.old_tables where drop_after > now()' })).toEqual(
+    [{ table_name: 'balance_v1' }],
+  );
+});
+
+test('subscribers get the rows of the new table', async () => {
+  const before = await start([balanceWithBug]);
+  await traffic(before, 3, 3);
+  await caughtUp(before, balanceWithBug);
+  await stop(before);
+  const runtime = await start([balanceV1]);
+  await caughtUp(runtime, balanceV1);
+  const rows = runtime.live.row(balanceV1, ['account-1'], ['amount'], { after: null });
+  const amount = async () => String((await rows.next()).value?.row?.amount);
+  expect(await amount()).toBe('5');
+  await requestRebuild(runtime.db, balanceV1, 'read_models', step);
+  expect(await amount()).toBe('3.75');
+  await rows.return?.();
+});
+
+test('the stable view stays the same when its rows are built anew: what users have made of it goes on', async () => {
+  const runtime = await start([balanceV1]);
+  await traffic(runtime, 3, 3);
+  await caughtUp(runtime, balanceV1);
+  await runtime.db.query({ text: 'create view public.owners as select owner from read_models.balance' });
+  await requestRebuild(runtime.db, balanceV1, 'read_models', step);
+  await until(() => runtime.versions.stored(balanceV1).tableName === 'balance_v1_g2');
+  await runtime.db.query({ text: `update read_models.balance_v1_g2 set owner = 'of the new table'` });
+  expect(await runtime.db.query({ text: 'select distinct owner from public.owners' })).toEqual([
+    { owner: 'of the new table' },
+  ]);
+});
+
+test('a rebuild that was killed goes on from its checkpoint in another process', async () => {
+  const seeding = await start([balanceV1, balanceV2, openingsV1], false);
+  await traffic(seeding, 100, 150);
+  const first = await workers.start({ url: database.url, owner: 'first' });
+  await until(async () => (await seeding.status()).every(({ lag, state }) => lag === 0n && state === 'active'));
+  const halfWay = await seeding.db.transaction(async (tx) => {
+    // Its table can't take over meanwhile, so that it is surely killed in between.
+    await lockView(tx, 'balance');
+    await requestRebuild(seeding.db, balanceV1, 'read_models', step);
+    const written = await until(async () => {
+      const [rebuild] = await readRebuilds(seeding.db);
+      return rebuild && rebuild.checkpoint > 0n && rebuild.checkpoint;
+    });
+    await first.end('SIGKILL');
+    return written;
+  });
+  // Nothing of what was written is done again: no later checkpoint is before this one.
+  expect(await readRebuilds(seeding.db)).toHaveLength(1);
+  await workers.start({ url: database.url, owner: 'second' });
+  await until(async () => {
+    const [rebuild] = await readRebuilds(seeding.db);
+    if (rebuild) expect(rebuild.checkpoint).toBeGreaterThanOrEqual(halfWay);
+    return rebuild === undefined;
+  });
+  await seeding.versions.refresh();
+  const now = seeding.versions.stored(balanceV1);
+  expect(now.tableName).toBe('balance_v1_g2');
+  expect(await storedTable(seeding.db, now)).toEqual(await foldedTable(seeding.log, balanceV1));
+});
+
+test('the first of several requests wins, and the others are told who was first', async () => {
+  const runtime = await start([balanceV1], true);
+  const idle = await start([balanceV1], false);
+  await caughtUp(runtime, balanceV1);
+  await stop(runtime);
+  const requests = await Promise.allSettled(
+    ['ann', 'bob', 'cat'].map((actor) => requestRebuild(idle.db, balanceV1, 'read_models', { actor, reason: 'a try' })),
+  );
+  const [rebuild] = await readRebuilds(idle.db);
+  const refusals = requests.flatMap((request) => (request.status === 'rejected' ? [request.reason.message] : []));
+  expect(refusals).toHaveLength(2);
+  for (const message of refusals) {
+    expect(message).toBe(
+      `balance@1 is being rebuilt already: ${rebuild?.requestedBy} asked for it at ${rebuild?.requestedAt} (a try); nobody yet works on it.`,
+    );
+  }
+});
+
+test('a cancelled rebuild leaves everything as it was', async () => {
+  const idle = await start([balanceV1], false);
+  await expect(cancelRebuild(idle.db, 'balance', 1, 'read_models', step)).rejects.toThrow(
+    'balance@1 is not being rebuilt.',
+  );
+  await requestRebuild(idle.db, balanceV1, 'read_models', step);
+  await cancelRebuild(idle.db, 'balance', 1, 'read_models', step);
+  expect(await readRebuilds(idle.db)).toEqual([]);
+  const runtime = await start([balanceV1]);
+  await until(
+    async () =>
+      (await runtime.db.query({ text: `select from pg_tables where tablename = 'balance_v1_g2'` })).length === 0,
+  );
+  expect(runtime.versions.stored(balanceV1).tableName).toBe('balance_v1');
+  await requestRebuild(runtime.db, balanceV1, 'read_models', step);
+  await until(() => runtime.versions.stored(balanceV1).tableName === 'balance_v1_g2');
+});
+
+test('a version that stopped at an event goes on when its mended code has rebuilt it', async () => {
+  const fussy = (accepts: boolean) =>
+    defineProjection({
+      name: 'fussy',
+      version: 1,
+      events: account,
+      table: { accountId: t.text().primaryKey(), credits: t.integer() },
+      key: (event) => event.streamId,
+      evolve: {
+        Opened: () => ({ credits: 0 }),
+        Credited: (row, event) => {
+          if (event.payload.amount === '13' && !accepts) throw new Error('thirteen is bad luck');
+          return row && { credits: row.credits + 1 };
+        },
+      },
+    });
+  const before = await start([fussy(false)]);
+  await before.log.append({
+    family: account,
+    streamId: 'a',
+    events: [
+      { type: 'Opened', payload: { owner: 'Ada' } },
+      { type: 'Credited', payload: { amount: '13' } },
+      { type: 'Credited', payload: { amount: '1' } },
+    ],
+  });
+  await until(async () => (await before.status()).some(({ processor }) => processor === 'stopped'));
+  await requestRebuild(before.db, fussy(true), 'read_models', step);
+  await stop(before);
+  const mended = fussy(true);
+  const runtime = await start([mended]);
+  const now = await until(() => {
+    const stored = runtime.versions.stored(mended);
+    return stored.tableName === 'fussy_v1_g2' && stored;
+  });
+  await caughtUp(runtime, mended);
+  expect(await storedTable(runtime.db, now)).toEqual(new Map([['["a"]', { accountId: 'a', credits: 2 }]]));
+});

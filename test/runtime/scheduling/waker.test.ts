@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createWaker } from '../../../src/store/server/waker.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
+afterEach(() => void vi.useRealTimers());
+
+/** How long a wait takes, in milliseconds. */
+async function timed(wait: Promise<void>): Promise<number> {
+  const start = Date.now();
+  vi.advanceTimersToNextTimer();
+  await wait;
+  return Date.now() - start;
+}
+
+test('pauses grow by a step while nothing comes, to a limit, and are short again after news', async () => {
+  const waker = createWaker({ minMs: 50, maxMs: 120, stepMs: 30, jitter: 0 });
+  const pauses = [];
+  for (let times = 0; times < 5; times++) pauses.push(await timed(waker.wait()));
+  expect(pauses).toEqual([50, 80, 110, 120, 120]);
+  waker.news();
+  expect(await timed(waker.wait())).toBe(50);
+});
+
+test('who is woken waits no longer, also where that was while nobody waited', async () => {
+  const waker = createWaker({ minMs: 50, stepMs: 10, jitter: 0 });
+  await timed(waker.wait());
+  const waiting = waker.wait();
+  waker.wake();
+  await waiting;
+  waker.wake();
+  waker.wake();
+  await waker.wait();
+  expect(await timed(waker.wait())).toBe(50);
+});
+
+test('a signal ends a wait at once', async () => {
+  const waker = createWaker();
+  const stop = new AbortController();
+  const waiting = waker.wait(stop.signal);
+  stop.abort();
+  await waiting;
+  await waker.wait(stop.signal);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a part of each pause is left to chance', async () => {
+  const waker = createWaker({ minMs: 100, stepMs: 0, jitter: 0.5, random: () => 0.4 });
+  expect(await timed(waker.wait())).toBe(80);
+});

@@ -1,0 +1,82 @@
+import { buildSchema, getOperationAST, parse, validate } from 'graphql';
+import { expect, test } from 'vitest';
+import { addVariablesUsage, documentUsage } from '../../../src/schema/analysis/document-usage.ts';
+
+const schema = buildSchema(`
+  enum Status { OPEN CLOSED }
+  scalar Money
+  interface Node { id: ID! }
+  type Item implements Node { id: ID! price: Money! }
+  type Cart implements Node { id: ID! total(in: Status): Money! items(first: Int): [Item!]! }
+  input Total { min: Money max: Money }
+  input Filter { status: Status statuses: [Status!] total: Total and: [Filter!] name: String }
+  type Query { cart(id: ID!): Cart carts(where: Filter, order: Status = OPEN): [Cart!]! node(id: ID!): Node }
+`);
+
+function asked(query: string, variables: Record<string, unknown> = {}): string[] {
+  const document = parse(query);
+  expect(validate(schema, document)).toEqual([]);
+  const operation = getOperationAST(document);
+  if (!operation) throw new Error('one operation');
+  const usage = documentUsage(schema, document, operation);
+  const paths = new Set(usage.paths);
+  addVariablesUsage(usage, variables, paths);
+  expect(documentUsage(schema, document, operation)).toBe(usage);
+  return [...paths].toSorted();
+}
+
+test('an operation asks for its fields, its arguments, the fields of its inputs and the values of enums that it sends', () => {
+  expect(
+    asked(
+      '{ a: cart(id: "1") { __typename total(in: CLOSED) } carts(where: { and: [{ status: OPEN }], total: { min: 1 } }) { id @skip(if: true) } }',
+    ),
+  ).toEqual([
+    'Cart.id',
+    'Cart.total',
+    'Cart.total(in:)',
+    'Filter.and',
+    'Filter.status',
+    'Filter.total',
+    'Query.cart',
+    'Query.cart(id:)',
+    'Query.carts',
+    'Query.carts(where:)',
+    'Status.CLOSED',
+    'Status.OPEN',
+    'Total.min',
+  ]);
+});
+
+test('fragments count where they are spread, however deep, and types that are named or can be several', () => {
+  expect(
+    asked(
+      '{ node(id: "1") { ...a } } fragment a on Node { id ... on Cart { ...b } } fragment b on Cart { items { price } }',
+    ),
+  ).toEqual(['Cart', 'Cart.items', 'Item.price', 'Node', 'Node.id', 'Query.node', 'Query.node(id:)']);
+});
+
+test('what variables hold counts as if it stood in the document', () => {
+  const query =
+    'query ($where: Filter, $order: [Status!], $name: String) { carts(where: $where) { id } b: carts(where: { statuses: $order, name: $name }) { id } }';
+  expect(
+    asked(query, {
+      where: { total: { max: 3 }, and: [{ status: 'CLOSED' }, { status: null }], unknown: 1 },
+      order: 'OPEN',
+      name: 'x',
+    }),
+  ).toEqual([
+    'Cart.id',
+    'Filter',
+    'Filter.and',
+    'Filter.name',
+    'Filter.status',
+    'Filter.statuses',
+    'Filter.total',
+    'Query.carts',
+    'Query.carts(where:)',
+    'Status',
+    'Status.CLOSED',
+    'Status.OPEN',
+    'Total.max',
+  ]);
+});

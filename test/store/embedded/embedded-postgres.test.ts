@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startEmbeddedPostgres } from '../../../src/store/embedded/embedded-postgres.ts';
+import { createDatabase } from '../../../src/store/postgres/database.ts';
+import { migrate } from '../../../src/store/server/migrate.ts';
+import { until } from '../../support/until.ts';
+
+let folder: string;
+let dataDir: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'refold-embedded-'));
+  chmodSync(folder, 0o755); // where root runs the tests, another account runs the server
+  dataDir = join(folder, 'postgres');
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function query(url: string, text: string): Promise<object[]> {
+  const db = createDatabase({ url });
+  try {
+    return await db.query({ text });
+  } finally {
+    await db.close();
+  }
+}
+
+/** A process that owns a server until it is told to end, and prints the server's URL. */
+async function startOwner(): Promise<{ url: string; process: ChildProcess }> {
+  const program = `
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../../src/store/embedded/embedded-postgres.ts'))};
+    const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)} });
+    console.log(server.url);
+    process.once('SIGINT', async () => { await server.stop(); console.log('stopped'); process.exit(); });
+    process.once('SIGTERM', () => { throw new Error('nobody caught this'); });
+    setInterval(() => {}, 1000);`;
+  const owner = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  const [url] = await once(createInterface(owner.stdout), 'line');
+  return { url, process: owner };
+}
+
+/** A free port below those that connections are given, so that none of them has it between two starts. */
+async function quietPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000);
+    const listener = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      listener.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    await new Promise((resolve) => listener.close(resolve));
+    return port;
+  }
+}
+
+test('keeps its databases between runs, with the settings and the port asked for', async () => {
+  const port = await quietPort();
+  const first = await startEmbeddedPostgres({ dataDir, port });
+  await migrate(first.url);
+  await query(first.url, 'create table kept (id int)');
+  await first.stop();
+  await first.stop();
+  expect(Number(new URL(first.url).port)).toBe(port);
+  const second = await startEmbeddedPostgres({ dataDir, port, settings: { search_path: `'it''s', public` } });
+  expect(second.url).toBe(first.url);
+  expect(await query(second.url, `select current_setting('search_path') as path, count(*)::int from kept`)).toEqual([
+    { path: `'it''s', public`, count: 0 },
+  ]);
+  await second.stop();
+  await expect(query(first.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+});
+
+test('is shared by the processes that use it, until the last one stops it', async () => {
+  const first = await startOwner();
+  const second = await startEmbeddedPostgres({ dataDir });
+  expect(second.url).toBe(first.url);
+  // As Ctrl-C does it: the signal goes to the whole group of processes.
+  process.kill(-(first.process.pid ?? 0), 'SIGINT');
+  await once(first.process, 'close');
+  expect(await query(second.url, 'select 1 as here')).toEqual([{ here: 1 }]);
+  await second.stop();
+  await expect(query(second.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+});
+
+test('is not given to who asks for other settings while a process uses it, and says which', async () => {
+  const owner = await startOwner();
+  await expect(startEmbeddedPostgres({ dataDir, settings: { work_mem: '1MB' } })).rejects.toMatchObject({
+    code: 'INVALID_CONFIG',
+    message: expect.stringContaining(`in use by process ${owner.process.pid}, with other settings`),
+  });
+  expect(await query(owner.url, 'select 1 as here')).toEqual([{ here: 1 }]);
+  owner.process.kill('SIGINT');
+  await once(owner.process, 'close');
+  await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+});
+
+test('started, used and left by many processes at the same time, it has one server, and none in the end', async () => {
+  const shared = join(folder, 'shared');
+  const ends = ['await server.stop()', 'process.exit()', "throw new Error('nobody caught this')"];
+  // By hand with more: STARTS=500
+  const starts = Number(process.env.STARTS ?? 12);
+  const program = (end: string) => `
+    import pg from 'pg';
+    import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../../src/store/embedded/embedded-postgres.ts'))};
+    const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(shared)} });
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    const { rows } = await client.query('select pg_postmaster_start_time()::text || current_database() as server');
+    await client.end();
+    console.log(JSON.stringify(rows[0].server));
+    await new Promise((resolve) => setTimeout(resolve, ${Math.floor(Math.random() * 500)}));
+    ${end};`;
+  let started = 0;
+  async function startSome(): Promise<void> {
+    while (started < starts) {
+      const end = ends[started++ % ends.length] ?? '';
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', program(end)], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        cwd: process.cwd(),
+      });
+      const [printed, said] = await Promise.all([text(child.stdout), text(child.stderr)]);
+      if (!end.startsWith('throw')) expect(said).toBe('');
+      expect(JSON.parse(printed)).toMatch(/refold$/);
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, startSome));
+  await until(() => !existsSync(join(shared, 'postmaster.pid')));
+});
+
+test.for<NodeJS.Signals>([
+  'SIGKILL',
+  'SIGTERM',
+])('starts after its owner was ended by %s without stopping it', async (signal) => {
+  const owner = await startOwner();
+  owner.process.kill(signal);
+  await once(owner.process, 'close');
+  const next = await startEmbeddedPostgres({ dataDir });
+  expect(await query(next.url, 'select count(*)::int from kept')).toEqual([{ count: 0 }]);
+  await next.stop();
+});
+
+test('starts although the id of a server that is long gone belongs to another process now', async () => {
+  writeFileSync(join(dataDir, 'postmaster.pid'), `${process.pid}\n${dataDir}\n0\n1\n`);
+  const server = await startEmbeddedPostgres({ dataDir });
+  await server.stop();
+});
+
+test('says that its port is in use', async () => {
+  const listener = createServer();
+  await new Promise<void>((done) => listener.listen(0, '127.0.0.1', done));
+  const address = listener.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  await expect(startEmbeddedPostgres({ dataDir, port })).rejects.toMatchObject({
+    code: 'PORT_IN_USE',
+    fields: { port },
+  });
+  listener.close();
+});

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { beginning, type GlobalPosition, globalPosition } from '../../../src/events/global-position.ts';
+import { createReadAhead } from '../../../src/store/log/read-ahead.ts';
+import type { EventPage, ReadAllOptions } from '../../../src/store/log/read-events.ts';
+
+/** A log of the positions 1, 2, 3…, with even ones where a filter is given; its events are the positions themselves. */
+function fakeLog() {
+  let asked = 0;
+  const copyPage = async ({ after, upTo, filter, limit }: ReadAllOptions) => {
+    asked++;
+    const lines: Buffer[] = [];
+    for (let position = after + 1n; position <= upTo && lines.length < limit; position++) {
+      if (filter === undefined || position % 2n === 0n) lines.push(Buffer.from(`${position}`));
+    }
+    const full = lines.length === limit;
+    return { lines, upTo: full ? globalPosition(String(lines.at(-1))) : upTo, full };
+  };
+  const decode = ({ lines }: { readonly lines: readonly Buffer[] }) =>
+    lines.map(String) as unknown as EventPage['events']; // nobody looks inside
+  return { copyPage, decode, asked: () => asked };
+}
+
+const evens = [{ family: 'f', types: ['Even'] }];
+
+describe('reading ahead', () => {
+  test('gives every reading what it would get without, whatever the others do and however the horizon moves', async () => {
+    const step = fc.record({
+      reader: fc.constantFrom(0, 0, 0, 1, 2, 3),
+      horizon: fc.oneof(fc.nat(40), fc.nat(5)),
+      limit: fc.constantFrom(5, 5, 5, 2),
+      jump: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.nat(60) }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const { copyPage, decode } = fakeLog();
+        const read = createReadAhead(copyPage, decode);
+        const cursors: GlobalPosition[] = [beginning, beginning, beginning, beginning];
+        for (const { reader, horizon, limit, jump } of steps) {
+          const after = jump === null ? (cursors[reader] ?? beginning) : globalPosition(BigInt(jump));
+          const upTo = globalPosition(after + BigInt(horizon));
+          const options = { after, upTo, limit, ...(reader % 2 === 0 ? {} : { filter: evens }) };
+          const page = await read(options);
+          // It may end earlier, at the horizon of the time when it was asked for; never later, and with nothing left out.
+          expect(page.upTo <= upTo).toBe(true);
+          expect(page.events).toEqual(decode(await copyPage({ ...options, upTo: page.upTo })));
+          if (horizon > 0) expect(page.upTo > after).toBe(true);
+          cursors[reader] = page.upTo;
+        }
+      }),
+    );
+  });
+
+  test('asks once for each page, and for none that nobody may want', async () => {
+    const { copyPage, decode, asked } = fakeLog();
+    const read = createReadAhead(copyPage, decode);
+    const upTo = globalPosition(10n);
+    let after = beginning;
+    let pages = 0;
+    while (after < upTo) {
+      after = (await read({ after, upTo, limit: 2 })).upTo;
+      pages++;
+    }
+    expect(asked()).toBe(pages);
+    await read({ after: beginning, upTo, limit: 2 });
+    expect(asked()).toBe(pages + 1);
+  });
+
+  test('gives an error to whoever reads on', async () => {
+    const { copyPage, decode } = fakeLog();
+    let fail = false;
+    const failing = (options: ReadAllOptions) => (fail ? Promise.reject(new Error('lost')) : copyPage(options));
+    const read = createReadAhead(failing, decode);
+    const upTo = globalPosition(10n);
+    await read({ after: beginning, upTo, limit: 2 });
+    const second = read({ after: globalPosition(2n), upTo, limit: 2 });
+    fail = true;
+    await second;
+    await expect(read({ after: globalPosition(4n), upTo, limit: 2 })).rejects.toThrow('lost');
+    fail = false;
+    expect((await read({ after: globalPosition(4n), upTo, limit: 2 })).upTo).toBe(6n);
+  });
+});

@@ -1,0 +1,97 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createLeaseOwnership, type LeaseOwnershipOptions } from '../../../src/store/ownership/lease-ownership.ts';
+import type { Ownership, OwnershipLock } from '../../../src/store/ownership/ownership.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { describeOwnership } from './ownership.contract.ts';
+import { patiently } from './patient-owner.ts';
+import { unitOf } from './unit-of.ts';
+
+describeOwnership({
+  kind: 'lease',
+  // Connecting may take as long as a renewal, of many at once and on a busy machine.
+  open: (url, renewEverySeconds) =>
+    createLeaseOwnership({ url, leaseSeconds: 300, renewalFactor: renewEverySeconds / 300 }),
+  letEnd: async (db, name) => {
+    await db.query({ text: 'update refold.leases set expires_at = now() where name = $1', values: [name] });
+  },
+  takeAway: async (db, name) => {
+    await db.query({
+      text: `update refold.leases set holder = gen_random_uuid(), expires_at = now() where name = $1`,
+      values: [name],
+    });
+  },
+});
+
+let database: TestDatabase;
+let db: Database;
+const opened = new Set<Ownership>();
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterEach(async () => {
+  for (const ownership of opened) await ownership.close();
+  opened.clear();
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+async function acquire(name: string, options: Omit<LeaseOwnershipOptions, 'url'>): Promise<OwnershipLock> {
+  const ownership = createLeaseOwnership({ url: database.url, ...options });
+  opened.add(ownership);
+  const lock = await patiently(ownership, name);
+  if (!lock) throw new Error(`'${name}' is held by somebody else`);
+  return lock;
+}
+
+async function expiry(name: string): Promise<string | undefined> {
+  const rows = await db.query<{ expires: string }>({
+    text: 'select expires_at as expires from refold.leases where name = $1',
+    values: [name],
+  });
+  return rows[0]?.expires;
+}
+
+test('a lease is renewed for as long as its holder lives', async () => {
+  const lock = await acquire('renewed', { leaseSeconds: 60, renewalFactor: 1 / 60 });
+  for (let renewal = 1; renewal <= 2; renewal++) {
+    const before = await expiry('renewed');
+    await until(async () => lock.lost.aborted || (await expiry('renewed')) !== before);
+  }
+  expect(lock.lost.aborted).toBe(false);
+  expect(await createdElsewhere('renewed')).toBeNull();
+  await lock.release();
+  expect(await expiry('renewed')).toBeUndefined();
+});
+
+async function createdElsewhere(name: string): Promise<OwnershipLock | null> {
+  const ownership = createLeaseOwnership({ url: database.url });
+  opened.add(ownership);
+  return ownership.tryAcquire(unitOf(name));
+}
+
+test('a holder who can’t renew the lease gives up when it expires', async () => {
+  // Few renewals, so that connecting has time; its end comes soon all the same.
+  const lock = await acquire('unreachable', { leaseSeconds: 4, renewalFactor: 0.9 });
+  await db.transaction(async (tx) => {
+    await tx.query({ text: 'lock table refold.leases in exclusive mode' });
+    await until(() => lock.lost.aborted);
+  });
+  expect(lock.lost.reason).toMatchObject({
+    message: 'The lease could not be renewed within 4 s, so another process may own it now.',
+  });
+});
+
+test('a process that was stalled beyond its lease knows before any timer has run', async () => {
+  let now = 0;
+  const lock = await acquire('stalled', { leaseSeconds: 30, now: () => now });
+  now = 29_999;
+  expect(() => lock.verify()).not.toThrow();
+  now = 30_000;
+  expect(() => lock.verify()).toThrow('The lease could not be renewed within 30 s');
+  expect(lock.lost.aborted).toBe(true);
+});

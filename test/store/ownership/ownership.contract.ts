@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { globalPosition } from '../../../src/index.ts';
+import type { Ownership, OwnershipLock } from '../../../src/store/ownership/ownership.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { advanceCheckpoint, claimProcessor } from '../../../src/store/processors/checkpoints.ts';
+import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { patiently } from './patient-owner.ts';
+import { unitOf } from './unit-of.ts';
+
+export interface OwnershipUnderTest {
+  readonly kind: 'advisory' | 'lease';
+  /** As a process of its own would have it; where it is renewed, so often. */
+  open(url: string, renewEverySeconds: number): Ownership;
+  /** Brings about the end of what a holder has who is gone, where that takes its time. */
+  letEnd?(db: Database, name: string): Promise<void>;
+  /** Takes the right from its holder behind its back. */
+  takeAway(db: Database, name: string): Promise<void>;
+}
+
+/** What every kind of ownership promises. */
+export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnderTest): void {
+  describe(`ownership by ${kind}`, () => {
+    let database: TestDatabase;
+    let db: Database;
+    const opened = new Set<Ownership>();
+    beforeAll(async () => {
+      database = await createTestDatabase();
+      db = createDatabase({ url: database.url });
+    });
+    afterEach(async () => {
+      for (const ownership of opened) await ownership.close();
+      opened.clear();
+    });
+    afterAll(async () => {
+      await db.close();
+      await database.drop();
+    });
+
+    const openOne = (renewEverySeconds = 60) => {
+      const ownership = open(database.url, renewEverySeconds);
+      opened.add(ownership);
+      return ownership;
+    };
+    const acquired = async (ownership: Ownership, name: string): Promise<OwnershipLock> => {
+      const lock = await patiently(ownership, name);
+      if (!lock) throw new Error(`'${name}' is held by somebody else`);
+      return lock;
+    };
+
+    test('has one holder among many who try at the same time', async () => {
+      const processes = Array.from({ length: 8 }, openOne);
+      const locks = await Promise.all(
+        processes.flatMap((one) => [one.tryAcquire(unitOf('wanted')), one.tryAcquire(unitOf('wanted', 'rebuild'))]),
+      );
+      expect(locks.filter((_, index) => index % 2 === 0).filter((lock) => lock !== null)).toHaveLength(1);
+      expect(locks.filter((_, index) => index % 2 === 1).filter((lock) => lock !== null)).toHaveLength(1);
+      expect(await openOne().tryAcquire(unitOf('wanted', 'processor', 2))).not.toBeNull();
+    });
+
+    test('is free at once when it is released, or its process closes', async () => {
+      const [first, second, third] = [openOne(), openOne(), openOne()];
+      const lock = await acquired(first, 'passed-on');
+      expect(await second.tryAcquire(unitOf('passed-on'))).toBeNull();
+      await lock.release();
+      const next = await acquired(second, 'passed-on');
+      expect(() => next.verify()).not.toThrow();
+      expect(await first.tryAcquire(unitOf('passed-on'))).toBeNull();
+      await second.close();
+      await acquired(third, 'passed-on');
+    });
+
+    test('is free again when its holder is killed', async () => {
+      const program = join(import.meta.dirname, 'ownership-holder.ts');
+      const holder = spawn(process.execPath, [program, kind, database.url, 'orphaned'], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [answer] = await once(holder.stdout, 'data');
+      expect(String(answer)).toBe('held\n');
+      const survivor = openOne();
+      expect(await survivor.tryAcquire(unitOf('orphaned'))).toBeNull();
+      const exited = once(holder, 'exit');
+      holder.kill('SIGKILL');
+      await exited;
+      await letEnd?.(db, 'orphaned');
+      await until(() => survivor.tryAcquire(unitOf('orphaned')));
+    });
+
+    test('tells its holder when it is lost', async () => {
+      const lock = await acquired(openOne(1), 'taken-away');
+      expect(lock.lost.aborted).toBe(false);
+      expect(() => lock.verify()).not.toThrow();
+      const lost = new Promise((resolve) => lock.lost.addEventListener('abort', resolve));
+      await takeAway(db, 'taken-away');
+      await lost;
+      expect(lock.lost.reason).toMatchObject({ code: 'PROCESSOR_FENCED' });
+      expect(() => lock.verify()).toThrow(lock.lost.reason);
+      await lock.release();
+    });
+
+    test('lets a former holder write nothing', async () => {
+      await insertVersion(db, {
+        name: 'fenced',
+        version: 1,
+        tableSchema: 'public',
+        tableName: 'fenced_v1',
+        partitions: 1,
+        tableFingerprint: '',
+        codeFingerprint: '',
+        definition: {
+          columns: [],
+          keyColumns: [],
+          filter: [],
+          graphql: { type: 'A', single: 'a', list: 'as', globalId: true },
+        },
+      });
+      await db.query({ text: 'create table fenced_v1 (position bigint primary key)' });
+      const claim = async (owner: string) => {
+        await acquired(openOne(), 'fenced');
+        return claimProcessor(db, unitOf('fenced'), owner);
+      };
+      const batch = (by: Awaited<ReturnType<typeof claim>>, from: bigint, to: bigint) =>
+        db.transaction(async (tx) => {
+          await tx.query({ text: 'insert into fenced_v1 values ($1)', values: [to] });
+          await advanceCheckpoint(tx, {
+            claim: by,
+            from: globalPosition(from),
+            to: globalPosition(to),
+            events: 1,
+            rows: 1,
+            busyMs: 1,
+          });
+        });
+      const former = await claim('former');
+      await batch(former, 0n, 1n);
+      await takeAway(db, 'fenced');
+      const latter = await until(() => claim('latter').catch(() => undefined));
+      await expect(batch(former, 1n, 2n)).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });
+      expect(await db.query({ text: 'select position from fenced_v1' })).toEqual([{ position: 1n }]);
+      await batch(latter, 1n, 2n);
+      const [registered] = await readRegistry(db);
+      expect(registered).toMatchObject({ checkpoint: 2n, owner: 'latter' });
+    });
+  });
+}

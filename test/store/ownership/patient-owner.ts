@@ -1,0 +1,14 @@
+import type { Ownership, OwnershipLock } from '../../../src/store/ownership/ownership.ts';
+import { isOutage } from '../../../src/store/postgres/database-errors.ts';
+import { unitOf } from './unit-of.ts';
+
+/** Asks again where the database could not be reached in time, which is as short as renewals are frequent. */
+export async function patiently(ownership: Ownership, name: string): Promise<OwnershipLock | null> {
+  for (;;) {
+    try {
+      return await ownership.tryAcquire(unitOf(name));
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createAdvisoryOwnership } from '../../../src/store/ownership/advisory-ownership.ts';
+import { createLeaseOwnership } from '../../../src/store/ownership/lease-ownership.ts';
+import type { Ownership } from '../../../src/store/ownership/ownership.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { patiently } from './patient-owner.ts';
+import { unitOf } from './unit-of.ts';
+
+let database: TestDatabase;
+let db: Database;
+let proxy: TcpProxy;
+const opened = new Set<Ownership>();
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+beforeEach(async () => {
+  proxy = await startTcpProxy(Number(new URL(database.url).port));
+});
+afterEach(async () => {
+  proxy.resume();
+  for (const ownership of opened) await ownership.close();
+  opened.clear();
+  await proxy.close();
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+function opening<T extends Ownership>(ownership: T): T {
+  opened.add(ownership);
+  return ownership;
+}
+
+const kinds = { advisory: createAdvisoryOwnership, lease: createLeaseOwnership };
+
+describe.each(['advisory', 'lease'] as const)('ownership by %s', (kind) => {
+  test('of a host that has fallen silent ends within the bound, and another process has it then', async () => {
+    const unit = `silent ${kind}`;
+    const silent = opening(kinds[kind]({ url: proxy.through(database.url), leaseSeconds: 3 }));
+    const healthy = opening(kinds[kind]({ url: database.url, leaseSeconds: 3 }));
+    const lock = await patiently(silent, unit);
+    proxy.swallow();
+    const taken = await until(() => patiently(healthy, unit));
+    await until(() => lock?.lost.aborted);
+    expect(lock?.lost.reason).toMatchObject({ code: 'PROCESSOR_FENCED' });
+    await taken.release();
+  });
+});
+
+test('an advisory owner that was stalled beyond the bound knows before any timer has run', async () => {
+  let now = 0;
+  const lock = await patiently(opening(createAdvisoryOwnership({ url: database.url, now: () => now })), 'stalled');
+  now = 29_999;
+  expect(() => lock?.verify()).not.toThrow();
+  now = 30_000;
+  expect(() => lock?.verify()).toThrow('Nothing was heard of the database for 30 s');
+  expect(lock?.lost.aborted).toBe(true);
+});
+
+describe('a lease whose release fails', () => {
+  const holderOf = async (name: string) =>
+    (
+      await db.query<{ holder: string }>({ text: 'select holder from refold.leases where name = $1', values: [name] })
+    )[0]?.holder;
+
+  test('is released again until that succeeds', async () => {
+    const ownership = opening(createLeaseOwnership({ url: proxy.through(database.url), leaseSeconds: 3600 }));
+    const lock = await patiently(ownership, 'released');
+    // No server behind it any more: refused at once.
+    proxy.retarget(1);
+    proxy.cutAll();
+    await lock?.release();
+    expect(await holderOf('released')).toBeDefined();
+    proxy.retarget(Number(new URL(database.url).port));
+    await until(async () => (await holderOf('released')) === undefined);
+  });
+
+  test('is known again by its process', async () => {
+    const ownership = opening(createLeaseOwnership({ url: proxy.through(database.url), leaseSeconds: 3600 }));
+    const other = opening(createLeaseOwnership({ url: database.url, leaseSeconds: 3600 }));
+    const lock = await patiently(ownership, 'known');
+    proxy.retarget(1);
+    proxy.cutAll();
+    await lock?.release();
+    proxy.retarget(Number(new URL(database.url).port));
+    expect(await patiently(ownership, 'known')).not.toBeNull();
+    expect(await patiently(other, 'known')).toBeNull();
+  });
+
+  test('and a grant whose answer was lost, too', async () => {
+    const ownership = opening(createLeaseOwnership({ url: proxy.through(database.url), leaseSeconds: 3600 }));
+    const cut = proxy.cutAfter((chunk) => chunk.includes('granted'));
+    await expect(ownership.tryAcquire(unitOf('granted'))).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    await cut;
+    const before = await until(() => holderOf('granted'));
+    expect(await patiently(ownership, 'granted')).not.toBeNull();
+    expect(await holderOf('granted')).not.toBe(before);
+  });
+});

@@ -1,0 +1,148 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createEventLog } from '../../../src/store/event-log.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { createNotifications } from '../../../src/store/postgres/notifications.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { account, deposited } from '../log/families.ts';
+
+let testDatabase: TestDatabase;
+let direct: Database;
+let proxy: TcpProxy;
+const closes: (() => Promise<void>)[] = [];
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  direct = createDatabase({ url: testDatabase.url });
+});
+beforeEach(async () => {
+  proxy = await startTcpProxy(Number(new URL(testDatabase.url).port));
+});
+afterEach(async () => {
+  proxy.resume();
+  for (const close of closes.splice(0)) await close();
+  await proxy.close();
+});
+afterAll(async () => {
+  await direct.close();
+  await testDatabase.drop();
+});
+
+function behindProxy(options: Partial<Parameters<typeof createDatabase>[0]> = {}): Database {
+  const db = createDatabase({ url: proxy.through(testDatabase.url), ...options });
+  closes.push(() => db.close());
+  return db;
+}
+
+/** Opens so many connections and gives them back. */
+async function warm(db: Database, connections: number): Promise<void> {
+  const sessions = await Promise.all(Array.from({ length: connections }, () => db.session()));
+  for (const session of sessions) session.release();
+}
+
+test.for([
+  { pipeline: false },
+  { pipeline: true },
+])('a statement on a silent connection fails, and the next ones go through new connections: %o', async ({
+  pipeline,
+}) => {
+  const db = behindProxy({ pipeline, answerTimeoutMs: 200 });
+  await warm(db, 4);
+  proxy.swallowOpen();
+  await expect(db.query({ text: 'select 1' })).rejects.toMatchObject({
+    code: 'DATABASE_UNAVAILABLE',
+    message: expect.stringContaining('the server sent nothing for 200 ms'),
+  });
+  // The others were as silent: none of them is tried.
+  expect(db.pool.idleCount).toBe(0);
+  expect(await db.query({ text: 'select 1 as one' })).toEqual([{ one: 1 }]);
+});
+
+test('a statement that takes long is left alone', async () => {
+  const db = behindProxy({ answerTimeoutMs: 20, applicationName: 'refold-patient' });
+  const asked = () =>
+    direct.query({ text: `select from pg_stat_activity where application_name = 'refold-patient-probe'` });
+  const holder = await direct.session();
+  await holder.query({ text: 'select pg_advisory_lock(815)' });
+  const slow = db.query({ text: 'select 1 as one from pg_advisory_lock(815)' });
+  await until(async () => (await asked()).length > 0);
+  await until(async () => (await asked()).length === 0);
+  await until(async () => (await asked()).length > 0);
+  await holder.query({ text: 'select pg_advisory_unlock(815)' });
+  holder.release();
+  expect(await slow).toEqual([{ one: 1 }]);
+});
+
+test('an append whose answer does not come may be written: its key tells, and the queue goes on', async () => {
+  const db = behindProxy({ answerTimeoutMs: 200 });
+  const log = createEventLog(db, [account]);
+  const append = (streamId: string, idempotencyKey?: string) =>
+    log.append({ family: account, streamId, events: [deposited(1)], ...(idempotencyKey ? { idempotencyKey } : {}) });
+  await append('warm');
+  proxy.swallowOpen();
+  await expect(append('swallowed')).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+  expect(await append('swallowed')).toMatchObject({ streams: [{ version: 1 }] });
+  const cut = proxy.cutAfter((chunk) => chunk.includes('answer lost'));
+  await expect(append('answer lost', 'key')).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+  await cut;
+  await until(async () => (await createEventLog(direct, [account]).streamVersion(account, 'answer lost')) === 1);
+  expect(await append('answer lost', 'key')).toMatchObject({ duplicate: true });
+});
+
+test('where no connection can be had nothing is written', async () => {
+  const db = behindProxy({ connectTimeoutMs: 200 });
+  const log = createEventLog(db, [account]);
+  proxy.swallow();
+  const refused = log.append({ family: account, streamId: 'never', events: [deposited(1)] });
+  await expect(refused).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE', fields: { sent: false } });
+});
+
+test('a commit whose answer is lost may have happened; what was not committed has not', async () => {
+  const db = behindProxy();
+  await direct.query({ text: 'create table if not exists items (id int primary key)' });
+  const cut = proxy.cutAfter((chunk) => chunk.includes('commit\0'));
+  const lost = db.transaction((tx) => tx.query({ text: 'insert into items values (1)' }));
+  await expect(lost).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+  await cut;
+  await until(async () => (await direct.query({ text: 'select id from items' })).length === 1);
+  const cutBefore = proxy.cutAfter((chunk) => chunk.includes('insert'));
+  const rolledBack = db.transaction((tx) => tx.query({ text: 'insert into items values (2)' }));
+  await expect(rolledBack).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE', fields: { sent: false } });
+  await cutBefore;
+});
+
+test('a listener whose connection is silent listens through another one', async () => {
+  const notifications = createNotifications({
+    url: proxy.through(testDatabase.url),
+    minBackoffMs: 1,
+    answerTimeoutMs: 500,
+  });
+  closes.push(() => notifications.close());
+  const heard: (string | undefined)[] = [];
+  notifications.on('silence', (payload) => heard.push(payload));
+  await until(() => heard.length === 1);
+  proxy.swallowOpen();
+  await until(() => heard.length === 2);
+  await direct.query({ text: `select pg_notify('silence', 'again')` });
+  await until(() => heard.includes('again'));
+});
+
+test('closing does not wait for a silent server', async () => {
+  const notifications = createNotifications({ url: proxy.through(testDatabase.url) });
+  const listening = new Promise<void>((resolve) => notifications.on('silence', () => resolve()));
+  const db = behindProxy();
+  await warm(db, 2);
+  await listening;
+  proxy.swallow();
+  await notifications.close();
+  await db.close();
+});
+
+test('a session that takes no writes is not kept: nothing is written, and the next append goes elsewhere', async () => {
+  const db = behindProxy({ maxConnections: 1 });
+  const log = createEventLog(db, [account]);
+  const append = () => log.append({ family: account, streamId: 'read only', events: [deposited(1)] });
+  await db.query({ text: 'set default_transaction_read_only = on' });
+  await expect(append()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+  expect(await append()).toMatchObject({ streams: [{ version: 1 }] });
+});

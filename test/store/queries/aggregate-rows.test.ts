@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isNumeric, isOrdered, timeBuckets } from '../../../src/projections/columns/aggregate-columns.ts';
+import type { Column } from '../../../src/projections/columns/column.ts';
+import { decimal } from '../../../src/projections/columns/decimal.ts';
+import type { Row } from '../../../src/projections/columns/row-codec.ts';
+import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { AggregateQuery, Grouping, Measure } from '../../../src/projections/queries/row-query.ts';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { aggregateRows } from '../../../src/store/queries/aggregate-rows.ts';
+import { createReadTable } from '../../../src/store/tables/read-table.ts';
+import { effort } from '../../support/effort.ts';
+import { createReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { naiveAggregates } from './naive-aggregates.ts';
+import { filtersOf, orderBook, rowsOf, scalarColumns, shelfPlaces, valuesOf } from './order-book.ts';
+
+let testDatabase: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  db = createDatabase({ url: testDatabase.url });
+  await createReadModelWriter(db, orderBook);
+  await createReadModelWriter(db, shelfPlaces);
+});
+
+afterAll(async () => {
+  await db.close();
+  await testDatabase.drop();
+});
+
+describe.each([
+  ['one key column', orderBook],
+  ['three key columns', shelfPlaces],
+])('Aggregates of a table with %s', (_, projection) => {
+  test('are those of a naive evaluation, for any rows, filter, groupings, conditions and order', async () => {
+    const cases = fc.record({
+      rows: rowsOf(projection, { maxLength: 30 }),
+      queries: fc.array(queriesOf(projection), { minLength: 1, maxLength: 8 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(cases, async ({ rows, queries }) => {
+        await fill(projection, rows);
+        for (const query of queries) {
+          const found = await aggregateRows(db, readSchema, projection, query);
+          expect(found).toEqual(naiveAggregates(projection, rows, query));
+        }
+      }),
+      { numRuns: effort(150, 40) },
+    );
+  });
+});
+
+test('an average is rounded half away from zero, however many digits it has', async () => {
+  const avg = { kind: 'avg', column: 'amount' } as const;
+  const averageOf = async (...amounts: string[]) => {
+    await fill(
+      orderBook,
+      amounts.map((amount, index) => order({ orderId: String(index), amount: decimal(amount) })),
+    );
+    const [row] = await aggregateRows(db, readSchema, orderBook, { ...everything, measures: [avg] });
+    return String(row?.measures[0]);
+  };
+  expect(await averageOf('999999999999.99', '999999999999.98', '999999999999.98')).toBe('999999999999.983333');
+  expect(await averageOf('0.01', ...Array.from({ length: 31 }, () => '0'))).toBe('0.000313');
+  expect(await averageOf('-0.01', ...Array.from({ length: 31 }, () => '0'))).toBe('-0.000313');
+});
+
+test('a sum of bigints may be larger than they are', async () => {
+  await fill(
+    orderBook,
+    ['a', 'b'].map((orderId) => order({ orderId, total: 2n ** 63n - 1n })),
+  );
+  const measures: Measure[] = [{ kind: 'sum', column: 'total' }];
+  expect(await aggregateRows(db, readSchema, orderBook, { ...everything, measures })).toEqual([
+    { key: [], measures: [2n ** 64n - 2n] },
+  ]);
+});
+
+test('what a column has no measure or grouping for is the client’s mistake', async () => {
+  const mistakes: readonly Partial<AggregateQuery>[] = [
+    { measures: [{ kind: 'sum', column: 'title' }] },
+    { measures: [{ kind: 'max', column: 'token' }] },
+    { measures: [{ kind: 'countDistinct', column: 'items' }] },
+    { measures: [{ kind: 'min', column: 'nothing' }] },
+    { groupBy: [{ column: 'title', bucket: 'day' }] },
+    { groupBy: [{ column: 'day', bucket: 'hour' }] },
+    { having: [{ measure: { kind: 'count' }, operator: 'gt', value: 'many' }] },
+    { having: [{ measure: { kind: 'max', column: 'day' }, operator: 'gt', value: 'today' }] },
+  ];
+  for (const mistake of mistakes) {
+    await expect(
+      aggregateRows(db, readSchema, orderBook, { ...everything, ...mistake }),
+      JSON.stringify(mistake),
+    ).rejects.toMatchObject({ code: 'BAD_USER_INPUT' });
+  }
+});
+
+const everything: AggregateQuery = {
+  where: null,
+  groupBy: [],
+  measures: [],
+  having: [],
+  orderBy: [],
+  limit: null,
+};
+
+function order(given: Row): Row {
+  const empty = Object.fromEntries(Object.keys(orderBook.columns).map((name) => [name, null]));
+  return { ...empty, title: '', units: 0, placedAt: '2026-01-31T12:00:00.000Z', items: [], ...given };
+}
+
+async function fill(projection: Projection, rows: readonly Row[]): Promise<void> {
+  await db.query({ text: `truncate ${readSchema}.${projection.tableName}` });
+  if (rows.length > 0) await createReadTable(projection, readSchema).upsert(db, rows);
+}
+
+function queriesOf(projection: Projection): fc.Arbitrary<AggregateQuery> {
+  const columns = Object.entries(projection.columns);
+  const named = (of: (column: Column) => boolean) => columns.filter(([, column]) => of(column)).map(([name]) => name);
+  const measures: Measure[] = [
+    { kind: 'count' },
+    ...scalarColumns(projection).map((column): Measure => ({ kind: 'countDistinct', column })),
+    ...named(isNumeric).flatMap((column): Measure[] => [
+      { kind: 'sum', column },
+      { kind: 'avg', column },
+    ]),
+    ...named(isOrdered).flatMap((column): Measure[] => [
+      { kind: 'min', column },
+      { kind: 'max', column },
+    ]),
+  ];
+  const groupings: Grouping[] = [
+    ...scalarColumns(projection).map((column) => ({ column, bucket: null })),
+    ...columns.flatMap(([name, column]) => timeBuckets(column).map((bucket) => ({ column: name, bucket }))),
+  ];
+  const condition = fc.constantFrom(...measures).chain((measure) =>
+    fc.record({
+      measure: fc.constant(measure),
+      operator: fc.constantFrom('eq', 'ne', 'lt', 'lte', 'gt', 'gte'),
+      value: boundOf(projection, measure),
+    }),
+  );
+  return fc.subarray(groupings, { maxLength: 3 }).chain((groupBy) =>
+    fc.record({
+      where: filtersOf(projection),
+      groupBy: fc.constant(groupBy),
+      measures: fc.subarray(measures),
+      having: fc.array(condition, { maxLength: 2 }),
+      orderBy: fc.array(
+        fc.record({
+          by: fc.constantFrom(...measures, ...groupBy),
+          direction: fc.constantFrom('asc', 'desc'),
+          nulls: fc.constantFrom('first', 'last'),
+        }),
+        { maxLength: 3 },
+      ),
+      limit: fc.option(fc.integer({ min: 0, max: 5 }), { nil: null }),
+    }),
+  );
+}
+
+function boundOf(projection: Projection, measure: Measure): fc.Arbitrary<unknown> {
+  if (measure.kind === 'count' || measure.kind === 'countDistinct') return fc.integer({ min: 0, max: 4 }).map(decimal);
+  const column = projection.columns[measure.column] as Column; // declared
+  const present = valuesOf(column).filter((value) => value !== null);
+  return measure.kind === 'min' || measure.kind === 'max' ? present : present.map((value) => decimal(value as bigint));
+}

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { RefoldError } from '../../../src/errors.ts';
+import type { Statement } from '../../../src/store/postgres/statement.ts';
+import { requireTextSearch } from '../../../src/store/tables/text-search.ts';
+import { orderBook, shelfPlaces } from './order-book.ts';
+
+/** A database that has a collation of ICU or not, and where the extension can't be created. */
+function database(hasIcu: boolean) {
+  const asked: string[] = [];
+  return {
+    asked,
+    async query<Row extends object>({ text }: Statement): Promise<Row[]> {
+      asked.push(text);
+      if (text.startsWith('create extension'))
+        throw new RefoldError('DATABASE_ERROR', 'permission denied to create extension "pg_trgm"', {
+          sqlState: '42501',
+        });
+      return text.includes('pg_collation') && hasIcu ? [{} as Row] : []; // nothing is read of it
+    },
+  };
+}
+
+test('a column to search in is refused where the database can’t, with the way out', async () => {
+  await expect(requireTextSearch(database(true), orderBook)).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringMatching(
+      /^order_book@1: column 'title' .* needs PostgreSQL's extension pg_trgm, .*\(permission denied.*'create extension pg_trgm'.* or declare it with \.index\(\)\.$/,
+    ),
+  });
+  await expect(requireTextSearch(database(false), orderBook)).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringMatching(/built with ICU/),
+  });
+});
+
+test('nothing is asked where no column is to search in', async () => {
+  const db = database(false);
+  await requireTextSearch(db, shelfPlaces);
+  expect(db.asked).toEqual([]);
+});

@@ -1,0 +1,102 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { migrate, pendingMigrations } from '../../../src/store/server/migrate.ts';
+import { checkServer, logProblem } from '../../../src/store/server/server-check.ts';
+import { serverProblem } from '../../../src/store/server/server-facts.ts';
+import { databaseUrl } from '../../support/postgres-for-the-run.ts';
+
+const { adminUrl, prefix } = inject('postgres');
+const name = `${prefix}migrate`;
+const url = databaseUrl(adminUrl, name);
+let admin: pg.Client;
+let db: Database;
+
+beforeAll(async () => {
+  admin = new pg.Client({ connectionString: adminUrl });
+  await admin.connect();
+});
+afterAll(async () => {
+  await db.close();
+  await admin.query(`drop database if exists ${name} with (force)`);
+  await admin.end();
+});
+beforeEach(async () => {
+  await db?.close();
+  await admin.query(`drop database if exists ${name} with (force)`);
+  await admin.query(`create database ${name}`);
+  db = createDatabase({ url });
+});
+
+describe('migrate', () => {
+  test('brings an empty database up to date once, however many processes call it at the same time', async () => {
+    const results = await Promise.all(Array.from({ length: 8 }, () => migrate(url)));
+    const applied = results.flatMap((result) => result.applied);
+    expect(applied[0]).toBe('0001_event_log');
+    expect(new Set(applied).size).toBe(applied.length);
+    expect(await pendingMigrations(db)).toEqual({ pending: [], unknown: [] });
+    await checkServer(db, 'read_models');
+    expect(await migrate(db)).toEqual({ applied: [] });
+  });
+
+  test('leaves a database alone that a newer Refold has migrated', async () => {
+    await migrate(db);
+    await db.query({
+      text: `insert into refold.migrations values ('9999_from_the_future', '2999-01-01T00:00:00.000Z')`,
+    });
+    const refusal = {
+      code: 'DATABASE_NOT_MIGRATED',
+      message: expect.stringContaining('newer Refold (9999_from_the_future)'),
+    };
+    await expect(migrate(db)).rejects.toMatchObject(refusal);
+    await expect(checkServer(db, 'read_models')).rejects.toMatchObject(refusal);
+  });
+});
+
+describe('a start is refused', () => {
+  test('on a database without tables, with the command to run', async () => {
+    await expect(checkServer(db, 'read_models')).rejects.toMatchObject({
+      code: 'DATABASE_NOT_MIGRATED',
+      message: expect.stringMatching(/0001_event_log.*Run `refold migrate`/),
+    });
+  });
+
+  test.for<[what: string, change: string, message: RegExp]>([
+    [
+      'whose sequence hands out positions from a cache',
+      'alter sequence refold.events_position_seq cache 20',
+      /cache of 20; expected 1/,
+    ],
+    [
+      'whose writers are not tagged',
+      'alter table refold.events disable trigger tag_writer',
+      /'tag_writer'.*missing or disabled/,
+    ],
+  ])('on a database %s', async ([, change, message]) => {
+    await migrate(db);
+    await db.query({ text: change });
+    await expect(checkServer(db, 'read_models')).rejects.toMatchObject({
+      code: 'DATABASE_UNSUITABLE',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('on a server that is too old, a standby, or hides its locks', () => {
+    const facts = {
+      version: '14.0',
+      versionNumber: 140_000,
+      isStandby: false,
+      encoding: 'UTF8',
+      isReadOnly: false,
+      isolation: 'read committed',
+      skipsTriggers: false,
+    };
+    expect(serverProblem(facts)).toBeUndefined();
+    expect(serverProblem({ ...facts, version: '13.22', versionNumber: 130_022 })).toBe(
+      'PostgreSQL 13.22 found; Refold needs 14 or newer.',
+    );
+    expect(serverProblem({ ...facts, isStandby: true })).toContain('standby');
+    expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: false })).toContain('pg_locks');
+    expect(logProblem({ sequenceCache: 1, hasTagTrigger: true, seesLocks: true })).toBeUndefined();
+  });
+});

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { checkSessions } from '../../../src/store/server/session-check.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+
+let databases: TestDatabase[];
+let one: Database;
+let other: Database;
+
+beforeAll(async () => {
+  databases = [await createTestDatabase(), await createTestDatabase()];
+  [one, other] = databases.map(({ url }) => createDatabase({ url })) as [Database, Database];
+});
+afterAll(async () => {
+  for (const db of [one, other]) await db.close();
+  for (const database of databases) await database.drop();
+});
+
+test('a server whose locks work is let in, and nothing stays behind', async () => {
+  await checkSessions(one, { sessions: true });
+  const locks = await one.query({
+    text: `
+      select
+      from pg_locks
+      where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+  });
+  expect(locks).toEqual([]);
+});
+
+test('an address behind which there are two servers is refused: the locks of one are not seen on the other', async () => {
+  const sessions = [one, other];
+  const balanced = { url: one.url, session: () => (sessions.shift() as Database).session() };
+  await expect(checkSessions(balanced, { sessions: true })).rejects.toMatchObject({
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringContaining(
+      'an advisory lock that one connection has taken is not seen by another one, so that events could be lost. Connect to one PostgreSQL server',
+    ),
+  });
+});

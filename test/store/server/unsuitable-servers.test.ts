@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { defineConfig } from '../../../src/index.ts';
+import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
+import { startRuntime } from '../../../src/runtime/runtime.ts';
+import { createDatabase, type Database, type DatabaseOptions } from '../../../src/store/postgres/database.ts';
+import { migrate } from '../../../src/store/server/migrate.ts';
+import { checkServer } from '../../../src/store/server/server-check.ts';
+import { inlineBalance } from '../../support/inline-domain.ts';
+import { creditOf, expectRight, open, statusOf, untilLive } from '../../support/inline-setting.ts';
+import { databaseUrl } from '../../support/postgres-for-the-run.ts';
+import { account, balanceV1 } from '../../support/sample-domain.ts';
+import { until } from '../../support/until.ts';
+
+const { adminUrl, prefix } = inject('postgres');
+let admin: pg.Client;
+
+beforeAll(async () => {
+  admin = new pg.Client({ connectionString: adminUrl });
+  await admin.connect();
+});
+afterAll(() => admin.end());
+
+/** Dropped with the test, like the databases that are made of it. */
+async function newDatabase(options = ''): Promise<{ name: string; url: string }> {
+  const name = `${prefix}unsuitable_${randomBytes(3).toString('hex')}`;
+  await admin.query(`create database ${name} ${options}`);
+  onTestFinished(async () => void (await admin.query(`drop database ${name} with (force)`)));
+  return { name, url: databaseUrl(adminUrl, name) };
+}
+
+function openDatabase(url: string, options: Partial<DatabaseOptions> = {}): Database {
+  const db = createDatabase({ url, ...options });
+  onTestFinished(() => db.close());
+  return db;
+}
+
+test.for([
+  'LATIN1',
+  'SQL_ASCII',
+])('a database with the encoding %s is refused before anything is written', async (encoding) => {
+  const { url } = await newDatabase(`encoding '${encoding}' locale 'C' template template0`);
+  const db = openDatabase(url);
+  const refusal = {
+    code: 'DATABASE_UNSUITABLE',
+    message: expect.stringContaining(`the encoding of the database is ${encoding}, which can't hold every text`),
+  };
+  await expect(migrate(db)).rejects.toMatchObject(refusal);
+  await expect(checkServer(db, 'read_models')).rejects.toMatchObject(refusal);
+  expect(await db.query({ text: "select to_regnamespace('refold')::text as schema" })).toEqual([{ schema: null }]);
+});
+
+test.for<[what: string, setting: string, message: string, options: Partial<DatabaseOptions>]>([
+  ['read-only', "default_transaction_read_only = 'on'", 'the database is read-only', {}],
+  ['without triggers', "session_replication_role = 'replica'", 'session_replication_role is replica', {}],
+  [
+    'under another isolation level that sessions can’t set',
+    "default_transaction_isolation = 'serializable'",
+    'statements run under the isolation level serializable',
+    { sessions: false },
+  ],
+])('a database that is %s is refused', async ([, setting, message, options]) => {
+  const { name, url } = await newDatabase(`template ${inject('postgres').template}`);
+  await admin.query(`alter database ${name} set ${setting}`);
+  const refusal = { code: 'DATABASE_UNSUITABLE', message: expect.stringContaining(message) };
+  await expect(checkServer(openDatabase(url, options), 'read_models')).rejects.toMatchObject(refusal);
+  await expect(migrate(openDatabase(url, options))).rejects.toMatchObject(refusal);
+});
+
+test('a role that owns nothing is told what it lacks, and needs no more than that', async () => {
+  const { name, url } = await newDatabase(`template ${inject('postgres').template}`);
+  const role = `${prefix}app`;
+  const password = new URL(url).password;
+  await admin.query(`create role ${role} login${password === '' ? '' : ` password '${decodeURIComponent(password)}'`}`);
+  const owner = openDatabase(url);
+  onTestFinished(async () => {
+    await owner.query({ text: `drop owned by ${role}` });
+    await owner.query({ text: `drop role ${role}` });
+  });
+  await owner.query({ text: 'create schema read_models' });
+  const asRole = Object.assign(new URL(url), { username: role }).href;
+  const db = openDatabase(asRole);
+  const refused = await checkServer(db, 'read_models').catch((error: Error) => error.message);
+  expect(refused).toContain(
+    `the role ${role} lacks privileges. As their owner run \`grant usage, create on schema read_models to ${role}\``,
+  );
+  expect(refused).toContain(`\`grant select, insert on refold.events to ${role}\``);
+  expect(refused).not.toContain('on database');
+  // What the message says is enough.
+  for (const [, grant = ''] of String(refused).matchAll(/`(grant [^`]*)`/g)) await owner.query({ text: grant });
+  await checkServer(db, 'read_models');
+  await expect(checkServer(db, 'elsewhere')).rejects.toMatchObject({
+    message: expect.stringContaining(`\`grant create on database ${name} to ${role}\``),
+  });
+
+  const runtime = await startRuntime({
+    config: defineConfig({ projections: [inlineBalance, balanceV1], events: [account] }),
+    url: asRole,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    serves: true,
+    logger: pino({ level: 'silent' }),
+  });
+  onTestFinished(() => runtime.stop());
+  await untilLive(runtime, inlineBalance);
+  await open(runtime, 'account-1');
+  await runtime.log.append({ ...creditOf('account-1'), idempotencyKey: 'once' });
+  await requestRebuild(runtime.db, balanceV1, 'read_models', { actor: 'ann', reason: 'a test' });
+  await until(async () => (await statusOf(runtime, balanceV1))?.rebuild === null);
+  await until(async () => (await statusOf(runtime, balanceV1))?.lag === 0n);
+  for (const projection of [inlineBalance, balanceV1]) await expectRight(runtime, projection);
+  await runtime.stop();
+});

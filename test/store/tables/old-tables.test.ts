@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { dropLater, dropNever, dropOldTables } from '../../../src/store/tables/old-tables.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+let database: TestDatabase;
+let db: Database;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = createDatabase({ url: database.url });
+});
+afterAll(async () => {
+  await db.close();
+  await database.drop();
+});
+
+async function oldTable(name: string): Promise<void> {
+  await db.query({ text: `create table public.${name} (id int)` });
+  await dropLater(db, 'public', name, 0);
+}
+
+async function exists(name: string): Promise<boolean> {
+  const [row] = await db.query<{ found: boolean }>({
+    text: 'select to_regclass($1) is not null as found',
+    values: [`public.${name}`],
+  });
+  return row?.found === true;
+}
+
+test('a table that a query still reads is left for a later look, and holds up no other', async () => {
+  await oldTable('read_on');
+  await oldTable('unread');
+  await db.transaction(async (reader) => {
+    await reader.query({ text: 'select from public.read_on' });
+    expect(await dropOldTables(db)).toEqual(['unread']);
+  });
+  expect(await dropOldTables(db)).toEqual(['read_on']);
+  expect(await exists('read_on')).toBe(false);
+});
+
+test('a table is not forgotten when the process that drops it is lost in the middle', async () => {
+  await oldTable('outlives');
+  await db.query({
+    text: `
+      create function kill_who_drops() returns event_trigger language plpgsql as $$
+      begin
+        perform pg_terminate_backend(pg_backend_pid());
+      end $$`,
+  });
+  await db.query({
+    text: `create event trigger lost on ddl_command_end when tag in ('DROP TABLE') execute function kill_who_drops()`,
+  });
+  await expect(dropOldTables(db)).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+  await db.query({ text: 'drop event trigger lost' });
+  // Its session may have its lock for a moment after it has said that it ends.
+  await until(async () => (await dropOldTables(db)).includes('outlives'));
+  expect(await exists('outlives')).toBe(false);
+});
+
+test('a table whose name is in use again is not dropped by who saw it as an old one', async () => {
+  await oldTable('reborn');
+  // As a rebuild does it; whoever drops old tables at the same time comes too early or too late.
+  const reborn = db.transaction(async (tx) => {
+    await dropNever(tx, 'public', 'reborn');
+    await tx.query({ text: 'drop table if exists public.reborn' });
+    await tx.query({ text: 'create table public.reborn (id int)' });
+    expect(await dropOldTables(db)).toEqual([]);
+  });
+  await reborn;
+  await until(async () => (await dropOldTables(db)).length === 0);
+  expect(await exists('reborn')).toBe(true);
+});
