@@ -128,7 +128,7 @@ export function createOperator(world: World): (operation: Operation) => Promise<
   return operate;
 }
 
-/** A retry with mended code is seen in the table that it was made in: rebuilt by the code that fails, the same events fail again. */
+/** A retry with fixed code is seen in the table that it was made in: rebuilt by the code that fails, the same events fail again. */
 function withoutHealed({ name }: RegisteredVersion): boolean {
   return name !== credits.name;
 }

@@ -66,7 +66,7 @@ export class ConcurrencyConflict extends RefoldError<'CONCURRENCY_CONFLICT'> {
     const { family, streamId, expected, actual } = conflict;
     super(
       'CONCURRENCY_CONFLICT',
-      `Stream '${streamId}' of ${family}: expected ${describeVersion(expected)}, found ${describeVersion(actual)}. Read the stream again and decide anew.`,
+      `Stream '${streamId}' of ${family}: expected ${describeVersion(expected)}, found ${describeVersion(actual)}. Read the stream again and decide again.`,
       { ...conflict },
     );
     this.expected = expected;

@@ -37,7 +37,7 @@ const list = defineCommand({
       description: 'A version or a reactor. Default: all of them',
       required: false,
     },
-    discarded: { type: 'boolean', description: 'Those that were thrown away, instead' },
+    discarded: { type: 'boolean', description: 'Those that were discarded, instead' },
     json: { type: 'boolean', description: 'As JSON, with stacks' },
     ...configArgument,
   },
@@ -64,7 +64,7 @@ const discard = defineCommand({
 });
 
 const recall = defineCommand({
-  meta: { name: 'recall', description: 'Take back what was thrown away: the next rebuild folds those events again.' },
+  meta: { name: 'recall', description: 'Take back what was discarded: the next rebuild folds those events again.' },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...configArgument },
   run: telling(async ({ args }) => {
     const config = await loadConfig(args.config);

@@ -7,7 +7,7 @@ import { serve } from './serve.ts';
 export const dev = defineCommand({
   meta: {
     name: 'dev',
-    description: 'Run the application for development: migrations, GraphiQL, frozen rows, edited versions built anew.',
+    description: 'Run the application for development: migrations, GraphiQL, frozen rows, edited versions rebuilt.',
   },
   args: { ...configArgument },
   run: telling(async ({ args }) => {

@@ -22,7 +22,7 @@ export const rebuild = defineCommand({
   meta: {
     name: 'rebuild',
     description:
-      'Build the table of a version anew, from the whole log or from a snapshot, while the old one serves; it takes over at the end.',
+      'Rebuild the table of a version, from the whole log or from a snapshot, while the old one serves; it takes over at the end.',
   },
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
@@ -157,6 +157,6 @@ function stopped(id: string, { form, error }: NonNullable<VersionStatus['rebuild
   const wayOut =
     form === 'beside'
       ? `The old table serves on; 'refold rebuild ${id} --cancel' ends the rebuild.`
-      : `It goes on from there when a process with mended code maintains ${id}.`;
+      : `It goes on from there when a process with fixed code maintains ${id}.`;
   return new RefoldError('EVOLVE_FAILED', `The rebuild has stopped: ${error?.message} ${wayOut}`);
 }

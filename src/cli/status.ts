@@ -210,6 +210,6 @@ function differencesOf({ name, version, verification }: VersionStatus): string[]
   if (!verification || verification.foundAt === null) return [];
   const keys = verification.samples.slice(0, 3).map(({ key, kind }) => `${key} ${kind}`);
   return [
-    `${name}@${version} was found to differ from the log at ${verification.foundAt} (${keys.join('; ')}): 'refold verify ${name}@${version}' compares all rows, 'refold rebuild ${name}@${version}' builds them anew.`,
+    `${name}@${version} was found to differ from the log at ${verification.foundAt} (${keys.join('; ')}): 'refold verify ${name}@${version}' compares all rows, 'refold rebuild ${name}@${version}' rebuilds them.`,
   ];
 }

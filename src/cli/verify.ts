@@ -62,6 +62,6 @@ function toText(id: string, { position, rowsCompared, differences, samples }: Ve
       ({ key, kind, columns }) =>
         `  ${key} ${kind}${columns.length > 0 ? ` in ${columns.join(', ')}` : ' in the table'}`,
     ),
-    `'refold rebuild ${id}' builds the table anew.`,
+    `'refold rebuild ${id}' rebuilds the table.`,
   ].join('\n');
 }

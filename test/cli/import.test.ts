@@ -77,7 +77,7 @@ test.each([
   expect(message).toContain(`refold: Import 'openings' of '${file}' failed at`);
   expect(message).toContain('line 3: ');
   expect(message).toMatch(reason);
-  expect(message).toMatch(/What was written stays; run the import again when the cause is mended\.$/);
+  expect(message).toMatch(/What was written stays; run the import again when the cause is fixed\.$/);
   expect(failed.stderr).not.toContain('    at ');
   expect(['a', 'b', 'd']).toEqual(expect.arrayContaining(await streams()));
 

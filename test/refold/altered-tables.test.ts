@@ -86,7 +86,7 @@ test('a table that is dropped while it answers is named, answered with a typed e
   await open(app, 'b');
   // It may stop at a refused statement first, and again when it is known why.
   await until(async () => (await status(app, 'balance', 1))?.error?.code === 'TABLE_ALTERED');
-  const problem = "balance@1: its table read_models.balance_v1 is missing. 'refold rebuild balance@1' builds it anew.";
+  const problem = "balance@1: its table read_models.balance_v1 is missing. 'refold rebuild balance@1' rebuilds it.";
   expect(await status(app, 'balance', 1)).toMatchObject({
     state: 'active',
     error: { message: problem, code: 'TABLE_ALTERED' },
@@ -125,7 +125,7 @@ test('columns that were altered are named when their version is claimed; it goes
   const again = await start(balanceV1, openingsV1);
   await until(async () => (await status(again, 'balance', 1))?.processor === 'stopped');
   expect((await status(again, 'balance', 1))?.error?.message).toBe(
-    "balance@1: its table read_models.balance_v1 was altered: column 'owner' may be null, column 'movements' is text instead of integer. 'refold rebuild balance@1' builds it anew.",
+    "balance@1: its table read_models.balance_v1 was altered: column 'owner' may be null, column 'movements' is text instead of integer. 'refold rebuild balance@1' rebuilds it.",
   );
   await until(async () => (await ask(again, balances)).errors?.[0]?.extensions.code === 'PROJECTION_NOT_READY');
   await stop();
@@ -196,7 +196,7 @@ test('an index that was dropped by hand is told of, and nothing stops for it', a
   expect(await checkDeclarations(db, configOf(balanceV1, openingsV1))).toContainEqual({
     kind: 'note',
     message:
-      "balance@1: its table lacks the index of 'amount', so reads that need it scan the table. 'refold rebuild balance@1' builds it anew.",
+      "balance@1: its table lacks the index of 'amount', so reads that need it scan the table. 'refold rebuild balance@1' rebuilds it.",
   });
   await requestRebuild(db, balanceV1, readSchema, byAnn);
   await until(async () => (await status(app, 'balance', 1))?.missingIndexes.length === 0);

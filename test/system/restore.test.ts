@@ -126,7 +126,7 @@ async function expectFolds(runtime: Runtime): Promise<void> {
   }
 }
 
-/** The rows of `doubtful`, and what is kept of it, are what the log leads to; retried with mended code, nothing is kept any more. */
+/** The rows of `doubtful`, and what is kept of it, are what the log leads to; retried with fixed code, nothing is kept any more. */
 async function expectLetters({ db, log }: Runtime): Promise<void> {
   const none = { discarded: new Set<string>(), healed: new Set<string>() };
   const events = await everything(log);

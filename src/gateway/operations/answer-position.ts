@@ -42,7 +42,7 @@ export function createAnswerPosition(logger: Logger): AnswerPosition {
         return { ...answer, extensions: { ...answer.extensions, ...told } } as typeof result;
       } catch (error) {
         // What was written stays written: the answer must not become an error.
-        logger.warn({ err: error }, 'the position of an answer could not be told');
+        logger.warn({ err: error }, 'the position of an answer could not be determined');
         return result;
       }
     },

@@ -16,7 +16,7 @@ export function filterColumns(filter: RowFilter | null): string[] {
   }
 }
 
-/** The filters over other tables that are part of a filter, at whatever depth of conditions; not those within them. */
+/** The filters over other tables that are part of a filter, at any depth of conditions; not those within them. */
 export function relatedFilters(filter: RowFilter | null): RelatedFilter[] {
   if (filter === null) return [];
   switch (filter.kind) {

@@ -189,5 +189,5 @@ function differsFromLog(id: string, { position, differences, rowsCompared, sampl
   const shown = samples
     .slice(0, 3)
     .map(({ key, kind, columns }) => `${key} ${kind}${columns.length > 0 ? ` in ${columns.join(', ')}` : ''}`);
-  return `${differences} of ${rowsCompared} rows compared at position ${position} are not what the log says (${shown.join('; ')}). 'refold verify ${id}' shows them, 'refold rebuild ${id}' builds them anew.`;
+  return `${differences} of ${rowsCompared} rows compared at position ${position} are not what the log says (${shown.join('; ')}). 'refold verify ${id}' shows them, 'refold rebuild ${id}' rebuilds them.`;
 }

@@ -16,7 +16,7 @@ export function shadowVerdict(standing: ShadowStanding): ShadowVerdict {
     return { outcome: 'met', said: `of ${compared} live queries compared ${differing} were answered differently` };
   const id = `${name}@${version}`;
   const wayOut = stopped
-    ? `The comparison was stopped: 'refold shadow ${id} --one-of 10' begins it anew,`
+    ? `The comparison was stopped: 'refold shadow ${id} --one-of 10' starts it again,`
     : `'refold shadow ${id}' shows more,`;
   const ends = `${wayOut} 'refold activate ${id}' activates it all the same.`;
   const time = `in the last ${timeText(withinSeconds)}`;

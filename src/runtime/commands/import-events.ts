@@ -186,7 +186,7 @@ function importFailed({ definition, file, line, place, cause }: Failure): Refold
   const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/[.!?]?$/, (end) => end || '.');
   return new RefoldError(
     'IMPORT_FAILED',
-    `Import '${definition.name}' of '${file}' failed ${place}: ${reason} What was written stays; run the import again when the cause is mended.`,
+    `Import '${definition.name}' of '${file}' failed ${place}: ${reason} What was written stays; run the import again when the cause is fixed.`,
     { file, line },
     { cause },
   );

@@ -48,14 +48,14 @@ export function createHistory(logger: Pick<Logger, 'warn' | 'error'>): History {
       const before = knownStart;
       knownStart = serverStart;
       if (before === undefined || before === serverStart) return;
-      logger.warn('the database server was started again: what this process knows of the log is read anew');
+      logger.warn('the database server was started again: what this process knows of the log is read again');
       changed('restarted');
     },
     cut(position) {
       cuts++;
       logger.error(
         { position: position.toString() },
-        `history has changed: events up to position ${position} that this process knew are gone, as after a fail-over that lost events or a restore. Everything is read anew, and clients are told (HISTORY_CHANGED).`,
+        `history has changed: events up to position ${position} that this process knew are gone, as after a fail-over that lost events or a restore. Everything is read again, and clients get HISTORY_CHANGED.`,
       );
       changed('cut');
     },

@@ -156,7 +156,7 @@ function foldLetter(
     if (text === null)
       throw new RefoldError(
         'EVOLVE_FAILED',
-        `${projection.id}: the key of '${event.type}' at position ${event.position} could not be told, and later events of its rows were folded. Rebuild the version, or discard the event.`,
+        `${projection.id}: the key of '${event.type}' at position ${event.position} could not be determined, and later events of its rows were folded. Rebuild the version, or discard the event.`,
       );
     fold(
       projection,

@@ -16,7 +16,7 @@ export function lostProcessor({ id }: MaintainedUnit, claim: ProcessorClaim): Ma
         ? `its checkpoint ${checkpoint} is beyond the end of the log`
         : `the log holds other events up to its checkpoint ${checkpoint} than those that it had taken in`;
   const wayOut = {
-    processor: `Its rows are served as they are and not maintained. Build them anew: refold rebuild ${name}@${version}.`,
+    processor: `Its rows are served as they are and not maintained. Rebuild them: refold rebuild ${name}@${version}.`,
     rebuild: `Give this rebuild up and begin another: refold rebuild ${name}@${version} --cancel.`,
     reactor: `Some reactions may be of events that are gone. Tell it where to go on: refold reactor rewind ${name}.`,
   }[kind];

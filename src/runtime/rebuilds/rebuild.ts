@@ -223,7 +223,7 @@ export async function acceptRebuild(db: Database, name: string, version: number,
 async function whyNotCancelled(tx: Queryable, name: string, version: number): Promise<string> {
   const inPlace = (await readAllRebuilds(tx)).some((one) => one.name === name && one.version === version);
   return inPlace
-    ? `is being rebuilt in place: its old rows are gone, so there is nothing to go back to. It goes on by itself, also after a crash and with mended code; 'refold status' shows how far it is.`
+    ? `is being rebuilt in place: its old rows are gone, so there is nothing to go back to. It goes on by itself, also after a crash and with fixed code; 'refold status' shows how far it is.`
     : 'is not being rebuilt.';
 }
 

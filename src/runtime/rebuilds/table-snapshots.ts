@@ -127,13 +127,13 @@ export async function expectSnapshot(
     throw refused(
       name,
       version,
-      `has snapshot ${found.id}, whose rows lack the event at position ${recalled}, which was thrown away then and has been recalled since. ${otherStart(id)}`,
+      `has snapshot ${found.id}, whose rows lack the event at position ${recalled}, which was discarded then and has been recalled since. ${otherStart(id)}`,
     );
   if (discarded !== null)
     throw refused(
       name,
       version,
-      `has snapshot ${found.id}, whose rows have taken in the event at position ${discarded}, which has been thrown away since. ${otherStart(id)}`,
+      `has snapshot ${found.id}, whose rows have taken in the event at position ${discarded}, which has been discarded since. ${otherStart(id)}`,
     );
   return found;
 }

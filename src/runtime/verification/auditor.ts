@@ -63,7 +63,7 @@ export function createAuditor(options: AuditorOptions): Rounds {
       if (!counts || found.differences === 0) return;
       logger.error(
         { projection: id, position: found.position.toString(), samples: found.samples },
-        `${id}: ${found.differences} of ${found.rowsCompared} rows audited are not what the log says. 'refold verify ${id}' compares all, 'refold rebuild ${id}' builds the table anew.`,
+        `${id}: ${found.differences} of ${found.rowsCompared} rows audited are not what the log says. 'refold verify ${id}' compares all, 'refold rebuild ${id}' rebuilds the table.`,
       );
     } catch (error) {
       await releaseVerification(db, claim, signal.aborted ? 0 : everySeconds).catch(() => {});

@@ -25,7 +25,7 @@ export async function failVersion(
 }
 
 /**
- * A version that has failed is taken up again, with mended code or rows: it becomes `building`, whatever it was before, so that it meets every
+ * A version that has failed is taken up again, with fixed code or rows: it becomes `building`, whatever it was before, so that it meets every
  * condition of its activation anew. It stays `failed` while one of its partitions is stopped. Within a transaction.
  *
  * @returns the version's state from then on; undefined where the registry does not know it

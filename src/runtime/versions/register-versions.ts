@@ -217,7 +217,7 @@ async function compareVersion(
       reason: `${tableChanged ? 'table' : 'code'} changed in development`,
       heldReason: null,
     });
-    return [`${id}: its ${tableChanged ? 'table' : 'code'} changed, so it is built anew (development).`];
+    return [`${id}: its ${tableChanged ? 'table' : 'code'} changed, so it is rebuilt (development).`];
   }
   if (tableChanged) {
     throw new RefoldError('PROJECTION_CHANGED', tableChangedMessage(projection), { name, version });

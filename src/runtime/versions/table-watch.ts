@@ -77,7 +77,7 @@ export function createTableWatch(options: {
 export function damageError({ name, version, tableName, damage }: TableProblem): RefoldError<'TABLE_ALTERED'> | null {
   if (damage === null) return null;
   const id = `${name}@${version}`;
-  return new RefoldError('TABLE_ALTERED', `${id}: ${damage}. 'refold rebuild ${id}' builds it anew.`, {
+  return new RefoldError('TABLE_ALTERED', `${id}: ${damage}. 'refold rebuild ${id}' rebuilds it.`, {
     name,
     version,
     table: tableName,
@@ -92,5 +92,5 @@ export function missingIndexesText({
 }: Pick<TableProblem, 'name' | 'version' | 'missingIndexes'>): string {
   const id = `${name}@${version}`;
   const columns = missingIndexes.map((column) => `'${column}'`).join(', ');
-  return `${id}: its table lacks the index of ${columns}, so reads that need it scan the table. 'refold rebuild ${id}' builds it anew.`;
+  return `${id}: its table lacks the index of ${columns}, so reads that need it scan the table. 'refold rebuild ${id}' rebuilds it.`;
 }

@@ -32,7 +32,7 @@ export function addChangeFeed(builder: Builder, names: TypeNames, types: Project
         where: t.arg({
           type: where,
           required: false,
-          description: 'Other rows are as if they were not there: a row that matches no more is told as removed.',
+          description: 'Other rows are left out: a row that no longer matches is sent as removed.',
         }),
         snapshot: t.arg.boolean({
           required: false,
@@ -44,7 +44,7 @@ export function addChangeFeed(builder: Builder, names: TypeNames, types: Project
         const filter = rowFilter(projection, args.where, context.versions);
         if (relatedFilters(filter).length > 0)
           throw badInput(
-            "A subscription's 'where' can't follow relations: it would not be told when the other rows change.",
+            "A subscription's 'where' can't follow relations: it would not notice when the other rows change.",
           );
         const since = sinceOf(context.lastEventId, 'The header Last-Event-ID') ?? sinceOf(args.since, "'since'");
         refuseRelations(projection, info, paths);
@@ -104,7 +104,7 @@ function messageOf(
     fields: (t) => ({
       position: t.field({
         type: 'Position',
-        description: 'Everything up to here has been told, but within a snapshot of several messages.',
+        description: 'Everything up to here has been sent, except within a snapshot of several messages.',
         resolve: (update) => update.position,
       }),
       cursor: t.string({
@@ -119,7 +119,7 @@ function messageOf(
       lagged: t.field({
         type: lagReason,
         nullable: true,
-        description: 'Why you are told to forget what you had.',
+        description: 'Why the copy must be dropped.',
         resolve: (update) => update.lagged,
       }),
       changes: t.field({
@@ -148,7 +148,7 @@ function makeEnums(builder: Builder) {
       description: 'What became of a row.',
       values: {
         UPSERT: { description: 'It is new, or has other values.' },
-        DELETE: { description: 'It is gone, or not of those asked for. Nobody may have told of it before.' },
+        DELETE: { description: 'It is gone, or it no longer matches. It may never have been sent before.' },
       } as const,
     }),
     lagReason: builder.enumType('LagReason', {
@@ -162,8 +162,8 @@ function makeEnums(builder: Builder) {
 
 const lagMeanings: Readonly<Record<LagReason, string>> = {
   EXPIRED: 'It was too long ago: changes are kept for a quarter of an hour.',
-  REPLACED: 'Another version answers now, or its rows were built anew.',
-  TOO_MANY: 'So many rows changed at once that they are not told one by one.',
+  REPLACED: 'Another version answers now, or its rows were rebuilt.',
+  TOO_MANY: 'So many rows changed at once that they are not sent one by one.',
   AHEAD: 'The read model is not there yet: it was of another database, or of one that was restored since.',
   HISTORY_CHANGED:
     'The database lost events, as in a fail-over or a restore: what you had may come from some that are gone.',

@@ -113,7 +113,7 @@ export function refuseRelations(
   if (relation === undefined) return;
   const other = projection.relations[relation]?.target;
   throw badInput(
-    `A subscription can't select '${relation}' of ${projection.graphql.type}: it would not be told when ${other} changes. Query it, or subscribe to ${other} as well.`,
+    `A subscription can't select '${relation}' of ${projection.graphql.type}: it would not notice when ${other} changes. Query it, or subscribe to ${other} as well.`,
   );
 }
 

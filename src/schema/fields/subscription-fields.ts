@@ -68,7 +68,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
         const where = rowFilter(projection, args.where, context.versions);
         if (relatedFilters(where).length > 0)
           throw badInput(
-            "A subscription's 'where' can't follow relations: it would not be told when the other rows change.",
+            "A subscription's 'where' can't follow relations: it would not notice when the other rows change.",
           );
         const query = {
           where,

@@ -177,7 +177,7 @@ export const operatorDescriptions: Readonly<Record<FilterOperator, string>> = {
 };
 
 const jsonContains =
-  'Has this in it: fields of an object, items of a list, at whatever depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
+  'Has this in it: fields of an object, items of a list, at any depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
 
 /** Whose value is a list. */
 const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];

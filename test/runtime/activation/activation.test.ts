@@ -211,7 +211,7 @@ test('rows that are not what the log says hold a version at ready; rebuilt, it b
   const runtime = await start(balanceV1, next({ verify: true }));
   const held = await until(async () => (await status(runtime, 2))?.heldReason);
   expect(held).toMatch(
-    /^1 of 3 rows compared at position 6 are not what the log says \(\["b"\] different in movements\)\. 'refold verify balance@2' shows them, 'refold rebuild balance@2' builds them anew\.$/,
+    /^1 of 3 rows compared at position 6 are not what the log says \(\["b"\] different in movements\)\. 'refold verify balance@2' shows them, 'refold rebuild balance@2' rebuilds them\.$/,
   );
   expect((await status(runtime, 2))?.state).toBe('ready');
   await requestRebuild(runtime.db, next({ verify: true }), 'read_models', { actor: 'ann', reason: 'it differs' });

@@ -30,6 +30,6 @@ test('what is not answered counts as different, up to the declared share', () =>
 
 test('a comparison that an operator has stopped says how it goes on', () => {
   expect(shadowVerdict({ ...standing, withinSeconds: 90, stopped: true }).said).toMatch(
-    /in the last 90 seconds: 0 were, .*The comparison was stopped: 'refold shadow balance@2 --one-of 10' begins it anew,/,
+    /in the last 90 seconds: 0 were, .*The comparison was stopped: 'refold shadow balance@2 --one-of 10' starts it again,/,
   );
 });

@@ -222,7 +222,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       const cancelling = cancelRebuild(idle.db, 'balance', 1, 'read_models', { actor: 'ann', reason: 'not now' });
       if (form.inPlace) {
         await expect(cancelling).rejects.toThrow(
-          "balance@1 is being rebuilt in place: its old rows are gone, so there is nothing to go back to. It goes on by itself, also after a crash and with mended code; 'refold status' shows how far it is.",
+          "balance@1 is being rebuilt in place: its old rows are gone, so there is nothing to go back to. It goes on by itself, also after a crash and with fixed code; 'refold status' shows how far it is.",
         );
       } else {
         await cancelling;

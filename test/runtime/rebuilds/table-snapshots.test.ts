@@ -397,7 +397,7 @@ test('a snapshot whose rows lack what has been recalled since is no start, in an
   // The table still lacks the event, and with it what is copied of it.
   const late = await take(runtime, mended);
   const refusal =
-    /^credits@1 has snapshot \d, whose rows lack the event at position 2, which was thrown away then and has been recalled since\./;
+    /^credits@1 has snapshot \d, whose rows lack the event at position 2, which was discarded then and has been recalled since\./;
   const from = { log: runtime.log, snapshot: 'latest' } as const;
   await expect(requestRebuild(runtime.db, mended, readSchema, step, from)).rejects.toThrow(refusal);
   await expect(rebuildInPlace(options, step, { id: late.id })).rejects.toThrow(refusal);
@@ -434,7 +434,7 @@ test('a snapshot whose rows have taken in what has been thrown away since is no 
   await rebuilt(runtime);
   await discardDeadLetters(options, step);
   await expect(restoreSnapshot(options, step, 'latest')).rejects.toThrow(
-    "credits@1 has snapshot 1, whose rows have taken in the event at position 2, which has been thrown away since. Begin from a snapshot below that position, or from the whole log: 'refold rebuild credits@1'.",
+    "credits@1 has snapshot 1, whose rows have taken in the event at position 2, which has been discarded since. Begin from a snapshot below that position, or from the whole log: 'refold rebuild credits@1'.",
   );
   expect(await amounts(runtime, failing)).toEqual(['1', '2']);
 });

@@ -101,7 +101,7 @@ test('a worker audits by itself, round after round, and keeps and logs what diff
   });
   await until(() =>
     errors.includes(
-      "balance@1: 1 of 40 rows audited are not what the log says. 'refold verify balance@1' compares all, 'refold rebuild balance@1' builds the table anew.",
+      "balance@1: 1 of 40 rows audited are not what the log says. 'refold verify balance@1' compares all, 'refold rebuild balance@1' rebuilds the table.",
     ),
   );
   expect((await runtime.status())[0]?.verification).toMatchObject({ differences: 1, rowsCompared: 40 });

@@ -83,7 +83,7 @@ async function steps(runtime: Runtime, version: number): Promise<string[]> {
   return rows.map(({ step }) => step);
 }
 
-test('a version on its way that stops at an event is failed, and goes on with mended code', async () => {
+test('a version on its way that stops at an event is failed, and goes on with fixed code', async () => {
   const first = await start('one', credits(1, null));
   await credit(first, 'a', '1', '13', '2');
   await stop(first);
@@ -102,7 +102,7 @@ test('a version on its way that stops at an event is failed, and goes on with me
   expect(metrics).toContain('refold_version_failed{projection="credits",version="2"} 1');
   expect(metrics).toContain('refold_version_failed{projection="credits",version="1"} 0');
   await expect(runtime.lifecycle.activate('credits', 2, { actor: 'ann', reason: 'now' })).rejects.toThrow(
-    "credits@2 has failed; 'refold status' says why, and it goes on when that is mended.",
+    "credits@2 has failed; 'refold status' says why, and it goes on when that is fixed.",
   );
   expect(runtime.versions.current().served.get('credits')).toMatchObject({
     state: 'active',

@@ -150,7 +150,7 @@ test('a subscription refuses relations, of which it would not be told', async ()
       errors: [
         {
           message:
-            "A subscription can't select 'customer' of CartSummary: it would not be told when customer_profile changes. Query it, or subscribe to customer_profile as well.",
+            "A subscription can't select 'customer' of CartSummary: it would not notice when customer_profile changes. Query it, or subscribe to customer_profile as well.",
           originalError: { code: 'BAD_USER_INPUT' },
         },
       ],
