@@ -1,45 +1,56 @@
 import type { Projection } from '../../projections/declaration/projection.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
-import type { ReadModels } from '../../schema/contract/operation-context.ts';
+import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
 
-/** The same reads, which note the versions whose rows they look at. The past of a row is folded from the log, and no such read. */
-export function notedReads(reads: ReadModels, note: (projection: Projection) => void): ReadModels {
+/**
+ * The same reads, which note the versions whose rows they look at. The past of a row is folded from the log, and no such read. Each passes on all
+ * of its arguments, so that none can be forgotten.
+ */
+export function notedReads(
+  reads: Omit<ReadModels, 'answer'>,
+  note: (projection: Projection) => void,
+): Omit<ReadModels, 'answer'> {
   function look(projection: Projection, where: RowFilter | null = null): void {
     note(projection);
     for (const { target, filter } of relatedFilters(where)) look(target.projection, filter);
   }
-  return {
-    findByKeys(projection, keys, columns, where) {
+  const noted: RowReads = {
+    findByKeys(...given) {
+      const [projection, , , where] = given;
       look(projection, where);
-      return reads.findByKeys(projection, keys, columns, where);
+      return reads.findByKeys(...given);
     },
-    findByUnique(projection, by, values, columns, where) {
+    findByUnique(...given) {
+      const [projection, , , , where] = given;
       look(projection, where);
-      return reads.findByUnique(projection, by, values, columns, where);
+      return reads.findByUnique(...given);
     },
-    findPage(projection, query) {
-      look(projection, query.where);
-      return reads.findPage(projection, query);
-    },
-    count(projection, where, upTo) {
+    findPage(...given) {
+      const [projection, { where }] = given;
       look(projection, where);
-      return reads.count(projection, where, upTo);
+      return reads.findPage(...given);
     },
-    findRelated(projection, column, value, query) {
-      look(projection, query.where);
-      return reads.findRelated(projection, column, value, query);
-    },
-    countRelated(projection, column, value, where, upTo) {
+    count(...given) {
+      const [projection, where] = given;
       look(projection, where);
-      return reads.countRelated(projection, column, value, where, upTo);
+      return reads.count(...given);
     },
-    aggregate(projection, query) {
-      look(projection, query.where);
-      return reads.aggregate(projection, query);
+    findRelated(...given) {
+      const [projection, , , { where }] = given;
+      look(projection, where);
+      return reads.findRelated(...given);
     },
-    history: (projection, key, columns) => reads.history(projection, key, columns),
-    waitFor: (projection, position) => reads.waitFor(projection, position),
-    progress: (projection) => reads.progress(projection),
+    countRelated(...given) {
+      const [projection, , , where] = given;
+      look(projection, where);
+      return reads.countRelated(...given);
+    },
+    aggregate(...given) {
+      const [projection, { where }] = given;
+      look(projection, where);
+      return reads.aggregate(...given);
+    },
   };
+  return { ...reads, ...noted };
 }

@@ -133,7 +133,7 @@ function openOperation(
     void closing.then(() => open.delete(closing));
   }
 
-  const models: ReadModels = {
+  const models: Omit<ReadModels, 'answer'> = {
     findByKeys: (projection, keys, columns, where = null) => lookups.find(projection, keys, columns, where),
     findByUnique: (projection, by, values, columns, where = null) =>
       first(lookups.find(projection, [values], columns, where, by)),

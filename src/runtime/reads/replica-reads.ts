@@ -1,7 +1,7 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { AnswerQuery } from '../../projections/queries/answer-query.ts';
-import type { ReadModels } from '../../schema/contract/operation-context.ts';
+import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Replica } from './replica.ts';
 
@@ -44,11 +44,7 @@ export function readsFromReplica(
     }
   }
 
-  return {
-    get lost() {
-      return lost;
-    },
-    ...(near.answer ? { answer: (query: AnswerQuery) => read((reads) => answerOf(reads, query)) } : {}),
+  const rows: RowReads = {
     findByKeys: (...given) => read((reads) => reads.findByKeys(...given)),
     findByUnique: (...given) => read((reads) => reads.findByUnique(...given)),
     findPage: (...given) => read((reads) => reads.findPage(...given)),
@@ -56,8 +52,14 @@ export function readsFromReplica(
     findRelated: (...given) => read((reads) => reads.findRelated(...given)),
     countRelated: (...given) => read((reads) => reads.countRelated(...given)),
     aggregate: (...given) => read((reads) => reads.aggregate(...given)),
-    history: (...given) => near.history(...given),
-    progress: (projection) => near.progress(projection),
+  };
+  return {
+    ...near,
+    ...rows,
+    get lost() {
+      return lost;
+    },
+    ...(near.answer ? { answer: (query: AnswerQuery) => read((reads) => answerOf(reads, query)) } : {}),
     async waitFor(projection, position) {
       if (!primary && (await holds(projection, position))) return;
       if (hasRead && !primary) {

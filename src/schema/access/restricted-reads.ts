@@ -4,7 +4,7 @@ import type { AnswerRead } from '../../projections/queries/answer-query.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import { matchesFilter } from '../../projections/queries/matches-filter.ts';
 import type { AggregateQuery, RowFilter } from '../../projections/queries/row-query.ts';
-import type { ReadModels } from '../contract/operation-context.ts';
+import type { ReadModels, RowReads } from '../contract/operation-context.ts';
 import { type Guard, noRows } from './guard.ts';
 
 /**
@@ -12,14 +12,8 @@ import { type Guard, noRows } from './guard.ts';
  * All reads of an operation go through here, so that no way to a row can forget it.
  */
 export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
-  const answer = reads.answer?.bind(reads);
-  return {
-    ...(answer
-      ? {
-          answer: async ({ shape, reads: asked }) =>
-            answer({ shape, reads: asked.map((read) => restrictedRead(guard, read)) }),
-        }
-      : {}),
+  const { answer } = reads;
+  const rows: RowReads = {
     async findByKeys(projection, keys, columns, where = null) {
       guard.checkColumns(projection, [...columns, ...filterColumns(where)]);
       return reads.findByKeys(projection, keys, columns, restricted(guard, projection, where));
@@ -46,20 +40,29 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
     async aggregate(projection, query) {
       return reads.aggregate(projection, restrictedAggregate(guard, projection, query));
     },
+  };
+  return {
+    ...reads,
+    ...rows,
+    ...(answer
+      ? {
+          answer: async ({ shape, reads: asked }) =>
+            answer({ shape, reads: asked.map((read) => restrictedRead(guard, read)) }),
+        }
+      : {}),
     async history(projection, key, columns) {
       guard.checkColumns(projection, columns);
-      const rows = guard.rowsOf(projection);
+      const visibleRows = guard.rowsOf(projection);
       const versions = await reads.history(projection, key, columns);
-      if (rows === null) return versions;
+      if (visibleRows === null) return versions;
       // What is somebody else's now is not told of, even if it was the viewer's once; nor is what was somebody else's then.
-      const [visible] = await reads.findByKeys(projection, [key], [], rows);
+      const [visible] = await reads.findByKeys(projection, [key], [], visibleRows);
       if (!visible && versions.at(-1)?.row) return [];
       return versions.filter(({ before, row }) => {
         const shown = row ?? before;
-        return shown !== null && matchesFilter(rows, shown);
+        return shown !== null && matchesFilter(visibleRows, shown);
       });
     },
-    waitFor: (projection, position) => reads.waitFor(projection, position),
     async progress(projection) {
       if (guard.rowsOf(projection) === noRows) throw new RefoldError('FORBIDDEN', `You may not read ${projection.id}.`);
       return reads.progress(projection);

@@ -36,8 +36,8 @@ export interface OperationContext {
   readonly lastEventId: string | null;
 }
 
-/** Reads of one operation. All reads of one query see one snapshot of the database. */
-export interface ReadModels {
+/** Reads of rows as they are now. A decorator of {@link ReadModels} spreads what it wraps and overrides all of these, which the compiler checks. */
+export interface RowReads {
   /**
    * The rows of these keys, in their order; null where there is none, or `where` does not hold. Concurrent calls with the same `where`
    * share statements.
@@ -69,14 +69,18 @@ export interface ReadModels {
     where: RowFilter | null,
     upTo?: number | null,
   ): Promise<number>;
+  /** One row where there are no groupings. */
+  aggregate(projection: Projection, query: AggregateQuery): Promise<readonly AggregateRow[]>;
+}
+
+/** Reads of one operation. All reads of one query see one snapshot of the database. */
+export interface ReadModels extends RowReads {
   /**
    * Every state that the row has had, folded anew from its events; of a projection with `history`. `columns` are those that are shown.
    *
    * @throws RefoldError `QUERY_TOO_COMPLEX` where there are too many
    */
   history(projection: Projection, key: RowKey, columns: readonly string[]): Promise<readonly RowVersion[]>;
-  /** One row where there are no groupings. */
-  aggregate(projection: Projection, query: AggregateQuery): Promise<readonly AggregateRow[]>;
   /**
    * Waits, bounded, until the version has reached the position.
    *
