@@ -1,17 +1,14 @@
 /** `npm run bench`: Refold beside its limits and its peers, in one run. See docs/performance.md. */
-import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Problem, writeRunResult } from '../scripts/run-result.ts';
 import { type CartLog, createCartLog } from './cart-log.ts';
 import { chooseScenarios } from './choose-scenarios.ts';
-import { growthPlot } from './growth-plot.ts';
 import { emmettIsInstalled } from './peers/emmett.ts';
 import { isInstalled } from './peers/installed.ts';
-import { ratioPlot } from './ratio-plot.ts';
-import { markdownTable, reportLine, screenTable } from './report.ts';
-import type { Result } from './scenario.ts';
+import { createRunReport, runScenarios } from './run-report.ts';
+import type { BenchContext } from './scenario.ts';
 import { scenarios } from './scenarios/all.ts';
 import { type BenchServer, serverSettings, startBenchServer } from './server.ts';
 
@@ -31,17 +28,44 @@ if (chosen.length === 0) {
   process.exit(1);
 }
 
+if (!emmettIsInstalled() || !isInstalled('postgraphile'))
+  console.log('The peers are not installed, so their columns are empty; `npm run bench:install` installs them.');
+
 let measuring = 'the server';
+const stopping = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => stopping.abort(new Error(`The run was stopped by ${signal}.`)));
+
 const server = await startBenchServer();
+const report = createRunReport({
+  folder: join(import.meta.dirname, 'results'),
+  json,
+  conditions: conditionsOf(server),
+  chosen: chosen.length,
+  print: (text) => console.log(text),
+});
 try {
-  await write(server, await measured(server));
+  await runScenarios(chosen, {
+    context: contextOf(server),
+    report,
+    signal: stopping.signal,
+    onStart: (name) => {
+      measuring = name;
+    },
+  });
   leaveResult([]);
 } catch (error) {
   leaveResult([{ name: measuring, message: error instanceof Error ? String(error.stack) : String(error) }]);
-  throw error;
+  if (!stopping.signal.aborted) throw error;
+  console.error(`${measuring}: ${stopping.signal.reason.message}`);
+  // The server is stopped under what is being measured: its complaints are of no interest.
+  process.on('unhandledRejection', () => {});
+  process.on('uncaughtException', () => {});
 } finally {
+  report.printAll();
   await server.stop();
 }
+if (stopping.signal.aborted) process.exit(130);
 
 /** In CI: what was measured and right, and what was not. No figure is judged. */
 function leaveResult(problems: readonly Problem[]): void {
@@ -50,40 +74,21 @@ function leaveResult(problems: readonly Problem[]): void {
   writeRunResult('bench', { passed: success ? chosen.length : 0, failed: problems.length, success, problems });
 }
 
-async function measured(on: BenchServer): Promise<Result[]> {
-  if (!emmettIsInstalled() || !isInstalled('postgraphile'))
-    console.log('The peers are not installed, so their columns are empty; `npm run bench:install` installs them.');
-  const results: Result[] = [];
+function contextOf(on: BenchServer): BenchContext {
   let log: Promise<CartLog> | undefined;
   const longLog = () => {
     log ??= quick ? createCartLog(on, 'bench_log', 100_000, 5_000) : createCartLog(on, 'bench_log', 1_000_000, 50_000);
     return log;
   };
-  for (const { name, run } of chosen) {
-    measuring = name;
-    const start = performance.now();
-    results.push(...(await run({ server: on, quick, rounds: quick ? 2 : 5, longLog })));
-    console.log(`${name}: measured and right, ${((performance.now() - start) / 1000).toFixed(1)} s`);
-  }
-  return results;
+  return { server: on, quick, rounds: quick ? 2 : 5, longLog };
 }
 
-async function write(on: BenchServer, results: readonly Result[]): Promise<void> {
-  const conditions = [
+function conditionsOf(on: BenchServer): string {
+  return [
     `${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores, Node ${process.versions.node}, PostgreSQL ${on.version}`,
     quick ? '`--quick`' : 'full',
     Object.entries(serverSettings)
       .map(([name, value]) => `${name} = ${value}`)
       .join(', '),
   ].join('; ');
-  const lines = JSON.stringify(results.map(reportLine), null, 2);
-  console.log(`\n${conditions}\nMedians of the rounds (lowest–highest).\n\n${screenTable(results)}`);
-  const folder = join(import.meta.dirname, 'results');
-  await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'latest.md'), `${conditions}\n\n${markdownTable(results)}\n`);
-  await writeFile(join(folder, 'latest.json'), `${lines}\n`);
-  await writeFile(join(folder, 'latest.svg'), ratioPlot(results));
-  const growth = growthPlot(results);
-  if (growth !== undefined) await writeFile(join(folder, 'growth.svg'), growth);
-  if (json !== undefined) await writeFile(json, `${lines}\n`);
 }
