@@ -134,9 +134,9 @@ export interface EventLog {
   readAll(options: ReadAllOptions): Promise<EventPage>;
   /**
    * The horizon, and the first page of {@link EventLog.readAll} up to it, in one round trip: for who has read up to the head and looks again.
-   * Read on with `readAll` where the page ends before the horizon.
+   * Read on with `readAll` where the page ends before the horizon. Within a transaction of the caller's, that has to be READ COMMITTED.
    */
-  readTail(options: ReadTailOptions): Promise<LogTail>;
+  readTail(options: ReadTailOptions, within?: Queryable): Promise<LogTail>;
 }
 
 export interface EventLogOptions extends AppendQueueOptions {
@@ -264,7 +264,7 @@ export function createEventLog(
     head: () => readHead(db),
     readAt: (positions) => readPositions(db, byName, positions),
     readAll,
-    readTail: (tailOptions) => readTail(db, byName, tailOptions),
+    readTail: (tailOptions, within = db) => readTail(within, byName, tailOptions),
   };
 }
 

@@ -50,7 +50,7 @@ export interface WorkerProcesses {
  *
  * @param program what they run, in `test/`; it is given its options as JSON, and prints `started`
  */
-export function createWorkerProcesses(program = 'runtime/worker-process.ts'): WorkerProcesses {
+export function createWorkerProcesses(program = 'runtime/ownership/worker-process.ts'): WorkerProcesses {
   const running = new Set<WorkerProcess>();
   return {
     async start(options) {

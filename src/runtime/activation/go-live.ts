@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { RecordedEvent } from '../../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { furthest } from '../../projections/declaration/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/declaration/projection.ts';
@@ -45,6 +46,8 @@ export interface GoLiveOptions {
 const lookMilliseconds = 250;
 // Appends of all families wait while this waits for those under way; most end within milliseconds.
 const gateTimeout = '100ms';
+// So do they while this process is frozen or out of reach: the server gives up on it then.
+const mostIdleMs = 500;
 // An append that is open for longer is likely to outlast the time above: the gate is not asked for.
 const mostSeconds = 0.1;
 const retryAtMost = 30_000;
@@ -143,36 +146,43 @@ export async function goLive(
   if (!status || (status.state !== 'ready' && status.state !== 'active')) return null;
   if ((await log.horizon()) - status.checkpoint > mostLeft) return null;
   if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > mostSeconds)) return null;
-  return db.transaction(async (tx) => {
-    // All else that may take a wait comes before the gate.
-    await limitLockWaits(tx, gateTimeout);
-    if (!(await keepFromLive(tx, name, version))) return null;
-    const { state, tableName } = await expectVersion(tx, name, version);
-    if (state !== 'ready' && state !== 'active') return null;
-    const partitions = await lockPartitions(tx, name, version);
-    const checkpoint = globalPosition(furthest(partitions));
-    // Rows are at several positions for a while after partitions were put together.
-    if (partitions.length !== 1 || partitions[0]?.checkpoint !== checkpoint) return null;
-    await closeGate(tx);
-    const known = (await readInlineVersions(tx)).find((one) => one.name === name && one.version === version);
-    const head = await readLast(tx);
-    if (known?.status !== 'building' || head - checkpoint > mostLeft) return null;
-    // A writer whose transaction began before there was a gate.
-    if ((await log.horizon()) < head) return null;
-    await foldLeft(tx, options, storedIn(projection, tableName), checkpoint, head);
-    await becomeLive(tx, name, version, head);
-    return head;
-  });
+  return db.transaction(
+    async (tx) => {
+      // All else that may take a wait comes before the gate.
+      await limitLockWaits(tx, gateTimeout);
+      if (!(await keepFromLive(tx, name, version))) return null;
+      const { state, tableName } = await expectVersion(tx, name, version);
+      if (state !== 'ready' && state !== 'active') return null;
+      const partitions = await lockPartitions(tx, name, version);
+      const checkpoint = globalPosition(furthest(partitions));
+      // Rows are at several positions for a while after partitions were put together.
+      if (partitions.length !== 1 || partitions[0]?.checkpoint !== checkpoint) return null;
+      await closeGate(tx);
+      const known = (await readInlineVersions(tx)).find((one) => one.name === name && one.version === version);
+      const head = await readLast(tx);
+      if (known?.status !== 'building' || head - checkpoint > mostLeft) return null;
+      // On this connection: the pool may have no other one for a while, and all appends wait.
+      const tail = await log.readTail(
+        { after: checkpoint, filter: projection.filter, limit: Number(mostLeft) + 1 },
+        tx,
+      );
+      // A writer whose transaction began before there was a gate.
+      if (tail.horizon < head) return null;
+      await foldLeft(tx, options, storedIn(projection, tableName), tail.events, head);
+      await becomeLive(tx, name, version, head);
+      return head;
+    },
+    { idleTimeoutMs: mostIdleMs },
+  );
 }
 
 async function foldLeft(
   tx: Queryable,
-  { log, readSchema, freeze }: Pick<GoLiveOptions, 'log' | 'readSchema' | 'freeze'>,
+  { readSchema, freeze }: Pick<GoLiveOptions, 'readSchema' | 'freeze'>,
   projection: Projection,
-  after: GlobalPosition,
+  events: readonly RecordedEvent[],
   upTo: GlobalPosition,
 ): Promise<void> {
-  const { events } = await log.readAll({ after, upTo, filter: projection.filter, limit: Number(mostLeft) + 1 });
   if (events.length === 0) return;
   const table = createReadTable(projection, readSchema);
   const keys = keysTouched(projection, events);

@@ -89,7 +89,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     const [, tables, outcomes, ...guessed] = await roundTrip<
       [unknown, (string | null)[], AppendOutcome[], ...(Row[] | null)[]]
     >(pipeline, [
-      async () => (own ? tx.query({ text: 'begin isolation level read committed' }) : undefined),
+      async () => (own ? tx.query({ text: begin }) : undefined),
       () => enterInline(tx, batch, { touched, others, lockTimeoutMs: own?.lockTimeoutMs }),
       () =>
         appendBatch(
@@ -249,6 +249,9 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
   };
 }
 
+// Between the append and the commit, streams, rows and the horizon are held. A process that is frozen or vanishes there must not hold them for
+// longer: the server rolls the append back.
+const begin = 'begin isolation level read committed; set local idle_in_transaction_session_timeout = 5000';
 const undefinedTable = '42P01';
 // As refold.refuse_left() says; in a READ COMMITTED transaction nothing else does.
 const leftMeanwhile = '40001';

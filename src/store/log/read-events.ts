@@ -84,7 +84,7 @@ export async function copyPage(
  * the page ends where it began.
  */
 export async function readTail(
-  db: Database,
+  db: Queryable,
   families: ReadonlyMap<string, EventFamily>,
   { after, filter, limit, known = null }: ReadTailOptions,
 ): Promise<LogTail> {

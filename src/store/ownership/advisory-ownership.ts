@@ -136,8 +136,6 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
     end('The connection that held the ownership has ended.');
   });
   await settleSession(client);
-  // A machine that vanishes leaves its session, and with it the locks, to the server's keepalive: half an hour by default, 25 seconds here.
-  await client.query('set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3');
   const beat = () => void query('select 1').catch(() => {}); // 'end' follows
   if (!ended.signal.aborted) heartbeat = setInterval(beat, bound.lasts / heartbeatsInBound);
   return { client, query, ended, verify };

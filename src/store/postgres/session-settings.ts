@@ -20,6 +20,10 @@ const reliedOn: Readonly<Record<string, string>> = {
 const whereKnown: readonly string[] = [
   // The server notices within seconds, in the middle of a statement, that this process is gone, and frees its locks. Not on every system.
   "set client_connection_check_interval = '5s'",
+  // Between two statements the keepalive of TCP notices a machine that vanished: half an hour later by default, after 25 seconds like this.
+  'set tcp_keepalives_idle = 10',
+  'set tcp_keepalives_interval = 5',
+  'set tcp_keepalives_count = 3',
   // Connections wait for work, and for notifications. From PostgreSQL 14.
   'set idle_session_timeout = 0',
   // From PostgreSQL 17.

@@ -16,7 +16,7 @@ import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-
 let database: TestDatabase;
 let db: Database;
 let log: EventLog;
-const workers = createWorkerProcesses('runtime/workflow-process.ts');
+const workers = createWorkerProcesses('runtime/reactors/workflow-process.ts');
 
 const accounts = Array.from({ length: 10 }, (_, index) => `account-${index}`);
 

@@ -29,7 +29,7 @@ import { until } from '../../support/until.ts';
 import { createWorkerProcesses } from '../../support/worker-processes.ts';
 
 let setting: InlineSetting;
-const workers = createWorkerProcesses('runtime/inline-worker-process.ts');
+const workers = createWorkerProcesses('runtime/processors/inline-worker-process.ts');
 const step = { actor: 'ann', reason: 'a test' };
 
 beforeEach(async () => {
