@@ -5,8 +5,9 @@ import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, sqlStateOf } from '../../store/postgres/database-errors.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import {
+  type LastEvent,
   type ReplicaState,
-  readPrimaryPlace,
+  readPrimaryState,
   readReplicaState,
   type WalPlace,
 } from '../../store/server/replica-state.ts';
@@ -57,6 +58,8 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
   let samples: readonly Sample[] = [];
   let currentAt = Number.NEGATIVE_INFINITY;
   let tables: ReadonlySet<string> = new Set();
+  /** As the replica said at the last look. The primary has had time since to show the same event. */
+  let last: LastEvent | undefined;
   let said: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -65,11 +68,15 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
   async function look(): Promise<void> {
     try {
       const askedAt = performance.now();
-      const place = await readPrimaryPlace(primary);
+      const known = last;
+      const { place, anchor } = await readPrimaryState(primary, known?.position ?? null);
       samples = [...samples.filter((sample) => askedAt - sample.askedAt <= maxLag), { ...place, askedAt }];
       const state = await readReplicaState(watch);
+      last = state.last;
       const problem = problemOf(state, place);
       if (problem !== undefined) return leave(problem);
+      if (known === undefined) return;
+      if (known.anchor !== anchor) return leave('it has events that the primary does not have: another history');
       tables = tablesOf(state);
       const reached = samples.findLast((sample) => isAtLeast(state.place, sample));
       if (!reached) return leave(`it is more than ${maxLag} ms behind the primary`, 'info');
@@ -100,6 +107,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     sent,
     forget() {
       samples = [];
+      last = undefined;
       currentAt = Number.NEGATIVE_INFINITY;
     },
     accepts(versions) {

@@ -1,4 +1,4 @@
-import type { GlobalPosition } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { VersionState } from '../../projections/declaration/version-map.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
@@ -11,23 +11,40 @@ export interface WalPlace {
   readonly at: bigint;
 }
 
-/** Where the primary is: all that it has acknowledged is at or before this. */
-export async function readPrimaryPlace(db: Queryable): Promise<WalPlace> {
-  const [row] = await db.query<{ system: string; timeline: number; at: string }>({
-    name: 'read primary place',
+/** The last event that a server has, as far as it tells. */
+export interface LastEvent {
+  readonly position: GlobalPosition;
+  readonly anchor: string | null;
+}
+
+export interface PrimaryState {
+  /** All that the primary has acknowledged is at or before this. */
+  readonly place: WalPlace;
+  /** Of the position that was asked about: null if the log ends before it. */
+  readonly anchor: string | null;
+}
+
+/** Where the primary is, and which event it has at the replica's last position. */
+export async function readPrimaryState(db: Queryable, position: GlobalPosition | null): Promise<PrimaryState> {
+  const [row] = await db.query<{ system: string; timeline: number; at: string; anchor: string | null }>({
+    name: 'read primary state',
     text: `
       select
         (select system_identifier::text from pg_control_system()) as system,
         -- The name of a segment begins with the timeline, which the control file tells of late.
         ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int as timeline,
-        pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text as at`,
+        pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text as at,
+        refold.anchor($1) as anchor`,
+    values: [position],
   });
-  return placeOf(row as { system: string; timeline: number; at: string }); // a select without from gives one row
+  const only = row as { system: string; timeline: number; at: string; anchor: string | null }; // a select without from gives one row
+  return { place: placeOf(only), anchor: only.anchor };
 }
 
 export interface ReplicaState {
   /** What it has replayed; null of a server that is no standby. */
   readonly place: WalPlace | null;
+  readonly last: LastEvent;
   /** The versions as it knows them. */
   readonly versions: readonly {
     readonly name: string;
@@ -44,6 +61,8 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
     system: string;
     timeline: number;
     at: string | null;
+    position: GlobalPosition;
+    anchor: string | null;
     versions: ReplicaState['versions'] | null;
   }>({
     name: 'read replica state',
@@ -58,15 +77,19 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
           (select received_tli from pg_stat_wal_receiver)
         ) as timeline,
         pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::text as at,
+        last.position,
+        refold.anchor(last.position) as anchor,
         (
           select json_agg(json_build_object(
             'name', name, 'version', version, 'state', state, 'tableName', table_name
           ))
           from refold.projections
-        ) as versions`,
+        ) as versions
+      from (select coalesce(max(position), 0) as position from refold.events) as last`,
   });
   const place = row?.standby && row.at !== null ? placeOf({ ...row, at: row.at }) : null;
-  return { place, versions: row?.versions ?? [] };
+  const last = { position: row?.position ?? beginning, anchor: row?.anchor ?? null };
+  return { place, last, versions: row?.versions ?? [] };
 }
 
 /**

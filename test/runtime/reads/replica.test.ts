@@ -13,8 +13,8 @@ afterEach(() => replica?.close());
 
 const served = versionMap([active(balanceV1)]);
 const registered = { name: 'balance', version: 1, state: 'active', tableName: 'balance_v1' };
-const primaryPlace = { system: '7', timeline: 2, at: '1000' };
-const replicaState = { ...primaryPlace, standby: true, versions: [registered] };
+const primaryPlace = { system: '7', timeline: 2, at: '1000', anchor: 'a1' };
+const replicaState = { ...primaryPlace, position: 10n, standby: true, versions: [registered] };
 
 /** A replica of two servers that answer so, once it has looked at both of them three times. */
 async function looked(state: object, place: object = primaryPlace, maxLag = 600_000): Promise<Replica> {
@@ -41,6 +41,7 @@ test.each([
   ['is of another server', { system: '8' }],
   ['follows another timeline', { timeline: 3 }],
   ['has not replayed so much', { at: '999' }],
+  ['has another event at its last position', { anchor: 'b2' }],
   ['does not know the version', { versions: null }],
   ['has the version in another table', { versions: [{ ...registered, tableName: 'balance_v1_g2' }] }],
   ['knows the version as building', { versions: [{ ...registered, state: 'building' }] }],
