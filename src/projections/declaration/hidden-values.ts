@@ -1,6 +1,7 @@
 import type { Access } from '../../access.ts';
 import type { RefoldError } from '../../errors.ts';
 import type { Column, Columns } from '../columns/column.ts';
+import type { Projection } from './projection.ts';
 
 /**
  * The columns whose values are in no message, log or status: those that are marked `personal()`, those with a rule of access, and all of them
@@ -20,7 +21,13 @@ function isPersonal({ type, flags }: Column): boolean {
   return type.kind === 'list' && isPersonal(type.item);
 }
 
-const stands = '(hidden)';
+/** Stands in messages for a value that is hidden. */
+export const hiddenText = '(hidden)';
+
+/** Whether messages name no rows of the projection, and no streams: these are named as rows are, more often than not. */
+export function hidesKey({ hidden, keyColumns }: Pick<Projection, 'hidden' | 'keyColumns'>): boolean {
+  return keyColumns.some((name) => hidden.has(name));
+}
 
 /** A text without the values that are in `from`, which may be anything: an event's payload, a row. */
 export function withoutValues(text: string, ...from: readonly unknown[]): string {
@@ -28,7 +35,7 @@ export function withoutValues(text: string, ...from: readonly unknown[]): string
   for (const one of from) collect(one, values);
   // The longest first: one value may be a part of another.
   const sorted = [...values].sort((a, b) => b.length - a.length);
-  return sorted.reduce((left, value) => left.replaceAll(value, stands), text);
+  return sorted.reduce((left, value) => left.replaceAll(value, hiddenText), text);
 }
 
 /** What is wrong with a row, as its codec says it without the value; undefined where the error is none of the codec's. */

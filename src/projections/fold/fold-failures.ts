@@ -1,7 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../columns/row-codec.ts';
-import { problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
+import { hidesKey, problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
 import { keyText, type Projection, type RowKey } from '../declaration/projection.ts';
 
 /** Whether an event could not be folded: its `key` or `evolve` failed, or the row that it leads to was refused. */
@@ -83,9 +83,4 @@ function fieldsOf(projection: Projection, event: RecordedEvent, part: string): R
     position: position.toString(),
     ...(hidesKey(projection) ? {} : { streamId }),
   };
-}
-
-/** Streams are named as rows are, more often than not. */
-function hidesKey({ hidden, keyColumns }: Projection): boolean {
-  return keyColumns.some((name) => hidden.has(name));
 }

@@ -16,7 +16,7 @@ import {
 } from '../../store/registry/verifications.ts';
 import { createRounds, type Rounds } from '../scheduling/rounds.ts';
 import { type CompareOptions, compareWithPrevious } from '../verification/compare-with-previous.ts';
-import { type Verification, verifyVersion } from '../verification/verify.ts';
+import { type Verification, verifyVersion, withoutHiddenKeys } from '../verification/verify.ts';
 import { heldByDeadLetters } from '../versions/dead-letter-gate.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 import type { Versions } from '../versions/versions.ts';
@@ -158,7 +158,10 @@ async function compareRows(
         signal.throwIfAborted();
         if (!(await renewVerification(db, claim))) throw new Error('another process verifies it now');
       };
-      const found = await verifyVersion({ db, log, readSchema, projection, oneOf, onPage });
+      const found = withoutHiddenKeys(
+        projection,
+        await verifyVersion({ db, log, readSchema, projection, oneOf, onPage }),
+      );
       if (!(await endVerification(db, claim, found, 0))) return null;
       if (found.differences > 0) {
         await hold(differsFromLog(id, found));

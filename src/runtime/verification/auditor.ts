@@ -11,6 +11,7 @@ import {
 import { createRounds, type Rounds } from '../scheduling/rounds.ts';
 import type { Versions } from '../versions/versions.ts';
 import { auditVersion } from './audit.ts';
+import { withoutHiddenKeys } from './verify.ts';
 
 export interface AuditorOptions {
   readonly db: Database;
@@ -57,8 +58,9 @@ export function createAuditor(options: AuditorOptions): Rounds {
       if (!(await renewVerification(db, claim))) throw new Error(`another process audits ${id} now`);
     };
     try {
-      const found = await auditVersion({ ...options, projection, round: claim.round, share, signal, onPage });
-      if (!found) return;
+      const audited = await auditVersion({ ...options, projection, round: claim.round, share, signal, onPage });
+      if (!audited) return;
+      const found = withoutHiddenKeys(projection, audited);
       const counts = await endVerification(db, claim, found, everySeconds);
       if (!counts || found.differences === 0) return;
       logger.error(

@@ -3,6 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { beginning, earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import { hiddenText, hidesKey } from '../../projections/declaration/hidden-values.ts';
 import { furthest, type Partition, reachedBy } from '../../projections/declaration/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/declaration/projection.ts';
 import { type Discarded, eventsToFold, stepsToFold } from '../../projections/fold/discarded.ts';
@@ -46,6 +47,12 @@ export interface VerifyOptions {
 }
 
 export const samplesKept = 20;
+
+/** For logs and status: without the keys of rows whose key columns are personal or have a rule of access. */
+export function withoutHiddenKeys(projection: Projection, found: Verification): Verification {
+  if (!hidesKey(projection)) return found;
+  return { ...found, samples: found.samples.map((sample) => ({ ...sample, key: hiddenText })) };
+}
 
 /**
  * Folds the log again, from the first event up to the version's checkpoint, and compares with the table. Memory holds the compared

@@ -1,3 +1,4 @@
+import { hidesKey } from '../../projections/declaration/hidden-values.ts';
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import {
@@ -17,12 +18,13 @@ export interface InlineLock {
 }
 
 /** What an append locks of a version whose rows it touches; `keys` is null where it locks all of them. */
-export function inlineLocksOf({ id }: Projection, keys: ReadonlyMap<string, RowKey> | null): InlineLock[] {
+export function inlineLocksOf(projection: Projection, keys: ReadonlyMap<string, RowKey> | null): InlineLock[] {
+  const { id } = projection;
   return [
     ...[...(keys?.keys() ?? [])].map((text) => ({
       key: inlineRowLockKey(id, text),
       alone: true,
-      what: `the row ${text} of ${id}`,
+      what: hidesKey(projection) ? `a row of ${id}` : `the row ${text} of ${id}`,
     })),
     { key: inlineRowsLockKey(id), alone: keys === null, what: `all rows of ${id}` },
     { key: inlineVersionLockKey(id), alone: false, what: `${id}, which is joining or leaving the appends` },

@@ -1,8 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { defineConfig } from '../../../src/index.ts';
+import { defineConfig, defineProjection, t } from '../../../src/index.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { auditVersion } from '../../../src/runtime/verification/audit.ts';
+import { inlineLocksOf } from '../../../src/store/inline/inline-locks.ts';
 import { readVerifications } from '../../../src/store/registry/verifications.ts';
 import { account, balanceV1 } from '../../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
@@ -114,4 +115,39 @@ test('an audit ends at once when its process stops', async () => {
   const options = { db, log, readSchema: 'read_models', projection: balanceV1, oneOf: 1, round: 0n, share: 1e-9 };
   const ended = auditVersion({ ...options, signal: stopping.signal, onPage: async () => stopping.abort() });
   await expect(ended).rejects.toThrow('aborted');
+});
+
+test('an audit that finds a difference names no row whose key is personal, neither in the log nor in the status', async () => {
+  const lines: string[] = [];
+  const secret = defineProjection({
+    name: 'secret',
+    version: 1,
+    events: account,
+    table: { accountId: t.text().personal().primaryKey(), opened: t.boolean() },
+    key: (event) => event.streamId,
+    evolve: { Opened: () => ({ opened: true }) },
+  });
+  runtime = await startRuntime({
+    config: defineConfig({ projections: [secret], runtime: { audit: { everySeconds: 1, oneOf: 1 } } }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    logger: pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) }),
+  });
+  const streamId = 'ada@example.org';
+  const { position } = await runtime.log.append({
+    family: account,
+    streamId,
+    events: [{ type: 'Opened', payload: { owner: 'Ada' } }],
+  });
+  await runtime.positions.waitFor(secret, position, { timeout: 300_000 });
+  await runtime.db.query({ text: 'update read_models.secret_v1 set opened = false' });
+  await until(() => lines.some((line) => line.includes('rows audited are not what the log says')));
+  const status = await runtime.status();
+  expect(status[0]?.verification?.samples).toEqual([{ key: '(hidden)', kind: 'different', columns: ['opened'] }]);
+  const text = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+  expect(`${lines.join('')}${JSON.stringify(status, text)}`).not.toContain(streamId);
+  const key = new Map([[`["${streamId}"]`, [streamId]]]);
+  expect(inlineLocksOf(secret, key)[0]?.what).toBe('a row of secret@1');
 });
