@@ -9,6 +9,7 @@ import app, { projectionsOf } from './app.ts';
 import { createBalancer } from './balancer.ts';
 import type { Verdict } from './bounds.ts';
 import { createClientRecord } from './client-record.ts';
+import { fillDocumentCaches } from './fill-document-caches.ts';
 import { createFleet } from './fleet.ts';
 import { createPopulation, startWatchers } from './population.ts';
 import { reportClients, reportFigures } from './report.ts';
@@ -91,6 +92,7 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
     await fleet.start(url, pooled);
     clock(`${kind}: ${fleet.processes.map(({ name }) => name).join(', ')} run`);
     if (ledger.entries.length === 0) await setThings(session, seeded(seed));
+    for (const { role, url: at } of fleet.steady) if (role === 'gateway') await fillDocumentCaches(at, seed);
     clients.resume();
     const sampler = startSampler({ ...world, now, processes: () => fleet.processes, steady: () => fleet.steady });
     const length = (minutes * minute) / halves.length;

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql';
 import { type Plugin, shouldRenderGraphiQL } from 'graphql-yoga';
 import { acceptedEncoding, compress, type Encoding, varyByEncoding } from '../requests/compression.ts';
 
 /** GraphiQL at the GraphQL endpoint, whole from the package: it works without a network. */
 export function useGraphiql(defaultQuery: string | undefined, isCompressed: boolean): Plugin {
-  let made: Page | undefined; // when somebody asks: it has nine megabytes
+  let made: Promise<Page> | undefined; // when somebody asks: it has nine megabytes
   return {
     async onRequest({ request, url, fetchAPI, endResponse }) {
       if (!shouldRenderGraphiQL(request) || url.pathname !== '/graphql') return;
       made ??= createPage(defaultQuery);
-      const headers = { ...made.headers, vary: varyByEncoding('accept') };
-      if (request.headers.get('if-none-match')?.includes(made.etag))
+      const page = await made;
+      const headers = { ...page.headers, vary: varyByEncoding('accept') };
+      if (request.headers.get('if-none-match')?.includes(page.etag))
         return endResponse(new fetchAPI.Response(null, { status: 304, headers }));
       const encoding = isCompressed ? acceptedEncoding(request.headers.get('accept-encoding')) : undefined;
-      const body = await made.bodyIn(encoding);
+      const body = await page.bodyIn(encoding);
       const encoded = encoding ? { ...headers, 'content-encoding': encoding } : headers;
       endResponse(new fetchAPI.Response(body, { headers: encoded }));
     },
@@ -28,7 +28,9 @@ interface Page {
   bodyIn(encoding: Encoding | undefined): string | Promise<Uint8Array<ArrayBuffer>>;
 }
 
-function createPage(defaultQuery: string | undefined): Page {
+async function createPage(defaultQuery: string | undefined): Promise<Page> {
+  // Its code takes 30 MB of memory, which a process that shows no GraphiQL does without.
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   const page = renderGraphiQL({
     title: 'Refold',
     subscriptionsProtocol: 'WS',
