@@ -1,4 +1,4 @@
-/** The first part of a value that would not come back from JSON as it is, in words; undefined where all would. */
+/** Describes the first part of a value that a JSON round trip would change; undefined if JSON keeps the whole value. */
 export function changedByJson(value: unknown, path = ''): string | undefined {
   const here = path === '' ? 'at its top' : `at '${path}'`;
   switch (typeof value) {
@@ -22,7 +22,7 @@ export function changedByJson(value: unknown, path = ''): string | undefined {
 
 function changedObject(value: object, path: string, here: string): string | undefined {
   if (Array.isArray(value)) {
-    // By index, so that a hole is found as what it reads as.
+    // By index: iteration by `entries` would skip a hole, which reads as undefined.
     for (let index = 0; index < value.length; index++) {
       const changed = changedByJson(value[index], `${path}[${index}]`);
       if (changed) return changed;
@@ -33,7 +33,7 @@ function changedObject(value: object, path: string, here: string): string | unde
   if (prototype !== Object.prototype && prototype !== null) return `a ${value.constructor?.name ?? 'class'} ${here}`;
   if ('toJSON' in value) return `a toJSON ${here}`;
   for (const [name, part] of Object.entries(value)) {
-    // Left out by JSON, and read as undefined all the same.
+    // JSON omits an undefined member, and reading the missing member returns undefined again.
     const changed = part === undefined ? undefined : changedByJson(part, path === '' ? name : `${path}.${name}`);
     if (changed) return changed;
   }

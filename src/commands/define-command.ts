@@ -6,16 +6,16 @@ import type { EventMetadata, NewEvent } from '../events/event.ts';
 import { type EventFamily, type EventTypeOf, inputIssues, type NewEventOf } from '../events/event-family.ts';
 import { defineState, type StreamState } from './define-state.ts';
 
-/** What `decide` is told beside input and state. */
+/** What `decide` receives beside input and state. */
 export interface DecideContext {
-  /** The stream's version that the state was folded from; 0 where there is no stream. */
+  /** The stream version up to which the state is folded; 0 if the stream does not exist. */
   readonly streamVersion: number;
   readonly metadata: EventMetadata;
-  /** The time of the decision, ISO 8601 UTC: read it here, so that a test can set it. */
+  /** The time of the decision, ISO 8601 UTC. Use it instead of the clock, and tests can set the time. */
   readonly now: string;
 }
 
-/** A declared command, checked and frozen. Made by {@link defineCommand}. */
+/** A declared command, checked and frozen. Created by {@link defineCommand}. */
 export interface Command<
   Name extends string = string,
   I extends StandardSchemaV1 = StandardSchemaV1,
@@ -26,19 +26,19 @@ export interface Command<
   readonly description?: string;
   readonly input: I;
   readonly family: F;
-  /** The types of the events that it may lead to. */
+  /** The event types that the command may append. */
   readonly emits: readonly string[];
   readonly state: StreamState<F>;
   readonly access: CommandAccess | undefined;
-  /** The id of the stream that the command is about. */
+  /** Returns the id of the stream that the command writes to. */
   streamOf(input: unknown): string;
-  /** The events that the command leads to; none where it changes nothing. Throws `CommandRejected` to refuse. */
+  /** Returns the events to append; an empty list if the command changes nothing. Throws `CommandRejected` to refuse. */
   decide(input: unknown, state: unknown, context: DecideContext): readonly NewEvent[];
-  /** The input as its schema gives it. Throws {@link InvalidInput} with the path of each issue. */
+  /** Returns the input as its schema outputs it. Throws {@link InvalidInput} with the path of each issue. */
   parse(input: unknown): Promise<unknown>;
 }
 
-// A condition, and no index: `E` is inferred from `emits` alone, and not from what `decide` returns.
+// A conditional type, not an index: TypeScript must infer `E` from `emits` alone, not from what `decide` returns.
 type EmittedBy<F extends EventFamily, E> = Extract<NewEventOf<F>, { readonly type: E }>;
 
 export interface CommandOptions<
@@ -48,30 +48,31 @@ export interface CommandOptions<
   S,
   E extends EventTypeOf<F> = EventTypeOf<F>,
 > {
-  /** camelCase: the name of the mutation. */
+  /** camelCase; becomes the name of the mutation. */
   readonly name: Name;
-  /** Any Standard Schema validator; its JSON Schema gives the GraphQL input type. */
+  /** Any Standard Schema validator. Its JSON Schema becomes the GraphQL input type. */
   readonly input: I;
-  /** How the stream's events fold into the state that decides; or `events`, where the decision needs no state. */
+  /** Folds the stream's events into the state that `decide` receives. Give `events` instead if the decision needs no state. */
   readonly state?: StreamState<F, S>;
-  /** The family of the events that `decide` gives, instead of `state`. */
+  /** The family of the events that `decide` returns. Give it instead of `state`. */
   readonly events?: F;
   /**
-   * The event types that `decide` may return; any other is a compile error and, at run time, `UNKNOWN_EVENT_TYPE`. The mutation's payload
-   * offers the rows of the projections that handle one of them. Declare it if other projections handle other events of the family.
+   * The event types that `decide` may return. Any other type is a compile error and, at run time, `UNKNOWN_EVENT_TYPE`. The mutation's payload
+   * offers the rows of the projections that handle one of these types. Declare it if other projections handle other events of the family.
    * @default all types of the family
    */
   readonly emits?: readonly E[];
+  /** Returns the id of the stream that the command writes to. */
   readonly stream: (input: StandardSchemaV1.InferOutput<I>) => string;
-  /** Pure: may run again when another command was faster. */
+  /** A pure function: it runs again if another command changed the stream first. */
   readonly decide: (
     input: StandardSchemaV1.InferOutput<I>,
     state: S,
     context: DecideContext,
   ) => EmittedBy<F, E> | readonly EmittedBy<F, E>[];
   /**
-   * Who may run it over GraphQL; `execute` in the program itself asks nobody. A function gets the viewer and the parsed input.
-   * @default 'authenticated' where the configuration has `auth`, else 'public'
+   * Who may run the command over GraphQL. `execute` in the program itself checks nothing. A function receives the viewer and the parsed input.
+   * @default 'authenticated' if the configuration has `auth`, else 'public'
    */
   readonly access?: CommandAccess<StandardSchemaV1.InferOutput<I>>;
   readonly description?: string;
@@ -80,8 +81,8 @@ export interface CommandOptions<
 const known = ['name', 'input', 'state', 'events', 'emits', 'stream', 'decide', 'access', 'description'];
 
 /**
- * Declares a command: it becomes a mutation that folds the stream's state, decides, and appends what was decided
- * under the version that it decided on.
+ * Declares a command. It becomes a mutation that folds the stream's state, decides, and appends the events at the
+ * stream version that the decision is based on.
  *
  * @throws RefoldError `INVALID_DECLARATION` naming what to change.
  * @example
@@ -115,11 +116,11 @@ export function defineCommand<
       `'input' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`,
     );
   const state =
-    options.state ?? (options.events && (defineState(options.events, () => ({}), {}) as unknown as StreamState<F, S>)); // a decision without a state does not look at it
+    options.state ?? (options.events && (defineState(options.events, () => ({}), {}) as unknown as StreamState<F, S>)); // a decision without a state ignores it
   if (state?.kind !== 'stream-state' || (options.state && options.events)) {
     throw invalidDeclaration(
       subject,
-      `give 'state', made with defineState(events, initial, handlers), or 'events' where the decision needs no state.`,
+      `give 'state', created with defineState(events, initial, handlers), or 'events' if the decision needs no state.`,
     );
   }
   for (const name of ['stream', 'decide'] as const) {
@@ -157,7 +158,7 @@ export function defineCommand<
   } satisfies Command<Name, I, F>);
 }
 
-/** The declared types, or all of the family. @throws RefoldError `INVALID_DECLARATION` */
+/** Returns the declared types, or all types of the family. @throws RefoldError `INVALID_DECLARATION` */
 function emittedTypes(subject: string, { name, types }: EventFamily, given?: readonly string[]): readonly string[] {
   if (given === undefined) return types;
   if (!Array.isArray(given) || given.length === 0)
@@ -171,7 +172,7 @@ function emittedTypes(subject: string, { name, types }: EventFamily, given?: rea
   return Object.freeze([...given]);
 }
 
-/** A type that is not declared would reach rows that the mutation's payload does not offer. */
+/** An undeclared type would reach rows that the mutation's payload does not offer. */
 function checkEmitted(name: string, emits: readonly string[], events: readonly NewEvent[]): void {
   const other = events.find(({ type }) => !emits.includes(type));
   if (!other) return;

@@ -8,30 +8,30 @@ type KnownTypes<E, F extends EventFamily> = [Exclude<keyof E & string, EventType
   ? unknown
   : `evolve handles '${Exclude<keyof E & string, EventTypeOf<F>>}', an event type that the events do not define`;
 
-// Says `unknown` kind by kind: a literal that a handler returns keeps its type only where the expected type can hold literals.
+// Lists every kind instead of `unknown`: a literal that a handler returns keeps its type only if the expected type can hold literals.
 type AnyValue = string | number | bigint | boolean | object | null | undefined;
 
 type StateEvolve<F extends EventFamily, S> = {
   readonly [T in EventTypeOf<F>]?: (state: S, event: RecordedEventOf<F, T>) => S;
 };
 
-/** How a stream's events fold into the state that decides. Made by {@link defineState}. */
+/** How a stream's events fold into the state that `decide` receives. Created by {@link defineState}. */
 export interface StreamState<F extends EventFamily = EventFamily, S = unknown> {
   readonly kind: 'stream-state';
   readonly family: F;
   readonly initial: () => S;
-  /** The state after the event; events without a handler leave it as it is. */
+  /** Returns the state after the event. An event without a handler leaves the state unchanged. */
   apply(state: S, event: RecordedEvent): S;
-  /** How states are kept; undefined where none is. */
+  /** How snapshots of the state are stored; undefined if none are. */
   readonly snapshots: StateSnapshots | undefined;
 }
 
 /**
- * Declares the state of a stream: where it starts, and what each event makes of it.
- * The handlers are pure: they give a new state and never change the old one.
+ * Declares the state of a stream: the initial state, and how each event changes it.
+ * The handlers are pure: they return a new state and never modify the old one.
  *
- * @param options keep states of long streams with `{ snapshotEvery: 100 }`; they change nothing but the time that it takes.
- * @throws RefoldError `INVALID_DECLARATION` for a handler of an unknown event type, or an option that can't be.
+ * @param options `{ snapshotEvery: 100 }` stores snapshots of long streams. They change only how long a command takes, never its result.
+ * @throws RefoldError `INVALID_DECLARATION` for a handler of an unknown event type, or an invalid option.
  * @example
  * const cartState = defineState(cart, (): CartState => ({ status: 'Empty' }), {
  *   ShoppingCartOpened: (state) => ({ ...state, status: 'Opened' }),
@@ -68,7 +68,7 @@ export function defineState<
     snapshots: stateSnapshots(
       family,
       [initial, ...Object.entries(evolve).flat()],
-      options as StateOptions, // its functions get states of this declaration only
+      options as StateOptions, // its functions receive states of this declaration only
     ),
   } satisfies StreamState<F, S>);
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** The same for inputs that say the same, whatever the order of their members; another for any other input. */
+/** Hashes an input. Inputs with equal members have equal hashes, in whatever order the members come. */
 export function inputFingerprint(input: unknown): string {
   const text = JSON.stringify(input, (_, value: unknown) => {
     if (typeof value === 'bigint') return `${value}n`;

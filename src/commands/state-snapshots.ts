@@ -4,31 +4,31 @@ import type { EventFamily } from '../events/event-family.ts';
 import { fingerprint } from '../projections/declaration/fingerprint.ts';
 import { changedByJson } from './changed-by-json.ts';
 
-/** How states of a stream are kept, so that a long stream need not be folded from its beginning. */
+/** Options for snapshots, which save folding a long stream from its first event. */
 export interface StateOptions<S = unknown> {
   /**
-   * A state is kept when a command has folded at least so many events; the next one folds what came after. Each costs one small write
-   * after the command was answered. Worth it for streams of hundreds of events.
-   * @default none is kept
+   * A snapshot is stored after a command has folded at least this many events. The next command folds only the events after it. Each snapshot
+   * costs one small write after the command is answered. It pays off for streams of hundreds of events.
+   * @default no snapshots
    */
   readonly snapshotEvery?: number;
   /**
-   * Change it when code that `initial` or a handler *calls* changes what states come of the same events. The code of `initial`, of
-   * the handlers, of `encode` and `decode` and of the family's upcasters is looked at by itself: a state that other code made is never read.
+   * Change it when code that `initial` or a handler *calls* changes which state the same events lead to. Refold detects changes in the code of
+   * `initial`, the handlers, `encode`, `decode` and the family's upcasters by itself. A snapshot of other code is never read.
    */
   readonly codeVersion?: string | number;
-  /** Makes JSON of a state that JSON would change, such as one with a `bigint`, a `Date` or a `Map`. Give both, or none. */
+  /** Converts a state to JSON. Needed if a JSON round trip would change the state, for example a `bigint`, a `Date` or a `Map`. Give both functions, or neither. */
   readonly encode?: (state: S) => unknown;
-  /** Makes the state of what `encode` gave. */
+  /** Converts the output of `encode` back to the state. */
   readonly decode?: (json: never) => S;
 }
 
-/** The checked options of a state of which snapshots are kept. */
+/** The checked options of a state with snapshots. */
 export interface StateSnapshots {
   readonly every: number;
-  /** Of the code that makes the states. */
+  /** A hash of the code that folds the state. */
   readonly fingerprint: string;
-  /** The state as JSON. @throws RefoldError `INVALID_STATE` for one that would not come back as it is. */
+  /** Returns the state as JSON. @throws RefoldError `INVALID_STATE` if a round trip would change it. */
   encode(state: unknown): string;
   decode(json: unknown): unknown;
 }
@@ -67,21 +67,21 @@ export function stateSnapshots(
       if (changed) {
         throw new RefoldError(
           'INVALID_STATE',
-          `${encode ? 'What encode gives of a' : 'A'} state of ${family.name} has ${changed}, which JSON would change, so no snapshot of it is kept. Keep another value in the state, or give defineState 'encode' and 'decode'.`,
+          `${encode ? 'What encode returns for a' : 'A'} state of ${family.name} has ${changed}, which JSON would change, so no snapshot of it is kept. Keep another value in the state, or give defineState 'encode' and 'decode'.`,
           { family: family.name },
         );
       }
       const json = JSON.stringify(value);
-      // A decode that loses something would have later commands decide on another state.
+      // If decode loses something, later commands would decide on a different state.
       if (encode && decode && JSON.stringify(encode(decode(JSON.parse(json) as never))) !== json) {
         throw new RefoldError(
           'INVALID_STATE',
-          `'decode' of a state of ${family.name} gives a state that 'encode' makes other JSON of, so no snapshot of it is kept.`,
+          `'decode' of a state of ${family.name} returns a state that 'encode' turns into other JSON, so no snapshot of it is kept.`,
           { family: family.name },
         );
       }
       return json;
     },
-    decode: (json: unknown) => (decode ? decode(json as never) : json), // what encode of this state gave
+    decode: (json: unknown) => (decode ? decode(json as never) : json), // json is the output of this state's encode
   } satisfies StateSnapshots);
 }

@@ -5,44 +5,44 @@ import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-
 import type { Handled, Reactor, ReactorContext, ReactorErrorPolicy } from './reactor.ts';
 import { checkRetries, defaultRetries } from './retry-rules.ts';
 
-// A promise in any case: in a union with what is none, TypeScript widens the 'skip' of an async function to a string.
-/** Handles one event. At least once: make it safe to repeat, with {@link ReactorContext.messageId}. */
+// Always a promise: in a union with a plain value, TypeScript widens the 'skip' of an async function to `string`.
+/** Handles one event. Events are delivered at least once: make repetition safe with {@link ReactorContext.messageId}. */
 export type ReactorHandler<E extends RecordedEvent> = (event: E, context: ReactorContext) => Promise<Handled>;
 
 export interface ReactorOptions<F extends EventFamily> {
-  /** snake_case; names its checkpoint, so another name is another reactor. */
+  /** snake_case. It names the checkpoint, so a renamed reactor is a new reactor. */
   readonly name: string;
-  /** The event family, or families, that it reads. */
+  /** The event family or families that the reactor reads. */
   readonly events: F | readonly F[];
-  /** Per event type, what is done; or one function for all events of the families. Only the types named here are read from the log. */
+  /** A handler for each event type, or one function for all events of the families. Only the types named here are read from the log. */
   readonly handle:
     | ReactorHandler<RecordedEventOf<F>>
     | { readonly [T in EventTypeOf<F>]?: ReactorHandler<RecordedEventOf<F, T>> };
   /**
-   * Where it begins when it is first declared: with the first event of the log, or with those appended from then on. Looked at once; later it
-   * goes on from its checkpoint. An operator can set that back with `refold reactor rewind`.
-   * @default 'now': nobody is sent mails about the past
+   * Where a newly declared reactor starts: at the first event of the log, or with the events appended from now on. It counts only at the first
+   * start. Later the reactor continues from its checkpoint. An operator can set the checkpoint back with `refold reactor rewind`.
+   * @default 'now': nobody receives mails about the past
    */
   readonly from?: 'beginning' | 'now';
   /**
-   * How many handlers may run at the same time. Events of one stream (or {@link key}) are handled one after the other in any case; with 1, all
-   * are, in the order of the log, save that others go on while one waits to be tried again.
+   * How many handlers may run at the same time. Events of one stream (or {@link key}) are always handled one after the other. With 1, all events
+   * are handled in the order of the log, except that others continue while one waits for a retry.
    * @default 1
    */
   readonly concurrency?: number;
   /**
-   * What is handled in order, and held back behind a dead letter: events with equal keys. Pure.
+   * Returns the ordering key. Events with equal keys are handled in order, and wait behind a dead letter of that key. A pure function.
    * @default the event's stream
    */
   readonly key?: (event: RecordedEventOf<F>) => string;
   /**
-   * How long one try may take, in milliseconds. Then its signal aborts and it counts as failed; a handler that doesn't heed the signal
-   * may still be at it during the next try.
+   * The timeout of one attempt, in milliseconds. After it the attempt's signal aborts and the attempt counts as failed. A handler that ignores
+   * the signal may still be running during the next attempt.
    * @default 60000
    */
   readonly timeout?: number;
   /**
-   * What becomes of an event that the handler fails on after the retries: `stop`, `skip` or `dead-letter`.
+   * What happens to an event that still fails after the retries: `stop`, `skip` or `dead-letter`.
    * @default 'stop', after the default retries
    */
   readonly onError?: ReactorErrorPolicy['policy'] | ReactorErrorPolicy;
@@ -51,8 +51,8 @@ export interface ReactorOptions<F extends EventFamily> {
 const known = ['name', 'events', 'handle', 'from', 'concurrency', 'key', 'timeout', 'onError'];
 
 /**
- * Declares a side effect: what is done about events, at least once each, in the order of their streams. The checkpoint is the position up to
- * which everything is handled; what was done past it when a process ended is done again.
+ * Declares a reactor: side effects of events. Each event is handled at least once, in the order of its stream. The checkpoint is the position up
+ * to which everything is handled. What was done past it when a process ended is done again.
  *
  * @throws RefoldError `INVALID_DECLARATION` naming what to change.
  * @example
@@ -83,7 +83,7 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
     throw invalidDeclaration(subject, `'key' is a function from an event to a text.`);
   const families = (Array.isArray(options.events) ? options.events : [options.events]) as readonly F[]; // F or a list of it
   if (families.length === 0 || families.some((family) => family?.kind !== 'event-family'))
-    throw invalidDeclaration(subject, `'events' is a family, or families, that defineEvents made.`);
+    throw invalidDeclaration(subject, `'events' is a family, or a list of families, created with defineEvents.`);
   const handlers = handlersOf(subject, families, options.handle);
   const policy = typeof onError === 'string' ? { policy: onError } : onError;
   checkPolicy(subject, policy);
@@ -109,7 +109,7 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
 
 type AnyHandler = ReactorHandler<RecordedEvent>;
 
-/** By family and type. */
+/** Groups the handlers by family and event type. */
 function handlersOf(
   subject: string,
   families: readonly EventFamily[],
@@ -118,7 +118,7 @@ function handlersOf(
   const handlers = new Map<string, Record<string, AnyHandler>>();
   const add = (family: string, type: string, handler: unknown) => {
     if (typeof handler !== 'function') throw invalidDeclaration(subject, `handle.${type} is no function.`);
-    // Without a prototype: an event type may be called 'constructor'.
+    // No prototype, because an event type may be called 'constructor'.
     const byType = handlers.get(family) ?? (Object.create(null) as Record<string, AnyHandler>);
     handlers.set(family, Object.assign(byType, { [type]: handler }));
   };

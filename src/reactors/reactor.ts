@@ -7,94 +7,94 @@ import type { EventFilter } from '../projections/declaration/projection.ts';
 import type { RetryRule } from './retry-rules.ts';
 
 /**
- * What a handler says of an event: `ack` (or nothing), it is handled; `skip`, it was left out on purpose, which is counted; `stop`, it is
- * handled and nothing more is wanted. An event that could not be handled is an error that is thrown.
+ * The result of handling an event. `ack` (or nothing): handled. `skip`: left out on purpose; it is counted. `stop`: handled, and the reactor
+ * should stop. If the event could not be handled, throw an error.
  */
 export type HandlerResult = 'ack' | 'skip' | 'stop';
 
 /** What handlers return. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing, or passes on a promise of nothing, has handled its event
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing, or a promise of nothing, has handled its event
 export type Handled = HandlerResult | void;
 
-/** What a reactor's handler works with beside the event. */
+/** What a reactor's handler receives beside the event. */
 export interface ReactorContext {
-  /** Aborts when the handler's time is over, when the process stops and won't wait longer, or when another process took over. Pass it on. */
+  /** Aborts on the timeout, when the process stops and its grace period is over, or when another process takes over. Pass it on. */
   readonly signal: AbortSignal;
-  /** Names reactor and event in each line. */
+  /** Adds the reactor and the event to each line. */
   readonly logger: Logger;
   /**
-   * `reactor/event id`: the same however often the event is handled, in whichever process. Send it along (as `Idempotency-Key`, as a
-   * message id), so that the other side can tell a repetition.
+   * `reactor/event id`: the same for every attempt, in every process. Send it along (as `Idempotency-Key` or as a message id), and the
+   * receiver can detect repetitions.
    */
   readonly messageId: string;
-  /** 1, 2, 3…: which try this is. Counts from 1 again where another process, or this one after a crash, handles the event anew. */
+  /** The number of this attempt: 1, 2, 3… It starts at 1 again when another process, or this one after a crash, handles the event. */
   readonly attempt: number;
   /**
-   * Runs a command as a step of a workflow, once: the step's outcome is remembered under a key made of reactor, event, command and step,
-   * and a repetition gets the same outcome without anything being decided again, also where the command was rejected or led to no event.
-   * What it writes has the event's correlation id (or the event's id, where it has none), and the event's id as causation id.
+   * Runs a command once, as a step of a workflow. The outcome is stored under a key of reactor, event, command and step. A repetition
+   * returns the stored outcome and decides nothing again, even if the command was rejected or led to no event.
+   * The events it writes carry the event's correlation id (or the event's id, if it has none), and the event's id as causation id.
    *
-   * @throws CommandRejected, now or as then; InvalidInput
+   * @throws CommandRejected, from this run or the stored one; InvalidInput
    */
   execute(command: Command, input: unknown, options?: StepOptions): Promise<StepResult>;
 }
 
 export interface StepOptions {
   /**
-   * Names the step within the handling of the event. Give one where the order of the calls may differ from one try to the next.
-   * @default the number of the call among those of the same command: `1`, `2`…
+   * Names the step among the steps of this event. Give one if the order of the calls may differ between attempts.
+   * @default the call's number among the calls of the same command: `1`, `2`…
    */
   readonly step?: string;
-  /** Beside correlation and causation id, which it may replace. */
+  /** Added to correlation id and causation id; may replace them. */
   readonly metadata?: EventMetadata;
 }
 
-/** What a step has led to, now or when it was first run. */
+/** The outcome of a step, from this run or from its first run. */
 export interface StepResult {
-  /** Of the last event written; where the step led to none, of the stream's last event then. */
+  /** The position of the last event written. If the step wrote none: of the stream's last event at that time. */
   readonly position: GlobalPosition;
   readonly streamId: string;
   readonly streamVersion: number;
   readonly events: readonly RecordedEvent[];
 }
 
-/** An event that a reactor has given up on. */
+/** An event that a reactor could not handle. */
 export interface ReactorFailure {
   readonly event: RecordedEvent;
-  /** What the last try threw. */
+  /** What the last attempt threw. */
   readonly error: unknown;
   readonly attempts: number;
 }
 
 /**
- * What becomes of an event that a handler fails on, after the retries.
+ * What happens to an event that still fails after the retries.
  *
- * - `stop`: the reactor stops at it until it is resumed or its process starts again; nothing is lost, and nothing goes on.
- * - `skip`: it is left out; `onSkip` is told before the checkpoint moves.
- * - `dead-letter`: the event is kept, and later events of the same key are kept behind it, in order; other keys go on. They are
- *   handled with `refold dead-letters retry`.
+ * - `stop`: the reactor stops at the event until it is resumed or its process restarts. Nothing is lost, and nothing continues.
+ * - `skip`: the event is left out. `onSkip` runs before the checkpoint moves.
+ * - `dead-letter`: the event becomes a dead letter. Later events of the same key wait behind it, in order; other keys continue.
+ *   Handle them with `refold dead-letters retry`.
  */
 export interface ReactorErrorPolicy {
   readonly policy: 'stop' | 'skip' | 'dead-letter';
   /**
-   * When to try again before that; the first rule that fits an error counts. An error that none fits is not retried. While Refold's own
-   * database can't be reached, steps are tried again without end, whatever is declared.
-   * @default no retry of `CommandRejected` and `InvalidInput`, five of anything else
+   * When to retry first. The first rule that matches an error applies. An error that no rule matches is not retried. While Refold's own
+   * database is unreachable, steps are retried without end, whatever the rules say.
+   * @default no retry of `CommandRejected` and `InvalidInput`, five retries of any other error
    */
   readonly retries?: readonly RetryRule[];
   readonly onSkip?: (failure: ReactorFailure) => void | Promise<void>;
 }
 
-/** A declared reactor, checked and frozen. Made by `defineReactor`. */
+/** A declared reactor, checked and frozen. Created by `defineReactor`. */
 export interface Reactor {
   readonly kind: 'reactor';
   readonly name: string;
   readonly families: readonly EventFamily[];
-  /** Derived from the handlers; applied in the query that reads the log. */
+  /** Derived from the handlers. The query that reads the log applies it. */
   readonly filter: readonly EventFilter[];
   readonly from: 'beginning' | 'now';
   readonly concurrency: number;
-  /** Of one try, in milliseconds. */
+  /** The timeout of one attempt, in milliseconds. */
   readonly timeout: number;
   readonly policy: ReactorErrorPolicy['policy'];
   readonly retries: readonly RetryRule[];

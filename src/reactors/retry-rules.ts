@@ -1,34 +1,34 @@
 import { CommandRejected, InvalidInput, invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 
-/** Which errors a rule is for: a class, the `code` of an error (`'ECONNREFUSED'`), or a test. */
+/** Which errors a rule matches: a class, the `code` of an error (`'ECONNREFUSED'`), or a predicate. */
 export type ErrorClass = (abstract new (...args: never[]) => Error) | string | ((error: unknown) => boolean);
 
-/** When to try again after an error, with exponential back-off: `first · factorⁿ` up to `most`, less a random share of `jitter`. */
+/** When to retry after an error, with exponential backoff: `first · factorⁿ` up to `most`, minus a random share of `jitter`. */
 export interface RetryRule {
   /** @default every error */
   readonly on?: ErrorClass | readonly ErrorClass[];
-  /** Further tries at most; 0 for none, `Infinity` for no end. */
+  /** The maximum number of retries; 0 for none, `Infinity` for no limit. */
   readonly times: number;
-  /** The pause before the second try, in milliseconds. @default 200 */
+  /** The pause before the first retry, in milliseconds. @default 200 */
   readonly first?: number;
   /** @default 2 */
   readonly factor?: number;
   /** The longest pause, in milliseconds. @default 30000 */
   readonly most?: number;
-  /** The share of a pause, 0 to 1, that is left to chance, so that what failed together is not tried again together. @default 0.5 */
+  /** The random share of a pause, 0 to 1. It keeps events that failed together from being retried together. @default 0.5 */
   readonly jitter?: number;
 }
 
 export const defaultRetries: readonly RetryRule[] = [{ on: [CommandRejected, InvalidInput], times: 0 }, { times: 5 }];
 
-// Ahead of what is declared: without the database no checkpoint and no dead letter could be written either.
+// Comes before the declared rules: without the database, no checkpoint and no dead letter could be written either.
 const outage: RetryRule = { on: ['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN'], times: Number.POSITIVE_INFINITY };
 
 /**
- * The pause before the next try, in milliseconds; undefined where there is none.
+ * Returns the pause before the next attempt, in milliseconds; undefined if there is none.
  *
- * @param attempts how often it was tried, 1 or more
+ * @param attempts the number of attempts so far, 1 or more
  * @param random from 0 to 1
  */
 export function pauseBeforeRetry(

@@ -52,27 +52,27 @@ import { createTableWatch, type TableWatch } from './versions/table-watch.ts';
 import { dropTablesOutOfUse } from './versions/version-tables.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
-// As many as somebody reads.
+// More examples than anybody reads would only take space.
 const shadowExamples = 50;
 
 export interface RuntimeOptions {
   readonly config: Config;
   readonly url: string;
-  /** Names this process in the registry and the audit log, such as `host:4711`. */
+  /** Identifies this process in the registry and the audit log, for example `host:4711`. */
   readonly owner: string;
   readonly development: boolean;
-  /** Whether this process maintains read tables, or only reads them. */
+  /** Whether this process maintains read tables; otherwise it only reads them. */
   readonly maintain: boolean;
-  /** Whether this process answers clients: what they ask for is recorded, then. @default false */
+  /** Whether this process answers clients. If so, it records which fields they request. @default false */
   readonly serves?: boolean;
   readonly logger: Logger;
 }
 
-/** One process's part in an application: its log, its view of the versions, its reads, and the read tables that it keeps current. */
+/** One process of an application: its log, its view of the versions, its reads, and the read tables that it maintains. */
 export interface Runtime {
   readonly db: Database;
   readonly log: EventLog;
-  /** The log for consumers. */
+  /** The log as consumers read it. */
   readonly source: EventSource;
   readonly history: History;
   readonly notifications: Notifications;
@@ -82,28 +82,28 @@ export interface Runtime {
   readonly reactors: ReactorSteps;
   readonly positions: Positions;
   readonly readModels: ReadModelSource;
-  /** Undefined where none is declared. */
+  /** Undefined if no replica is configured. */
   readonly replica: Replica | undefined;
   readonly live: LiveReadModelSource;
-  /** Throws RefoldError `HISTORY_CHANGED` where the log has other events by now than when the position was given. */
+  /** Throws RefoldError `HISTORY_CHANGED` if the log's events changed since the position was issued, for example after a restore. */
   checkToken(token: PositionToken): Promise<void>;
-  /** Keeps what a comparison of two versions' answers found. */
+  /** Stores the result of comparing two versions' responses. */
   recordShadow(result: ShadowResult): Promise<void>;
-  /** Undefined where the process answers nobody. */
+  /** Undefined if the process answers no clients. */
   readonly canaries: CanaryRecorder | undefined;
-  /** Undefined where the process answers nobody. */
+  /** Undefined if the process answers no clients. */
   readonly readModelsServed: ServedReadModels | undefined;
-  /** Undefined where the process answers nobody. */
+  /** Undefined if the process answers no clients. */
   readonly usage: UsageRecorder | undefined;
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
-  /** A statement was refused for a table that it read; where this process maintains read tables, it looks what they are like. */
+  /** Call it when a statement failed because of the table that it read. If this process maintains read tables, it checks them soon. */
   lookAtTables(): void;
   status(): Promise<VersionStatus[]>;
-  /** Why appends or reads do not get through to the database now. */
+  /** Why appends or reads cannot reach the database at present. */
   problems(): DatabaseProblems;
-  /** The given logger, which counts what fails for want of the database instead of writing it. */
+  /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
   readonly logger: Logger;
-  /** Stops in reverse order of the start; resolves when everything is let go of. */
+  /** Stops everything in reverse order of the start. Resolves when everything is released. */
   stop(): Promise<void>;
 }
 
@@ -170,7 +170,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     stops.push(() => versions.close());
     const lifecycle = createLifecycle(db, readSchema, config);
 
-    // Reads of their own, so that slow queries never take the connections that appends and batches need.
+    // Reads have their own pool: slow queries must not take the connections that appends and batches need.
     const reads = createDatabase({
       ...connection,
       maxConnections: shares.reads,
@@ -189,7 +189,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       head: () => log.head(),
     });
     stops.push(async () => positions.close());
-    // A version that began again is behind what was heard of it, also where no notification tells.
+    // A version that starts again is behind the positions seen so far, and possibly no notification reports it.
     versions.onChange(() => positions.forget());
     history.onChange(() => positions.forget());
     const replica = openReplica(config, db, logger);
@@ -255,7 +255,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       async checkToken({ position, anchor }) {
         const now = await readAnchor(reads, position);
         history.note(now.serverStart);
-        // No proof of a cut: a client may send anything.
+        // This is no proof that the log was cut: a client may send any token.
         if (now.anchor !== anchor) throw historyChanged(position);
       },
       recordShadow: (result) => addShadowResult(db, result, shadowExamples),
@@ -283,7 +283,7 @@ function openReplica(config: Config, primary: Database, logger: Logger): Replica
   const { database, gateway } = config;
   const { readUrl: url, maxReadLag: maxLag, prepare, notifications: sessions } = database;
   if (url === undefined) return undefined;
-  // A replica that has vanished must not keep its readers waiting: the primary can answer them.
+  // A replica that has vanished must not block its readers: the primary can serve them.
   const connection = { url, prepare, sessions, connectTimeoutMs: answerTime };
   return createReplica({
     primary,
@@ -307,7 +307,7 @@ function openReplica(config: Config, primary: Database, logger: Logger): Replica
   });
 }
 
-// What a server in reach needs for the smallest of answers, many times over. Milliseconds.
+// Many times what a reachable server needs for the smallest response. Milliseconds.
 const answerTime = 5000;
 
 function startMaintenance({
@@ -367,7 +367,7 @@ function startMaintenance({
   const snapshotSchedule = createSnapshotSchedule(checks);
   const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
   return async () => {
-    // None waits for another: what is in work everywhere is the last that is begun.
+    // Stop them in parallel: each finishes only what it has begun.
     const others = [activator.stop(), goLive.stop(), retention.stop(), auditor?.stop(), snapshotSchedule?.stop()];
     await Promise.all([worker.stop(), ...others]);
     await ownership.close();

@@ -7,21 +7,21 @@ import { tellOfSkips } from '../dead-letters/skips.ts';
 
 export interface ApplicationLog {
   readonly log: EventLog;
-  /** The connections that most appends take. */
+  /** The pool that most appends use. */
   readonly db: Database;
   close(): Promise<void>;
 }
 
 export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended' | 'onSent'> {
-  /** Freezes rows and events, so that an impure `evolve` fails where it is. */
+  /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
-  /** For events that inline projections skip. */
+  /** Receives events that inline projections skip. */
   readonly logger?: Logger;
-  /** Of the connections for appends that fold. @default 'refold-append' */
+  /** The application name of connections for appends that also fold. @default 'refold-append' */
   readonly applicationName?: string;
 }
 
-/** The log of an application, with the inline projections that commit with what is appended to it. */
+/** Opens the log of an application. Its inline projections commit together with the events appended to it. */
 export function openApplicationLog(
   db: Database,
   config: Config,
@@ -33,7 +33,7 @@ export function openApplicationLog(
   if (projections.length === 0)
     return { log: createEventLog(db, config.families, { lockTimeoutMs, ...told }), db, close: async () => {} };
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
-  // Statements of appends that fold are sent ahead of each other's answers, on connections that nothing else uses.
+  // These connections pipeline their statements, so nothing else may use them.
   const appends = createDatabase({
     url: db.url,
     maxConnections: shareConnections(config).appends,

@@ -10,44 +10,44 @@ import type { StreamTurns } from './stream-turns.ts';
 
 export interface ExecuteOptions {
   /**
-   * Names the execution: a second one with the same key and input does nothing and gives the first one's result; one with another input is
-   * refused. Remembered for `runtime.idempotencyDays`.
+   * Identifies the execution. A second one with the same key and input does nothing and returns the first result. The same key with another
+   * input is refused. Keys are kept for `runtime.idempotencyDays`.
    */
   readonly idempotencyKey?: string;
-  /** The version that the client saw; the command is refused where the stream is at another. */
+  /** The stream version that the client saw. The command is refused if the stream is at another version. */
   readonly expectedVersion?: ExpectedVersion;
   readonly metadata?: EventMetadata;
 }
 
 export interface ExecuteResult {
-  /** Of the last event written; where the command led to none, of the stream's last event. */
+  /** The position of the last event written. If the command wrote none: of the stream's last event. */
   readonly position: GlobalPosition;
   readonly streamId: string;
   readonly streamVersion: number;
   readonly events: readonly RecordedEvent[];
 }
 
-// Each further try means that a command of another process on the same stream won; more in a row than this is a stream that serves as a queue.
+// Each retry means that another process changed the same stream first. More conflicts in a row than this mean that a stream is used as a queue.
 const tries = 10;
 
 export interface CommandSurroundings {
-  /** @default no snapshots are taken */
+  /** @default no snapshots are stored */
   readonly snapshots?: SnapshotWriter;
   /**
-   * Whether the key is a client's, which is forgotten some day, and refused with another input. Others are kept for ever, as what they name
-   * may be run again after any time.
+   * Whether the idempotency key comes from a client. Clients' keys expire, and are refused with another input. Other keys are kept for ever,
+   * because the same execution may be repeated after any time.
    * @default false
    */
   readonly forClients?: boolean;
-  /** Where the commands of the process stand in line that meet on one stream. @default they don't */
+  /** Lets commands of this process that meet on one stream take turns. @default they run concurrently */
   readonly turns?: StreamTurns;
 }
 
 /**
- * Runs a command: fold the stream's state, decide, append under the version decided on; again where another command was faster. Once more where
- * a connection was lost before anything was written; with an idempotency key also where it may have been, as what was written is found by its key.
+ * Runs a command: folds the stream's state, decides, and appends at the version decided on. Repeats if another command was faster. Retries once
+ * if a connection was lost before anything was written. With an idempotency key it also retries when the outcome is unknown: the key finds what was written.
  *
- * @throws RefoldError `DATABASE_UNAVAILABLE` where nothing was done, `OUTCOME_UNKNOWN` where it may have been written.
+ * @throws RefoldError `DATABASE_UNAVAILABLE` if nothing was done, `OUTCOME_UNKNOWN` if the events may have been written.
  */
 export async function executeCommand(
   log: EventLog,
@@ -70,7 +70,7 @@ const codeOf = (error: unknown) => (error instanceof RefoldError ? error.code : 
 
 function isRepeatable(error: unknown, { idempotencyKey }: ExecuteOptions): boolean {
   if (!(error instanceof RefoldError)) return false;
-  // Where no connection can be had another one would be waited for in vain.
+  // `sent: false` means that no connection was available. Another attempt would only wait again.
   if (error.code === 'DATABASE_UNAVAILABLE') return error.fields.sent !== false;
   return error.code === 'OUTCOME_UNKNOWN' && idempotencyKey !== undefined;
 }
@@ -116,7 +116,7 @@ interface Execution {
   readonly snapshots: SnapshotWriter | undefined;
 }
 
-/** A conflict where another command was faster: what was decided is not written, and another try may be. */
+/** Runs the command once. Returns the conflict if another command was faster; then nothing is written and the caller may try again. */
 async function attempt(execution: Execution): Promise<ExecuteResult | ConcurrencyConflict> {
   const { log, command, parsed, streamId, metadata, key, fingerprint, snapshots } = execution;
   const found = await log.stateOf(command.state, streamId);
@@ -127,7 +127,7 @@ async function attempt(execution: Execution): Promise<ExecuteResult | Concurrenc
     refuseOtherVersion(execution, version);
     events = command.decide(parsed, state, { streamVersion: version, metadata, now: new Date().toISOString() });
   } catch (error) {
-    // It may be refused for events of its own: sent twice at a time, and this one came second.
+    // The same command may have been sent twice at once, and this copy is refused because of the first one's events.
     const first = await answeredBefore(execution);
     if (first) return first;
     throw error;
@@ -151,13 +151,13 @@ async function attempt(execution: Execution): Promise<ExecuteResult | Concurrenc
   }
 }
 
-/** What came of the execution's key before, if it was used. */
+/** Returns the earlier result of the execution's key, if the key was used. */
 async function answeredBefore({ log, command, streamId, key, fingerprint }: Execution) {
   const before = key === undefined ? undefined : await log.findAppend(key, fingerprint);
   return before && resultOf(before, command, streamId);
 }
 
-/** Clients choose keys by themselves: two of them may choose the same, and neither is to hear of the other. */
+/** Clients choose their own keys. Two clients may choose the same key, and neither may see the other's result. */
 function keyOf({ name }: Command, key: string, actor: unknown): string {
   return actor === undefined ? `${name}:${key}` : `${name}:${inputFingerprint(actor)}:${key}`;
 }

@@ -10,14 +10,14 @@ import { executeCommand } from './command-handler.ts';
 export interface StepContext {
   readonly db: Queryable;
   readonly log: EventLog;
-  /** Names the step; the command's name is part of what it is kept under. */
+  /** Identifies the step. The stored key also contains the command's name. */
   readonly key: string;
   readonly metadata: EventMetadata;
 }
 
 /**
- * Runs a command once under its key, whatever comes of it: a repetition gets the first outcome, and a rejected step stays rejected even
- * where it would be accepted now. Without that, a crash after a compensation could let the step go through that was compensated for.
+ * Runs a command once under its key, whatever the outcome. A repetition returns the first outcome. A rejected step stays rejected, even if it
+ * would be accepted now. Otherwise, after a crash following a compensation, the step could succeed although it is already compensated.
  *
  * @throws CommandRejected, InvalidInput
  */
@@ -26,7 +26,7 @@ export async function executeStep(
   command: Command,
   input: unknown,
 ): Promise<StepResult> {
-  const key = `${command.name}:${step}`; // as executeCommand has it
+  const key = `${command.name}:${step}`; // the same key as in executeCommand
   const before = await findOutcome(db, key);
   if (before) return asResult(before);
   let outcome: QuietOutcome;

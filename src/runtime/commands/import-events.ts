@@ -12,23 +12,23 @@ import { createImportPace } from './import-pace.ts';
 import { type ImportRange, type PlacedAppend, rangesOf } from './import-ranges.ts';
 
 export interface ImportProgress {
-  /** Of the file, compressed as it is: what is done. */
+  /** How much of the file is imported, in bytes of the file as it is stored (compressed, if it is). */
   readonly bytesRead: number;
-  /** 0 of a pipe. */
+  /** 0 for a pipe. */
   readonly bytesTotal: number;
   readonly lines: number;
   /** Events written by this run. */
   readonly written: number;
-  /** Events that an earlier run had written. */
+  /** Events that were already in the log from an earlier run. */
   readonly skipped: number;
-  /** Events that were written a second, lately; null before any. What was skipped is not in it. */
+  /** Recent events written per second, without skipped ones; null before the first write. */
   readonly eventsPerSecond: number | null;
-  /** For the rest of the file, if all of it has to be written; null before anything was, and of a pipe. */
+  /** The estimated time for the rest of the file, if all of it must be written; null before the first write, and for a pipe. */
   readonly secondsLeft: number | null;
 }
 
 export interface ImportOptions {
-  /** Where it is known which ranges of the file are in the log already. */
+  /** Stores which ranges of the file are already in the log. */
   readonly db: Queryable;
   readonly log: Pick<EventLog, 'appendInOrder'>;
   readonly definition: Import;
@@ -38,10 +38,10 @@ export interface ImportOptions {
 }
 
 /**
- * Streams a file (plain or gzip) into the log, in the order of the file: what a later line builds on, of whatever stream,
- * comes before it. While one statement is under way, the lines of the next are read. Ranges that an earlier run has written are skipped.
+ * Streams a file (plain or gzip) into the log, in the order of the file. A line can therefore build on any earlier line, whatever its stream.
+ * While one statement runs, the lines of the next are read. Ranges that an earlier run has written are skipped.
  *
- * @throws RefoldError `IMPORT_FAILED` naming the line; what was written stays, and a second run goes on.
+ * @throws RefoldError `IMPORT_FAILED` naming the line. Events already written stay, and a second run continues.
  */
 export async function importEvents(options: ImportOptions): Promise<ImportProgress> {
   const { definition, file, signal } = options;
@@ -120,13 +120,13 @@ interface Settled {
   readonly error?: Error;
 }
 
-/** Sends a range, unless all of it is in the log already, and remembers that it is. */
+/** Sends a range, unless all of it is already in the log, and records that it is imported. */
 async function settleRange({ db, log }: ImportOptions, range: ImportRange): Promise<readonly Settled[]> {
   const { appends, digest, last } = range;
   if (await isImported(db, digest, last.append.idempotencyKey))
     return appends.map((placed) => ({ kind: 'duplicate', placed }));
   const verdicts = await log.appendInOrder(appends.map(({ append }) => append));
-  // Behind the commit of the appends: where this is known to be in the log, they are.
+  // Only after the appends are committed: a recorded range must be in the log.
   if (verdicts.every(({ kind }) => kind !== 'refused')) await recordImported(db, digest);
   return verdicts.map((verdict, index) => ({ ...verdict, placed: appends[index] as PlacedAppend })); // one verdict for each
 }
@@ -157,7 +157,7 @@ async function* linesOf(
   const plain = file.endsWith('.gz') ? raw.pipe(counted).pipe(createGunzip()) : raw.pipe(counted);
   counted.on('error', (error) => plain.destroy(error));
   const reader = createInterface({ input: plain, crlfDelay: Number.POSITIVE_INFINITY });
-  // The next line of a pipe may be long in coming.
+  // On a pipe, the next line may take long to come.
   const leave = () => reader.close();
   signal?.addEventListener('abort', leave);
   let number = 0;
@@ -177,7 +177,7 @@ interface Failure {
   readonly definition: Import;
   readonly file: string;
   readonly line: number;
-  /** Where it is, in words. */
+  /** The place in the file, in words. */
   readonly place: string;
   readonly cause: unknown;
 }

@@ -1,14 +1,14 @@
-/** How fast an import writes. What it only skips tells nothing of how long the rest takes. */
+/** Measures how fast an import writes. Skipped parts do not count, because they do not predict how long the rest takes. */
 export interface ImportPace {
-  /** The next part of the file is done. */
+  /** Records that the next part of the file is done. */
   done(part: { readonly written: number; readonly bytesRead: number }): void;
-  /** Events that were written a second, lately; null before any. */
+  /** Recent events written per second; null before the first write. */
   eventsPerSecond(): number | null;
-  /** For the rest of the file, if all of it has to be written; null before anything was. */
+  /** The estimated time for the rest of the file, if all of it must be written; null before the first write. */
   secondsLeft(bytesTotal: number): number | null;
 }
 
-// Some seconds: an import that gets slower is soon shown as slow as it is.
+// A few seconds of work: if an import gets slower, its rate soon shows it.
 const partsKept = 32;
 
 interface Part {

@@ -2,37 +2,37 @@ import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { ImportedAppend } from '../../events/define-import.ts';
 
-/** An append, and how much of the file it ends with. */
+/** An append, and the place in the file where it ends. */
 export interface PlacedAppend {
   readonly append: ImportedAppend;
   readonly line: number;
   readonly bytesRead: number;
 }
 
-/** Neighbouring appends of a file, which are sent together and skipped together. */
+/** Adjacent appends of a file. They are sent together and skipped together. */
 export interface ImportRange {
   readonly appends: readonly PlacedAppend[];
   readonly events: number;
-  /** Of all idempotency keys, in their order. */
+  /** A hash of all idempotency keys, in order. */
   readonly digest: Buffer;
   readonly last: PlacedAppend;
 }
 
-// Enough for a statement to be worth its way and its commit, few enough for memory to stay flat.
+// Large enough to be worth a round trip and a commit, small enough to keep memory flat.
 const mostEvents = 2_500;
 const mostAppends = 2_000;
-// A range ends behind about one key of so many, as well. The keys decide, so that a line that is added to a file or taken out of it changes the
-// ranges around it, and not all behind it.
+// A range also ends after about one key in this many (content-defined chunking). Because the keys decide, a line added to a file or removed
+// from it changes only the ranges around it.
 const meanAppends = 512;
 
-/** Puts neighbouring appends into ranges: the same ones for the same keys, in every run. */
+/** Groups adjacent appends into ranges. The same keys form the same ranges in every run. */
 export async function* rangesOf(appends: AsyncIterable<PlacedAppend>): AsyncGenerator<ImportRange> {
   let range = emptyRange();
   for await (const placed of appends) {
     const { events, idempotencyKey: key } = placed.append;
     range.appends.push(placed);
     range.events += events.length;
-    range.keys.update(key).update('\0'); // no key that can be stored has a NUL in it
+    range.keys.update(key).update('\0'); // a stored key never contains NUL
     const isFull = range.events >= mostEvents || range.appends.length >= mostAppends;
     if (!isFull && crc32(key) % meanAppends !== 0) continue;
     yield ended(range, placed);

@@ -3,18 +3,18 @@ import { type StreamSnapshot, saveSnapshot } from '../../store/log/stream-snapsh
 import type { StateOf } from '../../store/log/stream-state.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 
-/** Keeps states that commands have folded, beside the commands: none waits for it, and none fails with it. */
+/** Stores snapshots of folded states in the background. No command waits for a snapshot or fails because of one. */
 export interface SnapshotWriter {
-  /** Notes the state where it is worth keeping; call it before anything else gets hold of the state. `write` keeps it. */
+  /** Takes a snapshot if the state is worth one; call it before any other code receives the state. `write` stores it. */
   note(declared: StreamState, streamId: string, found: StateOf): { write(): void } | undefined;
-  /** Resolves when what was asked for is written. */
+  /** Resolves when all requested snapshots are written. */
   stop(): Promise<void>;
 }
 
-// Snapshots that wait while the database is slow; what comes beyond them is taken again by a later command.
+// The limit of snapshots that wait while the database is slow. A later command takes any that do not fit.
 const mostWaiting = 1000;
 
-/** @param onError gets what could not be kept: once for each state that does not fit JSON, and each time where writing failed. */
+/** @param onError receives what could not be stored: once for each declared state that does not fit JSON, and each time a write fails. */
 export function createSnapshotWriter(db: Queryable, onError: (error: unknown) => void): SnapshotWriter {
   const waiting: StreamSnapshot[] = [];
   const unfit = new WeakSet<StreamState>();
@@ -32,7 +32,7 @@ export function createSnapshotWriter(db: Queryable, onError: (error: unknown) =>
       if (!snapshots || version - snapshotVersion < snapshots.every || unfit.has(declared)) return undefined;
       if (waiting.length >= mostWaiting) return undefined;
       try {
-        const json = snapshots.encode(state); // now: `decide` is given the state itself
+        const json = snapshots.encode(state); // encode now: `decide` receives the same object
         const { fingerprint } = snapshots;
         const snapshot = { family: family.name, streamId, fingerprint, streamPosition: version, position, state: json };
         return {

@@ -1,24 +1,24 @@
 import type { RecordedEvent } from '../../events/event.ts';
 
-/** Whose commands stand in line: a family and the id of one of its streams. */
+/** Identifies a stream: its family and its id. */
 export type StreamName = Pick<RecordedEvent, 'family' | 'streamId'>;
 
 /**
- * The commands of a process that meet on one stream, one after the other: each that decides beside another would lose, and read the
- * stream again for nothing. What makes it right is the version that a command is appended under, so a turn is waited for, but not for long.
+ * Lets the commands of a process that meet on one stream run one after the other. Concurrent ones would conflict and read the stream again for
+ * nothing. The expected version of the append keeps commands correct, so a turn is only an optimization and the wait for it is short.
  */
 export interface StreamTurns {
-  /** Whether others stand in line. */
+  /** Whether a command already has or waits for a turn. */
   isTaken(stream: StreamName): boolean;
-  /** Resolves when it is the caller's turn, or after {@link patience}; what it gives ends the turn. */
+  /** Resolves when it is the caller's turn, or after {@link patience}. The returned function ends the turn. */
   take(stream: StreamName): Promise<() => void>;
 }
 
-// As long as an append waits for a lock by default: where one is held up by another transaction, the others fail with it, not each after the other.
+// As long as an append waits for a lock by default: if another transaction blocks the stream, waiting commands fail together, not one after the other.
 const patience = 5000;
 
 export function createStreamTurns(): StreamTurns {
-  /** The end of the last turn in each line. */
+  /** By stream, the end of the last turn in its queue. */
   const lines = new Map<string, Promise<void>>();
   return {
     isTaken: (stream) => lines.has(lineOf(stream)),
@@ -37,7 +37,7 @@ export function createStreamTurns(): StreamTurns {
 }
 
 function lineOf({ family, streamId }: StreamName): string {
-  return `${family} ${streamId}`; // a family's name has no space
+  return `${family} ${streamId}`; // a family's name contains no space
 }
 
 async function noLongerThan(milliseconds: number, promise: Promise<void>): Promise<void> {

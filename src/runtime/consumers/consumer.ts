@@ -7,42 +7,41 @@ import { eventsFor, filterOf, type WantedTypes, wantedTypes } from './wanted-typ
 
 export interface ConsumerOptions {
   readonly source: EventSource;
-  /** Events read at once. Larger pages catch up faster and hold more memory. @default 1000 */
+  /** Events per read. Larger pages catch up faster and need more memory. @default 1000 */
   readonly pageSize?: number;
-  /**
-   * The back-pressure: pages that wait for a busy processor before its reading pauses, beside the one in hand. Memory is bounded by
-   * `pageSize * (bufferedPages + 2)` events for each reading. More of them even out a processor that is slow at times.
+   * Backpressure: how many pages may wait for a busy processor, beside its current page, before reading pauses. Memory is bounded by
+   * `pageSize * (bufferedPages + 2)` events for each reading. A higher number evens out a processor that is slow at times.
    * @default 4
    */
   readonly bufferedPages?: number;
 }
 
-/** A processor's place in a consumer. */
+/** A processor's registration with a consumer. */
 export interface Subscription {
   /** Resolves when the processor has stopped or was removed; rejects with the error that ended it. */
   readonly done: Promise<void>;
-  /** Takes the processor out; resolves when its page in work is finished. */
+  /** Removes the processor. Resolves when its current page is finished. */
   remove(): Promise<void>;
 }
 
 /**
- * Reads the log once for all its processors and hands each the events that it wants.
+ * Reads the log once for all its processors and passes each of them the events it is subscribed to.
  *
- * Processors near each other share one reading. One that can't keep pace with others that starve is given a reading of its own,
- * so that a slow or failed processor never holds another back; at the head they meet again. Buffers are bounded.
+ * Processors at nearby positions share one reading. If a processor is so slow that others run out of events, it gets a reading of its own,
+ * so a slow or failed processor never holds another back. Readings merge again at the head. Buffers are bounded.
  */
 export interface Consumer {
   /**
-   * Starts feeding these processors, each with what is past its checkpoint. A reading that several share begins at the earliest of their
-   * checkpoints; nobody gets what it has already. More can be added at any time.
+   * Starts feeding these processors, each with the events past its checkpoint. A shared reading starts at the earliest checkpoint, and
+   * no processor receives an event that it already has. More processors can be added at any time.
    */
   add(processors: readonly Processor[]): readonly Subscription[];
   /**
-   * Resolves when no processor is left: every one that was added has stopped, was removed or has failed. Nothing is read any more then.
-   * Rejects, once all are over, with the error of the first that failed. At once where none was added, so ask for it after adding.
+   * Resolves when no processor is left, because each has stopped, failed or was removed; reading then stops too. If any failed, it rejects
+   * with the error of the first, after all have ended. Before the first `add` it resolves at once, so use it after adding.
    */
   readonly done: Promise<void>;
-  /** Stops reading; resolves when every processor has finished the page it has in work. */
+  /** Stops reading. Resolves when every processor has finished its current page. */
   stop(): Promise<void>;
 }
 
@@ -50,13 +49,13 @@ interface Member {
   readonly processor: Processor;
   readonly wanted: WantedTypes;
   readonly queue: EventPage[];
-  /** Up to where it was given events. */
+  /** The position up to which it was given events. */
   cursor: GlobalPosition;
   working: Promise<void> | undefined;
   over: boolean;
-  /** Was given a page that reached the horizon, so that it knows that it has caught up; also where the log is empty. */
+  /** Whether it received a page that reached the horizon, so it knows that it has caught up, even if the log is empty. */
   atHead: boolean;
-  /** Of the source when it was added. */
+  /** The source's `cuts` when the processor was added. */
   readonly cuts: number | undefined;
   readonly settle: { resolve(): void; reject(error: unknown): void };
   group: Group;
@@ -66,16 +65,16 @@ interface Member {
 interface Group {
   cursor: GlobalPosition;
   readonly members: Set<Member>;
-  /** Members of another reading that ended here; they take part from the next read on, whose filter knows their types. */
+  /** Members of another reading that merged into this one. They take part from the next read on, when the filter includes their types. */
   joining: Member[];
   /** Fired when a member took a page, was added or left. */
   readonly moved: Signal;
 }
 
 /**
- * Feeds processors from a source of events.
+ * Creates a consumer that feeds processors from a source of events.
  *
- * @throws RefoldError `INVALID_CONFIG` for sizes that are no whole number from 1 on.
+ * @throws RefoldError `INVALID_CONFIG` if a size is not a whole number from 1 on.
  * @example
  * const consumer = createConsumer({ source: refold.source });
  * consumer.add([eventProcessor({ id: 'audit', events: cart, checkpoint: await load(), handle: write, saveCheckpoint: save })]);
@@ -118,15 +117,15 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
         if (page.upTo < page.horizon) continue;
         if (meet(group)) return;
         await Promise.race([source.wait(group.cursor, stopping.signal), group.moved.next()]);
-        group.moved.fire(); // lets go of the race: nothing may pile up on a promise that seldom resolves
+        group.moved.fire(); // resolves the losing promise of the race; otherwise handlers pile up on a promise that seldom resolves
       } catch (error) {
-        // The source itself failed: each owner decides whether and when to start again.
+        // The source itself failed. Each owner decides whether and when to start again.
         for (const member of [...group.members, ...group.joining]) end(member, () => member.settle.reject(error));
       }
     }
   }
 
-  /** What they have read is gone from the source, so that there is nothing to go on from. */
+  /** Ends members whose events are gone from the source: they have no position to continue from. */
   function endOutdated(group: Group): void {
     for (const member of group.members)
       if (member.cuts !== source.cuts) end(member, () => member.settle.reject(historyChanged(member.cursor)));
@@ -136,7 +135,7 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
     const joining = group.joining.filter((member) => !member.over);
     group.joining = [];
     for (const member of joining) {
-      // The reading went on meanwhile: what is behind it would miss events.
+      // The reading may have advanced meanwhile. A member behind it would miss events, so it gets its own reading.
       if (member.cursor < group.cursor) start([member], member.cursor);
       else group.members.add(member);
     }
@@ -159,7 +158,7 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
     group.cursor = page.upTo;
   }
 
-  /** Waits until every member has room; those that make others starve leave for a reading of their own. */
+  /** Waits until every member has room. A full member leaves for a reading of its own if another member is idle. */
   async function room(group: Group): Promise<void> {
     for (;;) {
       const full = [...group.members].filter((member) => member.queue.length >= bufferedPages);
@@ -176,7 +175,7 @@ export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: C
     }
   }
 
-  /** Joins another reading that is about as far: the one further back reads on for both. */
+  /** Merges into another reading that is at about the same position or further back. The other one continues for both. */
   function meet(group: Group): boolean {
     for (const other of groups.keys()) {
       if (

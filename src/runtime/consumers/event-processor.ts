@@ -7,33 +7,33 @@ import type { Processor } from './event-source.ts';
 
 export interface EventProcessorOptions<F extends EventFamily> {
   readonly id: string;
-  /** The family, or families, whose events it gets. */
+  /** The family or families whose events it receives. */
   readonly events: F | readonly F[];
-  /** The types among them. @default all of the families */
+  /** The event types it receives. @default all types of the families */
   readonly types?: readonly EventTypeOf<F>[];
-  /** It gets events past this position only. @default the beginning of the log */
+  /** It receives events past this position only. @default the beginning of the log */
   readonly checkpoint?: GlobalPosition;
-  /** One event after the other, in the order of the log. An error ends the processor; its checkpoint is before the event then. */
+  /** Handles one event at a time, in the order of the log. An error ends the processor, with the checkpoint before the event. */
   readonly handle: (event: RecordedEventOf<F>) => Promise<Handled>;
   /**
-   * Keeps the position up to which everything is handled. Called after each page that moved it, also where the page or its rest was not
-   * handled. Where the process ends in between, events are handled again: at least once each.
+   * Stores the position up to which everything is handled. Called after each page that moved the position, even if the page failed or stopped
+   * midway. If the process ends before the call, events are handled again: delivery is at least once.
    */
   readonly saveCheckpoint?: (position: GlobalPosition) => Promise<void> | void;
 }
 
-/** A processor that hands events to a function. */
+/** A processor that passes events to a function. */
 export interface EventProcessor extends Processor {
-  /** Up to where everything is handled. */
+  /** The position up to which everything is handled. */
   readonly position: GlobalPosition;
-  /** Events that the handler took, `skip` not counted. */
+  /** Events that were handled, without those skipped. */
   readonly handled: number;
-  /** Events that the handler said `skip` of. */
+  /** Events for which the handler returned `skip`. */
   readonly skipped: number;
 }
 
 /**
- * Makes a processor of a function, for a consumer of one's own.
+ * Creates a processor from a function, for your own consumer.
  *
  * @example
  * const firstOrders = eventProcessor({ id: 'first-orders', events: order, handle: async (event) => (seen.push(event) < 10 ? 'ack' : 'stop') });
@@ -46,7 +46,7 @@ export function eventProcessor<F extends EventFamily>(options: EventProcessorOpt
     family: family.name,
     types: family.types.filter((type) => types?.includes(type) ?? true),
   }));
-  const handle = options.handle as (event: RecordedEvent) => ReturnType<typeof options.handle>; // gets these families' events only
+  const handle = options.handle as (event: RecordedEvent) => ReturnType<typeof options.handle>; // receives these families' events only
   let position = checkpoint;
   let saved = checkpoint;
   let handled = 0;

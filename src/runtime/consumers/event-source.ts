@@ -2,47 +2,47 @@ import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { EventFilter } from '../../projections/declaration/projection.ts';
 
-/** A part of the log, in its order. */
+/** A part of the log, in log order. */
 export interface EventPage {
-  /** Where the page before it ended: the page begins with the next position. */
+  /** Where the previous page ended. This page begins with the next position. */
   readonly after: GlobalPosition;
-  /** Everything that matches in `(after, upTo]` is in `events`. */
+  /** `events` holds every matching event in `(after, upTo]`. */
   readonly upTo: GlobalPosition;
   readonly events: readonly RecordedEvent[];
-  /** How far the log could be read when the page was; a page that reaches it is the newest there is. */
+  /** How far the log could be read at the time. A page that reaches the horizon is the newest there is. */
   readonly horizon: GlobalPosition;
 }
 
 /**
- * Where a consumer gets its events: the log (`refold.source`), an array in a test (`createInMemoryLog().source`), or anything else that keeps
- * an order: what is once at or below a page's `upTo` never changes, and nothing is added there.
+ * Where a consumer gets its events: the log (`refold.source`), an array in a test (`createInMemoryLog().source`), or any other source that
+ * keeps an order. Once a page has reached `upTo`, nothing at or below that position may change or be added.
  */
 export interface EventSource {
   /**
-   * The next events that pass the filter, `limit` at most, in order. Without any, a page with `upTo` at the horizon; where the source
-   * has not come as far as `after`, one with `upTo` at `after`. An error ends the processors that the page was for.
+   * Returns the next events that pass the filter, at most `limit`, in order. If there are none, `upTo` is the horizon. If the source is not
+   * as far as `after`, `upTo` is `after`. An error ends the processors that the page was for.
    */
   read(after: GlobalPosition, filter: readonly EventFilter[], limit: number): Promise<EventPage>;
-  /** Resolves when there may be something past the position, and at the latest after a while; also when aborted. */
+  /** Resolves when there may be events past the position, at the latest after a while, and when aborted. */
   wait(after: GlobalPosition, signal: AbortSignal): Promise<void>;
   /**
-   * How often it was found that events are gone which were read before, as after a fail-over that lost some: processors that were added before
-   * then end with `HISTORY_CHANGED`. @default never
+   * How often the source found that events it had delivered are gone, for example after a fail-over that lost some. Processors that were
+   * added before that end with `HISTORY_CHANGED`. @default never
    */
   readonly cuts?: number;
 }
 
-/** What a consumer feeds. It owns its checkpoint, its errors and its pace. {@link eventProcessor} makes one of a function. */
+/** What a consumer feeds. A processor owns its checkpoint, its errors and its pace. {@link eventProcessor} creates one from a function. */
 export interface Processor {
-  /** Names it, for whoever looks after it. */
+  /** Identifies the processor to operators. */
   readonly id: string;
-  /** The event types that it gets, by family. */
+  /** The event types that it is subscribed to, by family. */
   readonly filter: readonly EventFilter[];
-  /** Where it starts: it gets events past this position only. */
+  /** Where it starts: it receives events past this position only. */
   readonly checkpoint: GlobalPosition;
   /**
-   * One page of its own events; pages may be without any, and tell how far the log was read. The next comes when this one's promise has
-   * resolved. `stop` ends the processor; so does an error, which its owner sees.
+   * Processes one page of its events. A page may be empty and then only tells how far the log was read. The next page comes after the
+   * returned promise resolves. `stop` ends the processor, and so does an error, which its owner receives.
    */
   process(page: EventPage): Promise<'continue' | 'stop'>;
 }

@@ -2,23 +2,23 @@ import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 
-/** `restarted`: the server was started since; the past may be another one. `cut`: it was proven that it is. */
+/** `restarted`: the server was started again, and its history may be different. `cut`: history is proven to be different. */
 export type HistoryChange = 'restarted' | 'cut';
 
 /**
- * Whether what this process knows of the log is still true. Whoever keeps something that was read (a horizon, rows, positions) drops it when
- * this tells so: events may be gone that it came from, and others stand at their positions.
+ * Tracks whether what this process knows of the log is still true. Code that keeps something it has read (a horizon, rows, positions) drops
+ * it on a change: the events it came from may be gone, with other events at their positions.
  */
 export interface History {
-  /** Rises with each change: what was known in another era counts no more. */
+  /** Rises with each change. Knowledge from an earlier era is invalid. */
   readonly era: number;
-  /** How often it was proven that events are gone which this process knew. */
+  /** How often it was proven that events known to this process are gone. */
   readonly cuts: number;
-  /** Called at once, before whoever found out goes on. Returns what ends it. */
+  /** Listeners run synchronously, before the code that found the change continues. The returned function removes the listener. */
   onChange(listener: (change: HistoryChange) => void): () => void;
-  /** Takes note of when the server was started, in microseconds: another start is a sign. */
+  /** Records when the server was started, in microseconds. A different start time indicates a restart. */
   note(serverStart: bigint): void;
-  /** What was known up to a position is gone. */
+  /** Reports that the events known up to a position are gone. */
   cut(position: GlobalPosition): void;
 }
 
@@ -62,11 +62,11 @@ export function createHistory(logger: Pick<Logger, 'warn' | 'error'>): History {
   };
 }
 
-/** For whoever remembers a position of a history that is gone. */
+/** The error for anything that refers to a position of a history that is gone. */
 export function historyChanged(position: GlobalPosition): RefoldError<'HISTORY_CHANGED'> {
   return new RefoldError(
     'HISTORY_CHANGED',
-    `Position ${position} is of a history that is gone: the database lost events, as in a fail-over or a restore. Forget what was read before, and read again without demanding a position.`,
+    `Position ${position} is of a history that is gone: the database lost events, as in a fail-over or a restore. Discard what was read before, and read again without demanding a position.`,
     { position: position.toString() },
   );
 }

@@ -6,34 +6,34 @@ import type { LogHead } from '../../store/log/horizon.ts';
 import type { EventPage, EventSource } from './event-source.ts';
 import { type History, historyChanged } from './history.ts';
 
-/** Sleeps until there may be news of the log. */
+/** Sleeps until there may be new events in the log. */
 export interface LogWaker {
   wait(): Promise<void>;
-  /** There were news: the next looks come soon. */
+  /** Reports that there were new events: the next polls come soon. */
   news(): void;
   /** Ends a wait at once. */
   wake(): void;
 }
 
-// What is new at the head is a few events, as a rule. More come faster by COPY, in pages of the reader's size.
+// New events at the head are usually few. More of them arrive faster by COPY, in pages of the reader's size.
 const tailSize = 100;
-// Beyond all positions.
+// Larger than any position: the position of the new events is unknown.
 const anywhere = globalPosition(2n ** 62n);
 
-/** A source of events that can be told of news. */
+/** A source of events that accepts notifications of new events. */
 export interface LogSource extends EventSource {
   /**
-   * There may be more up to a position, which was committed; or anywhere, where it is not known. Whoever waits looks at once, but not for what has
-   * been read: the same news come more than once.
+   * Reports that there may be events up to a committed position, or at an unknown position if none is given. Waiting readings poll at once,
+   * unless they have already read that far: the same notification may arrive more than once.
    */
   appended(position?: GlobalPosition): void;
 }
 
 /**
- * The log as a source of events. How far it is complete is looked up once for all readings of the process, and again only when one has
- * reached that: far behind, one look serves many pages. At the head, a look brings what is new along.
+ * The log as a source of events. All readings of a process share one horizon, up to which the log is complete. It is polled again only when a
+ * reading has reached it: far behind, one poll serves many pages. At the head, a poll also returns the new events.
  *
- * What is known lives no longer than the history that it was read from: each look, and each page, compares the anchor of what is known.
+ * The known horizon is valid only for the history it was read from. Each poll and each page therefore compares its anchor.
  */
 export function createLogSource(
   log: Pick<EventLog, 'readHead' | 'readAll' | 'readTail'>,
@@ -41,13 +41,13 @@ export function createLogSource(
   history: History,
 ): LogSource {
   let known: GlobalPosition | undefined;
-  // Outlives what is known: after a restart of the server it tells whether history is the same.
+  // Kept when `known` is dropped: after a restart of the server it shows whether history is the same.
   let anchored: { readonly position: GlobalPosition; readonly anchor: string } | undefined;
   let looking: Promise<void> | undefined;
   let waiting: Promise<void> | undefined;
-  // News past what is known, of after the last look began.
+  // A notified position past `known`, received after the last poll began.
   let told: GlobalPosition | undefined;
-  // The last look had more behind it than it could bring along.
+  // The last poll found more events than it could return.
   let crowded = false;
 
   history.onChange((change) => {
@@ -58,13 +58,13 @@ export function createLogSource(
     if (waiting !== undefined) waker.wake();
   });
 
-  /** Looks, and gives a page where the look has brought one; where another reading looks, its look will do. */
+  /** Polls the head, and returns a page if the poll returned one. If another reading polls already, waits for that poll instead. */
   async function look(after: GlobalPosition, filter: readonly EventFilter[], limit: number): Promise<EventPage | null> {
     if (looking !== undefined) {
       const isOver = await looking.then(
         () => true,
         () => false, // for what the other asked, perhaps
-      );
+        () => false, // the failure may be due to the other reading's request
       return isOver ? null : look(after, filter, limit);
     }
     const before = anchored;
@@ -89,7 +89,7 @@ export function createLogSource(
 
   function learn({ horizon, anchor, knownAnchor, serverStart }: LogHead, before: typeof anchored): void {
     history.note(serverStart);
-    // Where the transaction keeps one snapshot, there are no anchors.
+    // A transaction with one fixed snapshot returns no anchors.
     if (before !== undefined && before === anchored && anchor !== null && knownAnchor !== before.anchor) {
       history.cut(before.position);
       throw historyChanged(before.position);
@@ -98,18 +98,18 @@ export function createLogSource(
     known = laterPosition(known ?? horizon, horizon);
     if (known === horizon) anchored = anchor === null ? undefined : { position: horizon, anchor };
     if (told !== undefined && told <= known) told = undefined;
-    // Another reading may have slept through the news; and what was told meanwhile, this look was too early for.
+    // Another reading may wait although there are new events, and this poll was too early for a notification received meanwhile.
     if (waiting !== undefined && (risen || told !== undefined)) waker.wake();
   }
 
   function appended(position: GlobalPosition = anywhere): void {
     if (known !== undefined && position <= known) return;
     told = laterPosition(told ?? position, position);
-    // Who is about to wait is not let: a wait that is woken before it begins would end twice.
+    // Do not wake a reader that is about to wait: its next wait would end early.
     if (waiting !== undefined && looking === undefined) waker.wake();
   }
 
-  /** A page up to the horizon that is known, which was looked up in an earlier statement: this one's snapshot holds everything below it. */
+  /** Reads a page up to the known horizon. An earlier statement read that horizon, so this snapshot holds everything below it. */
   async function readPage(after: GlobalPosition, filter: readonly EventFilter[], limit: number): Promise<EventPage> {
     const horizon = laterPosition(known ?? after, after);
     if (after >= horizon) return { after, upTo: after, events: [], horizon: after };
@@ -140,14 +140,14 @@ export function createLogSource(
     async read(after, filter, limit) {
       const { cuts } = history;
       const page = await readNext(after, filter, limit);
-      // Found by another reading meanwhile.
+      // Another reading found the cut meanwhile.
       if (history.cuts !== cuts) throw historyChanged(after);
       if (page.events.length > 0 || (filter.length === 0 && page.upTo > after)) waker.news();
       return page;
     },
     async wait(after, signal) {
       if (signal.aborted || told !== undefined || known === undefined || after < known) return;
-      // One wait for all readings: each wakes with the others.
+      // One shared wait for all readings: all of them wake together.
       waiting ??= waker.wait().finally(() => {
         waiting = undefined;
       });
@@ -164,7 +164,7 @@ export function createLogSource(
   };
 }
 
-/** What a notification of an append tells: the last position. Whoever inserts events without `refold.append` may tell anything. */
+/** Parses the position in a notification of an append. Code that inserts events without `refold.append` may send any payload. */
 export function positionTold(payload: string | undefined): GlobalPosition | undefined {
   return payload !== undefined && /^\d{1,15}$/.test(payload) ? globalPosition(BigInt(payload)) : undefined;
 }

@@ -3,7 +3,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { EventFilter } from '../../projections/declaration/projection.ts';
 import type { EventPage, Processor } from './event-source.ts';
 
-/** Types of events, by family. */
+/** Event types, by family. */
 export type WantedTypes = ReadonlyMap<string, ReadonlySet<string>>;
 
 type Filtered = Pick<Processor, 'filter'>;
@@ -18,12 +18,12 @@ export function wantedTypes(processors: readonly Filtered[]): WantedTypes {
   return types;
 }
 
-/** What a reading for all of these processors asks for. */
+/** Returns the filter of a reading that serves all of these processors. */
 export function filterOf(processors: readonly Filtered[]): EventFilter[] {
   return [...wantedTypes(processors)].map(([family, names]) => ({ family, types: [...names].sort() }));
 }
 
-/** The events of a page past a position. `wanted`: where the page was read for others, too. */
+/** Returns the events of a page past a position. `wanted` is set if the page was also read for other processors. */
 export function eventsFor(
   { events }: EventPage,
   after: GlobalPosition,

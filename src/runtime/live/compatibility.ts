@@ -1,7 +1,7 @@
 import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 
-/** The columns that a reader of one version can't go on reading from another: missing, of another type, or null where they never were. */
+/** Returns the columns that a reader of one version cannot read from another: missing, of another type, or newly nullable. */
 export function columnsLost(from: Projection, to: Projection, columns: readonly string[]): string[] {
   const sameKey = from.keyColumns.join() === to.keyColumns.join();
   const read = new Set([...columns, ...from.keyColumns]);
@@ -13,7 +13,7 @@ export function columnsLost(from: Projection, to: Projection, columns: readonly 
   });
 }
 
-/** Whether every value of `next` is one that a reader of `column` knows. */
+/** Whether a reader of `column` accepts every value of `next`. */
 function readsAs(next: Column, column: Column): boolean {
   if (next.flags.nullable && !column.flags.nullable) return false;
   const [a, b] = [next.type, column.type];

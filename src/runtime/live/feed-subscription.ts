@@ -15,47 +15,47 @@ export interface FeedSubscriptionOptions {
   readonly query: ChangeFeedQuery;
   readonly readSchema: string;
   readonly after: GlobalPosition | null;
-  /** Changed rows that wait for the consumer at most; beyond it reads them again when it is ready. */
+  /** The most changed rows that wait for the consumer. Beyond that, they are discarded and read again when it is ready. */
   readonly mostWaiting: number;
   wake(): void;
 }
 
-/** What the consumer has not pulled yet. */
+/** An update that the consumer has not pulled yet. */
 interface Waiting {
   reset: boolean;
   lagged: LagReason | null;
   changes: Changes;
   at: PositionToken;
-  /** Whether the consumer can go on from here. */
+  /** Whether the consumer may resume from this position. */
   complete: boolean;
 }
 
-/** As they were read, the same for all who want the same; or the latest of each row, by the texts of their keys. */
+/** Changes as they were read, one array shared by all equal subscriptions; or the latest change of each row, by the text of its key. */
 type Changes = readonly RowChange[] | Map<string, RowChange>;
 
-// What a subscriber with a filter holds is known up to so many rows; of others it is told whatever may concern it.
+// The keys that a subscriber with a filter holds are tracked up to this many rows. Beyond it, the subscriber receives every change that may concern it.
 const mostHeld = 1000;
-// A subscriber whom nothing concerns hears now and then how far it is, before what it would go on from is forgotten.
+// A subscriber without relevant changes still receives a position now and then. Otherwise the changes from its last position on may expire.
 const progressMilliseconds = 60_000;
 
 /**
- * Gives the changes of a version's rows. A consumer that is slower than they are gets the latest of each row; one that is slower by more
- * than `mostWaiting` rows is given nothing until it pulls, and then what became of the rows since its last message, part by part.
+ * Delivers the changes of a version's rows. A consumer that is slower than the changes receives only the latest of each row. One that is slower
+ * by more than `mostWaiting` rows receives nothing until it pulls, and then the changes since its last message, in chunks.
  */
 export function createFeedSubscription(options: FeedSubscriptionOptions): Subscription<ChangeFeedUpdate> {
   const { projection, query, mostWaiting } = options;
   let phase: 'head' | FeedWish = { kind: 'begin', since: query.since, lagged: null };
   let rows: RowGeneration | undefined;
   let waiting: Waiting | undefined;
-  /** What the consumer goes on from, having all that it was given. */
+  /** The cursor from which the consumer resumes, after all that it has received. */
   let given: ChangeCursor | null = query.since;
   let floor = options.after ?? beginning;
   let told = 0;
-  /** Nothing is read for it before it pulls. */
+  /** True while nothing is read for the subscription, until the consumer pulls. */
   let stalled = false;
   let failures = 0;
   let notBefore = 0;
-  /** The keys that it may hold; undefined where they are not known. */
+  /** The keys that the consumer may hold; undefined if unknown. */
   let held: Set<string> | undefined;
   let leave = () => {};
   let wakeFollower = () => {};
@@ -84,7 +84,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     receiveRows(part) {
       const { from, after } = part;
       waiting = { reset: false, lagged: null, changes: part.changes, at: from, complete: !after };
-      // Whatever changed while the parts were read comes after the last of them.
+      // Changes made while the chunks were read come after the last chunk.
       phase = after ? { kind: 'rows', after, from } : { kind: 'changes', after: from.position };
       options.wake();
     },
@@ -117,7 +117,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
       phase = { kind: 'begin', since: null, lagged: knew ? 'HISTORY_CHANGED' : null };
     },
     failed() {
-      // One that the server refuses to read for (it takes too long) must not hold up the others for good.
+      // If the server refuses to read for one subscription (it takes too long), the retries must not block the others.
       failures++;
       notBefore = Date.now() + Math.min(100 * 2 ** failures, 30_000);
     },
@@ -131,8 +131,8 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     into.changes = merged;
     for (const change of changes) {
       const text = keyText(change.key);
-      merged.delete(text); // to the end: positions rise
-      // Of rows that it was not given yet it need not hear that they are gone.
+      merged.delete(text); // reinsert at the end, because positions rise
+      // A consumer need not receive the deletion of a row that it has not received.
       if (change.operation === 'UPSERT' || !into.reset || !query.snapshot) merged.set(text, change);
     }
   }
@@ -180,7 +180,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     },
     detach() {
       leave();
-      // What the consumer has not pulled is for the next version to tell.
+      // The next version delivers what the consumer has not pulled.
       fallBehind();
     },
     take() {
@@ -216,7 +216,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     try {
       pageQuery(options.readSchema, to, asPage);
     } catch {
-      throw projectionSwitched(projection, to, looked); // such as a filter by a value that an enum has no more
+      throw projectionSwitched(projection, to, looked); // for example a filter by a value that the enum no longer has
     }
   }
 }
@@ -227,7 +227,7 @@ function byKey(changes: Changes): Map<string, RowChange> {
 
 const parts = new WeakMap<readonly RowChange[], Map<string, readonly RowChange[]>>();
 
-/** Some of the changes: the same object for all who are concerned by the same of them. */
+/** Selects some of the changes. Equal selections return the same object. */
 function those(changes: readonly RowChange[], wanted: readonly boolean[]): readonly RowChange[] {
   if (!wanted.includes(false)) return changes;
   const known = parts.get(changes) ?? new Map<string, readonly RowChange[]>();
@@ -240,7 +240,7 @@ function those(changes: readonly RowChange[], wanted: readonly boolean[]): reado
 
 const messages = new WeakMap<Changes, ChangeFeedUpdate>();
 
-/** The same message for all who are told the same, so that it is answered once. */
+/** Returns the same message object for equal updates, so each response is created only once. */
 function messageOf(message: ChangeFeedUpdate, changes: Changes): ChangeFeedUpdate {
   const other = messages.get(changes);
   if (other && isSame(other, message)) return other;

@@ -16,19 +16,19 @@ import {
 } from '../../store/queries/change-feed.ts';
 import { findByKeys, findPage, keyOf } from '../../store/queries/row-queries.ts';
 
-/** What a watcher wants next that is not at the head: to begin, a page of all rows, or a page of changes. */
+/** A watcher's request for something that is not at the head: to begin, a chunk of all rows, or a chunk of changes. */
 export type FeedWish =
-  /** `lagged`: why there is nothing to go on from, where that is known already. */
+  /** `lagged`: why there is no cursor to resume from, if that is already known. */
   | { readonly kind: 'begin'; readonly since: ChangeCursor | null; readonly lagged: LagReason | null }
   | { readonly kind: 'rows'; readonly after: RowKey; readonly from: PositionToken }
   | { readonly kind: 'changes'; readonly after: GlobalPosition };
 
-/** A part of all rows, as they are. */
+/** A chunk of all rows in their current state. */
 export interface RowsPart {
   readonly changes: readonly RowChange[];
-  /** The snapshot is of here: changes after it complete it. */
+  /** The position of the snapshot. Changes after it complete it. */
   readonly from: PositionToken;
-  /** The last key, where there are more rows. */
+  /** The last key, if there are more rows. */
   readonly after: RowKey | null;
 }
 
@@ -36,38 +36,38 @@ export interface RowsPart {
 export interface ChangesPart {
   readonly changes: readonly RowChange[];
   readonly at: PositionToken;
-  /** False: from here on the watcher gets the changes of each round. */
+  /** False: from here on the watcher receives the changes of each round. */
   readonly more: boolean;
 }
 
-/** Somebody who follows the changes of one version. */
+/** A subscription to the changes of one version. */
 export interface FeedWatcher {
   readonly query: Pick<ChangeFeedQuery, 'where' | 'columns' | 'snapshot'>;
-  /** Whether it gets the changes of each round. */
+  /** Whether it receives the changes of each round. */
   readonly atHead: boolean;
-  /** Whether it has room for something that it must ask for. */
+  /** Whether it has a pending request and room for the result. */
   readonly wants: boolean;
-  /** What it wants of a round at a position. */
+  /** Returns its request for a round at a position. */
   wish(position: GlobalPosition): FeedWish | null;
-  /** What it knows is no basis any more, or was nothing. The first part of all rows, if it wants them. */
+  /** Starts over, because its cursor is missing or invalid. `part` is the first chunk of all rows, if it wants them. */
   begin(lagged: LagReason | null, kept: ChangesKept, at: PositionToken, part: RowsPart | null): void;
-  /** What it knows is a basis: changes after it follow. */
+  /** Resumes from its cursor: the changes after it follow. */
   resume(kept: ChangesKept): void;
   receiveRows(part: RowsPart): void;
   receiveChanges(part: ChangesPart): void;
-  /** It has missed changes of a round, and must ask for them. */
+  /** It has missed the changes of a round, and must request them. */
   fallBehind(): void;
-  /** What it wanted could not be read for now. */
+  /** Its request could not be served for now. */
   failed(): void;
-  /** Events are gone that led to what it knows. */
+  /** Events are gone that led to what it has delivered. */
   historyChanged(): void;
 }
 
 /** The changes of one round. */
 export interface FeedRound {
-  /** Undefined where they are not known. */
+  /** Undefined if unknown. */
   readonly batches: readonly ChangeBatch[] | undefined;
-  /** All changes up to here have been told after this round. */
+  /** After this round, all changes up to here are delivered. */
   readonly at: PositionToken;
 }
 
@@ -76,25 +76,25 @@ export interface LiveFeeds {
   add(watcher: FeedWatcher): void;
   remove(watcher: FeedWatcher): void;
   readonly size: number;
-  /** Whether somebody may want something whether or not there are changes. */
+  /** Whether a watcher may have a request even if there are no changes. */
   readonly awaiting: boolean;
-  /** Has all of them begin again: events are gone. */
+  /** Makes all watchers start over, because events are gone. */
   historyChanged(): void;
-  /** Those at the head share one statement; the others are given a part of what they want. */
+  /** Serves a round. Watchers at the head share one statement; each of the others gets a chunk of what it requests. */
   serve(reads: Queryable, round: FeedRound): Promise<void>;
 }
 
-/** What bounds the memory that one round takes, and one message. */
+/** Limits for the memory of one round and one message. */
 export interface FeedLimits {
-  /** Keys of changed rows that are read at once; a batch with more is told as all rows. */
+  /** The most keys of changed rows per read. A batch with more is delivered as a new snapshot of all rows. */
   readonly keys: number;
-  /** Batches of each partition that are read at once. */
+  /** The most batches per partition and read. */
   readonly batches: number;
-  /** Rows in a part of all of them. */
+  /** The number of rows in a chunk of all rows. */
   readonly rows: number;
 }
 
-// A message of so many rows is about a megabyte.
+// A message with this many rows is about a megabyte.
 export const feedLimits: FeedLimits = { keys: 5000, batches: 500, rows: 1000 };
 
 export function createLiveFeeds(projection: Projection, readSchema: string, limits: FeedLimits): LiveFeeds {
@@ -115,12 +115,12 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
         if (watchers.has(watcher)) watcher.receiveChanges({ changes: told(watcher.query), at, more: false });
       }
     } catch (error) {
-      behind(heads); // the round will not come again
+      behind(heads); // the round is not repeated
       throw error;
     }
   }
 
-  /** Reads the rows once for all, with what any of the queries needs of them. */
+  /** Reads the rows once for all watchers, with every column that one of the queries needs. */
   async function changesTeller(reads: Queryable, latest: Latest, queries: readonly FeedWatcher['query'][]) {
     const columns = new Set(queries.flatMap(({ columns, where }) => [...columns, ...filterColumns(where)]));
     const entries = [...latest.values()];
@@ -162,7 +162,7 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     }
   }
 
-  /** Nothing where this process has not heard yet that the rows are elsewhere: it will, and watchers begin with them. */
+  /** Returns undefined if the rows moved to another table and this process does not know yet. When it does, watchers start over with the new table. */
   async function keptHere(reads: Reads): Promise<ChangesKept | undefined> {
     const kept = await reads.once('kept', (db) => readChangesKept(db, projection));
     return kept?.tableName === projection.tableName ? kept : undefined;
@@ -226,7 +226,7 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
       });
   }
 
-  /** What is beyond where all is complete is not anchored: another event may still appear below it. */
+  /** Positions above the complete part of the log have no anchor: an event may still appear below them. */
   async function anchored(reads: Reads, position: GlobalPosition, complete: GlobalPosition): Promise<PositionToken> {
     return { position, anchor: position <= complete ? await anchorOf(reads, position) : null };
   }
@@ -235,7 +235,7 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     return reads.once(`anchor ${position}`, async (db) => (await readAnchor(db, position)).anchor);
   }
 
-  /** Null where the changes since then are all there. */
+  /** Returns null if all changes since the cursor are available. */
   async function lagOf(
     reads: Reads,
     { position, anchor, rows }: ChangeCursor,
@@ -282,14 +282,14 @@ function behind(heads: readonly FeedWatcher[]): void {
 
 type Latest = ReadonlyMap<string, { readonly key: RowKey; readonly position: GlobalPosition }>;
 
-/** Each key once, where it changed last, in the order of these positions. */
+/** Returns each key once, with its last change, in the order of the positions. */
 function latestOf(projection: Projection, batches: readonly ChangeBatch[]): Latest {
   const latest = new Map<string, { key: RowKey; position: GlobalPosition }>();
   for (const { keys, position } of batches.toSorted(byPosition)) {
     for (const raw of keys) {
       const key = projection.keyColumns.map((name, index) => projection.codec.decodeValue(name, raw[index]));
       const text = keyText(key);
-      latest.delete(text); // to the end
+      latest.delete(text); // reinsert at the end
       latest.set(text, { key, position });
     }
   }
@@ -300,7 +300,7 @@ function byPosition(a: ChangeBatch, b: ChangeBatch): number {
   return a.position < b.position ? -1 : a.position > b.position ? 1 : 0;
 }
 
-/** The reads of one round. Many who come back at once, as after a restart, want the same. */
+/** The reads of one round, deduplicated: many subscriptions that return at once, as after a restart, need the same. */
 interface Reads {
   once<T>(id: string, read: (db: Queryable) => Promise<T>): Promise<T>;
 }
@@ -311,7 +311,7 @@ function createReads(db: Queryable): Reads {
     once<T>(id: string, read: (db: Queryable) => Promise<T>): Promise<T> {
       const reading = known.get(id) ?? read(db);
       known.set(id, reading);
-      return reading as Promise<T>; // one type for each kind of id
+      return reading as Promise<T>; // each kind of id has one type
     },
   };
 }

@@ -17,55 +17,55 @@ export interface FollowerOptions {
   readonly readSchema: string;
   readonly projection: Projection;
   readonly positions: Pick<Positions, 'onCheckpoint'>;
-  /** How often to look where no notification comes. Milliseconds. */
+  /** The polling interval without notifications. Milliseconds. */
   readonly polling: Required<Pick<PollingOptions, 'min' | 'max' | 'step'>>;
-  /** Changes of this age are surely still kept, in milliseconds. */
+  /** Changes up to this age are certainly still stored. Milliseconds. */
   readonly changesKept: number;
   readonly feedLimits?: FeedLimits | undefined;
-  /** Told of what a round finds of it. @default nobody is */
+  /** Receives what a round finds out about the history. @default none */
   readonly history?: History | undefined;
   onError(error: unknown): void;
 }
 
-/** Follows one version for all who watch its rows and lists. */
+/** Follows one version for all subscriptions to its rows, lists and changes. */
 export interface Follower {
   readonly projection: Projection;
   readonly rows: Pick<LiveRows, 'add' | 'remove' | 'size'>;
   readonly lists: Pick<LiveLists, 'add' | 'remove' | 'size'>;
   readonly feeds: Pick<LiveFeeds, 'add' | 'remove' | 'size'>;
-  /** Serves those who came, soon. */
+  /** Starts a round soon, for new watchers. */
   wake(): void;
-  /** Resolves when its last round has ended. */
+  /** Resolves when the last round has ended. */
   stop(): Promise<void>;
 }
 
-/** Where the last round was. */
+/** What the last round saw. */
 interface Seen {
-  /** What was shown is at least of here: the least of the partitions. */
+  /** Delivered rows are at least of this position: the lowest of the partitions. */
   readonly checkpoint: GlobalPosition;
-  /** Of each partition; of a live inline version, the end of the log. */
+  /** The checkpoint of each partition; for a live inline version, the end of the log. */
   readonly checkpoints: readonly GlobalPosition[];
-  /** All changes up to here were seen; of a live inline version, changes below others may still commit above it. */
+  /** All changes up to here were seen. For a live inline version, changes above the floor may commit out of order. */
   readonly floors: readonly GlobalPosition[];
-  /** The changes above the floor that were seen. */
+  /** The changes above the floor that were already seen. */
   readonly above: ReadonlySet<GlobalPosition>;
-  /** No change up to here can still appear. */
+  /** No new change can appear at or below this position. */
   readonly complete: PositionToken;
-  /** Of the history when it was read. */
+  /** The history's `cuts` when it was read. */
   readonly cuts: number;
-  /** Changes up to here may have been forgotten by then. */
+  /** Changes up to here may have been pruned by then. */
   readonly forgotten: GlobalPosition;
   readonly readAt: number;
 }
 
-// More batches than this are not worth reading one by one: everything watched is read again.
+// With more batches than this, reading all watched rows again is cheaper than reading each batch.
 const mostBatches = 200;
 const longestBackoff = 5000;
 
 /**
- * Works in rounds. One round is one snapshot of the database: where the version is, which keys it changed since the last
- * round, and the rows and lists that those concern, or that somebody newly watches. So all that a round gives is of one
- * position, and nothing between what a watcher was given first and the changes after it is lost or doubled.
+ * Works in rounds. One round uses one snapshot of the database. It reads how far the version is, which keys changed since the last round, and
+ * the rows and lists that these keys or new watchers concern. Everything that a round delivers therefore belongs to one position, and between a
+ * watcher's first state and the changes after it nothing is lost or doubled.
  */
 export function createFollower(options: FollowerOptions): Follower {
   const { db, readSchema, projection, polling, history, onError } = options;
@@ -75,7 +75,7 @@ export function createFollower(options: FollowerOptions): Follower {
   let seen: Seen | undefined;
   let running: Promise<void> | undefined;
   let again = false;
-  // What was told while a round was under way, which may have seen it; of partitions and late notifications in any order.
+  // Notified during a round, which may already have seen it. Notifications of partitions, and late ones, come in any order.
   const told = new Set<GlobalPosition>();
   let failures = 0;
   let interval = polling.min;
@@ -87,17 +87,17 @@ export function createFollower(options: FollowerOptions): Follower {
     else if (checkpoint === undefined || isNews(checkpoint)) wake();
   });
 
-  // What was given may come from events that are gone: the next round finds out.
+  // Delivered rows may come from events that are gone. The next round checks.
   const forget = history?.onChange(() => wake());
 
-  /** Not only what is higher: a version may have gone back. */
+  /** Any different checkpoint counts, not only a higher one: a version may have gone back. */
   function isNews(checkpoint: GlobalPosition): boolean {
     return checkpoint !== seen?.checkpoint;
   }
 
   function wake(): void {
     again = true;
-    // After a failure, what is new waits with the rest until the back-off is over.
+    // After a failure, new work waits for the end of the backoff too.
     if (!running && failures === 0) begin();
   }
 
@@ -114,7 +114,7 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   async function work(): Promise<void> {
-    // Whoever begins to watch in this turn of the event loop is served by this round.
+    // Watchers that are added in this turn of the event loop are served by this round.
     await new Promise((resolve) => setImmediate(resolve));
     if (stopped) return;
     const asked = again || failures > 0;
@@ -123,7 +123,7 @@ export function createFollower(options: FollowerOptions): Follower {
     try {
       const news = asked || rows.awaiting || lists.awaiting || feeds.awaiting || (await hasMoved());
       if (news) {
-        // Before the snapshot, so that what is at or below it is in the snapshot.
+        // Read before the snapshot, so the snapshot contains everything up to it.
         const horizon = projection.mode === 'inline' ? await readHorizon(db) : beginning;
         await db.transaction((reads) => round(reads, horizon), { isolation: 'repeatable read', readOnly: true });
       }
@@ -149,7 +149,7 @@ export function createFollower(options: FollowerOptions): Follower {
   async function round(reads: Transaction, horizon: GlobalPosition): Promise<void> {
     const [recent, ahead] = await roundTrip<[RecentChanges, RowsAhead | null]>(reads.pipeline, [
       () => readChanges(reads, projection, seen?.floors ?? [], mostBatches + 1, toAnchor(horizon)),
-      // Along with the first question, or not at all.
+      // Only if it can be sent in the same round trip.
       async () => (reads.pipeline ? rows.readAhead(reads) : null),
     ]);
     const { checkpoints, readAt } = recent;
@@ -165,7 +165,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const news = known ? recent.batches.filter(({ checkpoint }) => !seen?.above.has(checkpoint)) : [];
     const changed = changedKeys(news);
     await rows.serve(reads, changed, position, ahead);
-    // From here on the lists know what concerns them: a failure below must not bring the same changes again.
+    // From here on the lists know what concerns them: a failure below must not deliver the same changes again.
     lists.note(changed);
     const floors = recent.live ? [horizon] : checkpoints;
     const seenAbove = recent.live ? recent.batches.filter(({ checkpoint }) => checkpoint > horizon) : [];
@@ -187,14 +187,14 @@ export function createFollower(options: FollowerOptions): Follower {
     return { known, complete: laterPosition(horizon, known ?? beginning) };
   }
 
-  /** Whether the log has other events by now than those that led to what was given. */
+  /** Whether the log now has other events than those that led to the delivered rows. */
   function isCut({ knownAnchor, serverStart }: RecentChanges): boolean {
     const anchor = seen?.complete.anchor;
     return typeof anchor === 'string' && serverStart !== undefined && knownAnchor !== anchor;
   }
 
   function forgetAll(): void {
-    // Others may have found it before.
+    // Another component may have reported the cut already.
     if (seen && history?.cuts === seen.cuts) history.cut(seen.complete.position);
     seen = undefined;
     rows.historyChanged();
@@ -202,14 +202,14 @@ export function createFollower(options: FollowerOptions): Follower {
     feeds.historyChanged();
   }
 
-  /** Of a live inline version: whatever is there is shown, so the highest that was seen counts, and what is surely complete. */
+  /** For a live inline version: delivered rows include every visible change, so the highest change seen counts, or the horizon. */
   function positionOf(recent: RecentChanges, horizon: GlobalPosition): GlobalPosition {
     if (!recent.live) return leastOf(recent.checkpoints);
     const shown = [seen?.checkpoint ?? beginning, ...recent.batches.map(({ checkpoint }) => checkpoint)];
     return shown.reduce(laterPosition, horizon);
   }
 
-  /** Not where the version began anew, where changes may have been forgotten since the last round, or where there are too many. */
+  /** False if the version started again, if changes may have been pruned since the last round, or if there are too many. */
   function changesAreKnown({ checkpoints, batches, forgotten, readAt }: RecentChanges): boolean {
     if (!seen) return true;
     if (forgotten !== seen.forgotten && forgotten > leastOf(seen.floors)) return false;

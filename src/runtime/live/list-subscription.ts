@@ -18,13 +18,13 @@ export interface ListSubscriptionOptions {
 }
 
 /**
- * What the consumer has not taken yet. Never changed, and the same object for all who were given the same before: so is the update that is
- * made of it, and the answer that is made of that.
+ * An update that the consumer has not taken yet. It is immutable and shared by all subscribers with the same earlier state, and so are the
+ * update created from it and the response created from that.
  */
 type Waiting =
   | { readonly kind: 'window'; readonly window: ListWindow; readonly position: GlobalPosition }
   | { readonly kind: 'change'; readonly change: WindowChange }
-  /** Several changes: `written` holds the keys whose rows the consumer may know in an old state. */
+  /** Several changes. `written` holds the keys of rows of which the consumer may have an older state. */
   | {
       readonly kind: 'changes';
       readonly to: ListWindow;
@@ -32,16 +32,16 @@ type Waiting =
       readonly written: ReadonlySet<string>;
     };
 
-// A subscriber's window is kept in memory and read again whenever it changes.
+// Each subscriber's window stays in memory and is read again on every change, so its size is limited.
 const longestList = 1000;
 const noWindow: ListWindow = new Map();
 
-/** Gives a list and what becomes of it: a consumer that is slower than the changes gets them merged. */
+/** Delivers a list and its changes. A consumer that is slower than the changes receives them merged. */
 export function createListSubscription(options: ListSubscriptionOptions): Subscription<LiveListUpdate> {
   return new ListSubscription(options);
 }
 
-/** A class, and the watcher itself: there is one for each of many thousand subscribers. */
+/** A class that is also the watcher, to save memory: there is one for each of many thousand subscribers. */
 class ListSubscription implements Subscription<LiveListUpdate>, ListWatcher {
   readonly query: LiveListQuery;
   floor: GlobalPosition;
@@ -64,7 +64,7 @@ class ListSubscription implements Subscription<LiveListUpdate>, ListWatcher {
 
   detach(): void {
     this.#follower?.lists.remove(this);
-    // What the consumer has not taken is for the next version's window to tell.
+    // The next version's window includes what the consumer has not taken.
     this.#waiting = undefined;
   }
 
@@ -107,13 +107,13 @@ function checkQuery({ projection: from, query, readSchema }: ListSubscriptionOpt
   try {
     pageQuery(readSchema, to, windowQuery(query));
   } catch {
-    throw projectionSwitched(from, to, looked); // such as a filter by a value that an enum has no more
+    throw projectionSwitched(from, to, looked); // for example a filter by a value that the enum no longer has
   }
 }
 
 const windows = new WeakMap<ListWindow, Waiting>();
 
-/** The same for all who are given a window at once. */
+/** Returns the same object for all that receive a window at once. */
 function windowAt(window: ListWindow, position: GlobalPosition): Waiting {
   const known = windows.get(window);
   if (known?.kind === 'window' && known.position === position) return known;
@@ -122,11 +122,11 @@ function windowAt(window: ListWindow, position: GlobalPosition): Waiting {
   return waiting;
 }
 
-// Of the change that is being handed out: all who get it do so in one turn. Kept longer, each would keep the one before it.
+// Only for the change being delivered: all watchers receive it in one turn. A longer-lived cache would keep every earlier update alive.
 const merges = new Map<Waiting | undefined, Waiting>();
 let mergedChange: WindowChange | undefined;
 
-/** What waits after a change, merged once for all for whom the same waited before. */
+/** Merges a change into what waits. Computed once for all subscribers with the same waiting update. */
 function merged(waiting: Waiting | undefined, change: WindowChange, first: number): Waiting {
   if (mergedChange !== change) merges.clear();
   mergedChange = change;
@@ -142,12 +142,12 @@ function merge(waiting: Waiting | undefined, change: WindowChange, first: number
   if (waiting.kind === 'window') return windowAt(to, position);
   const written = new Set(waiting.kind === 'changes' ? waiting.written : writtenIn(waiting.change));
   for (const text of writtenIn(change)) written.add(text);
-  // The whole list says as much as that many changes.
+  // With that many changes, the whole list is no longer than the changes.
   if (written.size > 2 * first) return windowAt(to, position);
   return { kind: 'changes', to, position, written };
 }
 
-/** The keys of rows that changed, and of those that left: they may come back changed. */
+/** The keys of rows that changed, and of rows that left, which may come back changed. */
 function writtenIn({ from, to, written }: WindowChange): string[] {
   return [...written, ...[...from.keys()].filter((text) => !to.has(text))];
 }
@@ -159,7 +159,7 @@ interface Made {
 
 const updates = new WeakMap<Waiting, Made>();
 
-/** What leads from a window to what waits; undefined where all that changed was undone. Made once for those who stand at the same. */
+/** Returns the update from a window to what waits; undefined if the changes cancel out. Computed once for all subscribers with the same state. */
 function updateOf(projection: Projection, waiting: Waiting, from: ListWindow): LiveListUpdate | undefined {
   if (waiting.kind === 'change') return waiting.change.update;
   const known = updates.get(waiting);

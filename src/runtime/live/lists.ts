@@ -7,45 +7,45 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { matchFilters } from '../../store/queries/live-queries.ts';
 import { findPage, keyOf } from '../../store/queries/row-queries.ts';
 
-/** The rows of a list at one time, by the texts of their keys, in order. Never changed. */
+/** The rows of a list at one time, in order, by the text of their keys. Immutable. */
 export type ListWindow = ReadonlyMap<string, Row>;
 
-/** What became of a window. */
+/** A change from one window to the next. */
 export interface WindowChange {
   readonly from: ListWindow;
   readonly to: ListWindow;
   /** Keys of the old window whose rows were written. */
   readonly written: ReadonlySet<string>;
-  /** The same object for all who knew the old window. */
+  /** The same object for all watchers that have the old window. */
   readonly update: LiveListUpdate;
 }
 
-/** Somebody who watches one list. */
+/** A subscription to one list. */
 export interface ListWatcher {
   readonly query: LiveListQuery;
   /** The first window must not be older than this. */
   readonly floor: GlobalPosition;
   receiveWindow(window: ListWindow, position: GlobalPosition): void;
   receiveChange(change: WindowChange): void;
-  /** Events are gone that led to what it was given. */
+  /** Events are gone that led to what it has delivered. */
   historyChanged(): void;
 }
 
-/** All watchers of lists of one version. Equal lists are read once. */
+/** All watchers of lists of one version. Equal lists are read only once. */
 export interface LiveLists {
-  /** The watcher gets the whole window in the next round. */
+  /** The watcher receives the whole window in the next round. */
   add(watcher: ListWatcher): void;
   remove(watcher: ListWatcher): void;
-  /** Has all of them get the whole window in the next round: what changed is not known. */
+  /** Delivers the whole window to all watchers in the next round, because the changes are unknown. */
   readAllAgain(): void;
-  /** As {@link LiveLists.readAllAgain}: events are gone. */
+  /** Like {@link LiveLists.readAllAgain}, because events are gone. */
   historyChanged(): void;
   readonly size: number;
-  /** Whether there is something to read, changes or not. */
+  /** Whether there is something to read even without changes. */
   readonly awaiting: boolean;
-  /** Takes note of what was changed up to a position; {@link serve} reads what it concerns. */
+  /** Records the keys that were changed up to a position. {@link serve} reads the lists that they concern. */
   note(changed: ReadonlyMap<string, RowKey>): void;
-  /** One statement for all that the changes may concern, and one for each list that they do. */
+  /** Runs one statement to match the changes against all filters, and one for each list that they concern. */
   serve(reads: Queryable, changed: ReadonlyMap<string, RowKey>, position: GlobalPosition): Promise<void>;
 }
 
@@ -53,21 +53,21 @@ interface LiveList {
   readonly id: string;
   readonly query: LiveListQuery;
   readonly watchers: Set<ListWatcher>;
-  /** Undefined until it was read once. */
+  /** Undefined until the first read. */
   window: ListWindow | undefined;
-  /** `stale`: to be read. `undecided`: to be read if one of the changed rows matches its filter. */
+  /** `stale`: must be read. `undecided`: must be read if a changed row matches its filter. */
   state: 'stale' | 'undecided' | 'current';
   /** Keys of the window that were written since it was read. */
   written: Set<string>;
   failures: number;
-  /** Not to be read before, in milliseconds; after a failure of its own. */
+  /** The earliest time of the next read after a failure of this list, in milliseconds. */
   notBefore: number;
 }
 
-// Above this a statement with all the keys costs more than reading the lists.
+// Above this, a statement with all the keys costs more than reading the lists.
 const mostKeysToMatch = 5000;
 
-/** The page that a list's window is. */
+/** Returns the query for a list's window. */
 export function windowQuery(query: LiveListQuery): PageQuery {
   const { where, orderBy, columns, first } = query;
   return { where, orderBy, columns, direction: 'forward', limit: first, after: null, before: null };
@@ -82,7 +82,7 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
     const undecided = [...lists.values()].filter((list) => list.state === 'undecided');
     if (undecided.length === 0) return;
     const tooMany = changed.size > mostKeysToMatch;
-    // Where the statement fails they stay undecided, and without these changes in hand they must be read.
+    // If the statement fails, these changes are lost, so the lists must be read: mark them stale first.
     for (const list of undecided) list.state = 'stale';
     if (tooMany) return;
     const filters = undecided.map((list) => list.query.where);
@@ -159,7 +159,7 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
         try {
           await read(reads, list, position);
         } catch (error) {
-          // One list that the server refuses to read (it takes too long) must not hold up the others for good.
+          // If the server refuses to read one list (it takes too long), its retries must not block the others.
           list.failures++;
           list.notBefore = Date.now() + Math.min(100 * 2 ** list.failures, 30_000);
           throw error;
@@ -188,7 +188,7 @@ function createList(id: string, query: LiveListQuery): LiveList {
   };
 }
 
-/** What leads from one window to another; undefined where nothing does. `written`: keys whose rows were written meanwhile. */
+/** Returns the difference between two windows; undefined if there is none. `written`: keys whose rows were written meanwhile. */
 export function windowDifference(
   projection: Projection,
   from: ListWindow,
@@ -213,7 +213,7 @@ function keysInBoth(changed: ReadonlyMap<string, RowKey>, window: ListWindow = n
 
 const ids = new WeakMap<LiveListQuery, string>();
 
-/** Equal for equal lists. */
+/** Returns equal ids for equal lists. */
 function listId(query: LiveListQuery): string {
   const known = ids.get(query);
   if (known !== undefined) return known;

@@ -1,11 +1,11 @@
 import type { LiveMessages } from '../../schema/contract/live-messages.ts';
 
 export interface MailboxOptions<T> {
-  /** Called once, with the first pull, or for whoever listens. */
+  /** Called once, at the first pull or when a listener is added. */
   start(): void;
-  /** The next message; undefined while there is none. */
+  /** Returns the next message; undefined while there is none. */
   take(): T | undefined;
-  /** Called once, at the end, whoever brought it about; not where nothing was ever asked for. */
+  /** Called once at the end, whatever ends it; not called if `start` never was. */
   stop(): void;
 }
 
@@ -15,8 +15,8 @@ interface Pull<T> {
 }
 
 /**
- * What a subscriber pulls or takes from. It holds no messages: each is made when it is asked for, from the newest state.
- * A class, since there is one for each of many thousand subscribers.
+ * The queue end that a subscriber pulls or takes from. It stores no messages: each message is created on demand from the newest state.
+ * A class, to save memory: there is one for each of many thousand subscribers.
  */
 export class Mailbox<T> implements LiveMessages<T> {
   readonly #options: MailboxOptions<T>;
@@ -55,7 +55,7 @@ export class Mailbox<T> implements LiveMessages<T> {
       return Promise.reject(error);
     }
     if (this.#state === 'ended') return Promise.resolve({ done: true, value: undefined });
-    // Pulls are answered in their order.
+    // Pulls are answered in order.
     this.#pulls ??= [];
     const message = this.#pulls.length === 0 ? this.#options.take() : undefined;
     if (message !== undefined) return Promise.resolve({ done: false, value: message });
@@ -79,7 +79,7 @@ export class Mailbox<T> implements LiveMessages<T> {
     return this;
   }
 
-  /** Says that there may be a message. */
+  /** Signals that there may be a message. */
   wake(): void {
     if (this.#state !== 'open') return;
     if (this.#onNews) {
@@ -93,7 +93,7 @@ export class Mailbox<T> implements LiveMessages<T> {
     }
   }
 
-  /** Ends the messages: whoever asks next is told the error, and later that they are over. */
+  /** Ends the messages with an error. The next pull receives the error, later pulls receive the end. */
   fail(error: unknown): void {
     if (this.#state === 'ended') return;
     const pull = this.#pulls?.shift();
@@ -102,7 +102,7 @@ export class Mailbox<T> implements LiveMessages<T> {
     this.end();
   }
 
-  /** Ends the messages in peace. */
+  /** Ends the messages without an error. */
   end(): void {
     const was = this.#state;
     this.#state = 'ended';

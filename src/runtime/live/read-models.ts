@@ -21,41 +21,40 @@ import { createRowSubscription } from './row-subscription.ts';
 import { accessSwitched, type Subscription } from './subscription.ts';
 
 export interface LiveReadModelsOptions {
-  /** The database that holds the read tables; made with a statement timeout. */
+  /** The database that holds the read tables, created with a statement timeout. */
   readonly db: Database;
   readonly readSchema: string;
   readonly versions: {
     current(): VersionMap;
     pinned(pins: Pins): VersionMap;
-    /** Returns what ends it. */
+    /** Returns a function that removes the listener. */
     onChange(listener: () => void): () => void;
-    /** Looks now, instead of at the next notification. */
+    /** Reads the registry now, instead of at the next notification. */
     refresh(): Promise<void>;
   };
   readonly positions: Pick<Positions, 'waitFor' | 'forget' | 'progress' | 'onCheckpoint'>;
-  /** How often a version is looked at where no notification comes. Milliseconds. */
+  /** The polling interval of a version without notifications. Milliseconds. */
   readonly polling?: Required<Pick<PollingOptions, 'min' | 'max' | 'step'>>;
   /**
-   * Changes of this age are surely not pruned yet, in milliseconds. After a longer silence of the database everything that is
+   * Changes up to this age are certainly not pruned yet, in milliseconds. If the database was unreachable for longer, everything that is
    * watched is read again.
-   * @default 300000, half of the ten minutes that changes are kept at least
-   */
+   * @default 300000, a safe margin below the time for which changes are kept
   readonly changesKept?: number;
-  /** How much of a change feed is read at once. */
+  /** Limits for one read of a change feed. */
   readonly feedLimits?: FeedLimits;
-  /** What is found of it is told here, and what it tells is looked for. @default nobody is told */
+  /** Receives and reports changes of the history. @default none */
   readonly history?: History;
-  /** Changed rows that wait for a slow consumer of a change feed at most. @default 1000 */
+  /** The most changed rows that wait for a slow consumer of a change feed. @default 1000 */
   readonly mostWaiting?: number;
-  /** Told of each failure of the database; subscriptions outlive it. */
+  /** Receives each failure of the database. Subscriptions survive them. */
   readonly onError?: (error: unknown) => void;
 }
 
 /** The subscriptions of a process. */
 export interface LiveReadModelSource extends LiveReadModels {
-  /** How many are open. */
+  /** The number of open subscriptions. */
   readonly subscriptions: number;
-  /** Ends all of them. */
+  /** Ends all subscriptions. */
   close(): Promise<void>;
 }
 
@@ -140,7 +139,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         const served = pinned ? servedNow()?.projection : await servedVersion(declared);
         if (!served) return;
         isThere = await waitForRows({ db, positions, signal: ending.signal }, served, position);
-        // A rebuild has put the rows into another table, which this process has not heard of.
+        // A rebuild has moved the rows to another table, and this process does not know yet.
         if (!isThere) await versions.refresh();
       }
     }
@@ -150,13 +149,13 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
       return (pinned ? versions.pinned(new Map([[name, version]])) : versions.current()).served.get(name);
     }
 
-    /** Watches the version that is served now; none while none is active. */
+    /** Attaches to the version that is served now; to none while none is active. */
     function follow(): void {
       let served: ServedVersion | undefined;
       try {
         served = servedNow();
       } catch (error) {
-        mailbox.fail(error); // the pinned version is kept current no more
+        mailbox.fail(error); // the pinned version is no longer maintained
         return;
       }
       if (served?.active && served.projection === follower?.projection) return;
@@ -181,7 +180,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
     return mailbox;
   }
 
-  /** A position of a history that is gone is not waited for: whoever comes back with it begins anew. */
+  /** Whether a position belongs to a history that is gone. Do not wait for such a position: its client starts over. */
   async function isGone({ position, anchor }: PositionToken): Promise<boolean> {
     return (await readAnchor(db, position)).anchor !== anchor;
   }
@@ -216,7 +215,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         createListSubscription({ projection, query, readSchema, after: live.after, wake }),
       ),
     changes(projection, query, live) {
-      // A position of which nothing tells whose it is may be one that the version has yet to reach.
+      // Without a version and generation, the version may not have reached the position yet.
       const since = query.since && !query.since.rows ? tokenIn(query.since) : null;
       const after = since && since.position > (live.after ?? beginning) ? since.position : live.after;
       const known = since?.anchor ? since : null;

@@ -15,12 +15,12 @@ export interface RowSubscriptionOptions {
   wake(): void;
 }
 
-/** Gives the newest state of one row: a consumer that is slower than the changes gets fewer of them. */
+/** Delivers the newest state of one row. A consumer that is slower than the changes skips intermediate states. */
 export function createRowSubscription(options: RowSubscriptionOptions): Subscription<LiveRow> {
   return new RowSubscription(options);
 }
 
-/** A class, and the watcher itself: there is one for each of many thousand subscribers. */
+/** A class that is also the watcher, to save memory: there is one for each of many thousand subscribers. */
 class RowSubscription implements Subscription<LiveRow>, RowWatcher {
   readonly columns: readonly string[];
   key: RowKey;
@@ -50,7 +50,7 @@ class RowSubscription implements Subscription<LiveRow>, RowWatcher {
 
   detach(): void {
     this.#follower?.rows.remove(this);
-    // What the consumer has not taken is for the next version to tell.
+    // The next version delivers what the consumer has not taken.
     this.#waiting = undefined;
   }
 
@@ -64,7 +64,7 @@ class RowSubscription implements Subscription<LiveRow>, RowWatcher {
     this.#options.wake();
   }
 
-  /** Whatever comes next is news, also where the row is as it was: its position is another. */
+  /** The next state counts as a change even if the row is the same, because its position differs. */
   historyChanged(): void {
     this.floor = beginning;
     this.#given = undefined;
@@ -82,7 +82,7 @@ class RowSubscription implements Subscription<LiveRow>, RowWatcher {
   }
 }
 
-/** The same for the same values, whichever versions they were read from. */
+/** Returns equal texts for equal values, whichever versions they were read from. */
 function valuesText({ row }: LiveRow, from: Projection, columns: readonly string[]): string {
   return row === null ? '' : JSON.stringify(columns.map((name) => from.codec.encodeValue(name, row[name])));
 }

@@ -5,36 +5,36 @@ import type { LiveRow } from '../../schema/contract/operation-context.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { findByKeys } from '../../store/queries/row-queries.ts';
 
-/** Somebody who watches one row. */
+/** A subscription to one row. */
 export interface RowWatcher {
   readonly key: RowKey;
   readonly columns: readonly string[];
   /** Its next state must not be older than this. */
   readonly floor: GlobalPosition;
   /**
-   * The state is the same object for all who get it at once. `changed`: the row was written. Otherwise it was only read again, and may
-   * be what the watcher knows already.
+   * Receives a state; all watchers of one round get the same object. `changed`: the row was written. Otherwise it was only read again, and may
+   * be what the watcher already has.
    */
   receive(state: LiveRow, changed: boolean): void;
-  /** Events are gone that led to what it was given. */
+  /** Events are gone that led to what it has delivered. */
   historyChanged(): void;
 }
 
 /** All watchers of rows of one version. */
 export interface LiveRows {
-  /** The watcher gets the current state in the next round. */
+  /** The watcher receives the current state in the next round. */
   add(watcher: RowWatcher): void;
   remove(watcher: RowWatcher): void;
-  /** Has all of them get the current state in the next round: what changed is not known. */
+  /** Delivers the current state to all watchers in the next round, because the changes are unknown. */
   readAllAgain(): void;
-  /** As {@link LiveRows.readAllAgain}: events are gone. */
+  /** Like {@link LiveRows.readAllAgain}, because events are gone. */
   historyChanged(): void;
   readonly size: number;
   readonly awaiting: boolean;
-  /** Reads what is likely to have changed before it is known; null where nothing is. */
+  /** Reads rows that have probably changed before the changes are known; null if there are none. */
   readAhead(reads: Queryable): Promise<RowsAhead | null>;
   /**
-   * Serves all of them with one statement for what was not read ahead in the same snapshot, or none where nothing that they watch was
+   * Serves all watchers. Rows not read ahead in the same snapshot are read with one statement; no statement runs if no watched row
    * changed.
    */
   serve(
@@ -45,7 +45,7 @@ export interface LiveRows {
   ): Promise<void>;
 }
 
-/** Rows by the texts of their keys, null where there is none, with some columns. */
+/** Some columns of rows, by the text of their keys; null for a row that does not exist. */
 export interface RowsAhead {
   readonly rows: ReadonlyMap<string, Row | null>;
   readonly columns: ReadonlySet<string>;
@@ -57,14 +57,14 @@ interface WatchedRow {
   readonly watchers: Set<RowWatcher>;
 }
 
-// A few rows cost nothing that could be told from the round trip.
+// So few rows cost nothing measurable beside the round trip.
 const mostAhead = 10;
 
 export function createLiveRows(projection: Projection, readSchema: string): LiveRows {
   const watched = new Map<string, WatchedRow>();
   const watchers = new Set<RowWatcher>();
   const awaiting = new Set<RowWatcher>();
-  // What the last round read because it had changed: that may go on. What did not change is not read ahead again.
+  // Rows that changed in the last round, because they may change again. Rows that did not change are not read ahead.
   let likely: { readonly rows: readonly WatchedRow[]; readonly columns: ReadonlySet<string> } | undefined;
 
   async function read(reads: Queryable, rows: readonly WatchedRow[], columns: ReadonlySet<string>) {
@@ -73,7 +73,7 @@ export function createLiveRows(projection: Projection, readSchema: string): Live
     return new Map(rows.map(({ text }, index) => [text, found[index] ?? null]));
   }
 
-  /** The rows to read, and who gets each. */
+  /** Returns the rows to read, with the watchers of each. */
   function due(changed: ReadonlyMap<string, RowKey>, position: GlobalPosition): Map<WatchedRow, RowWatcher[]> {
     const rows = new Map<WatchedRow, RowWatcher[]>();
     const smaller = changed.size < watched.size ? changed : watched;
@@ -129,7 +129,7 @@ export function createLiveRows(projection: Projection, readSchema: string): Live
     },
     async readAhead(reads) {
       const { rows, columns } = likely ?? { rows: [], columns: new Set<string>() };
-      likely = undefined; // where it fails, the next round goes without
+      likely = undefined; // if the read fails, the next round does not read ahead
       const still = rows.filter((row) => watched.get(row.text) === row);
       return still.length === 0 ? null : { rows: await read(reads, still, columns), columns };
     },
@@ -156,7 +156,7 @@ export function createLiveRows(projection: Projection, readSchema: string): Live
   };
 }
 
-/** The row with the columns that a watcher asked for. Those who ask for the same get the same object. */
+/** Returns a function that selects a watcher's columns from a row. Equal selections return the same object. */
 function createStates(
   projection: Projection,
   row: Row | null,
@@ -167,7 +167,7 @@ function createStates(
   const byNames = new Map<string, LiveRow>();
   return (columns) => {
     if (row === null) return none;
-    const known = byList.get(columns); // of one document it is one list
+    const known = byList.get(columns); // subscriptions of one document share the list
     if (known) return known;
     const names = [...new Set([...columns, ...projection.keyColumns])].sort();
     const id = names.join(' ');

@@ -2,20 +2,20 @@ import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Follower } from './follower.ts';
 
-/** One subscription, as it moves from version to version. */
+/** One subscription, which can move from version to version. */
 export interface Subscription<T> {
   /**
-   * Begins to watch a version; what it gives is never older than what it gave before.
+   * Starts to watch a version. It never delivers a state older than one delivered before.
    *
-   * @throws RefoldError `BAD_USER_INPUT` for what no version has, `PROJECTION_SWITCHED` for what only this one has not.
+   * @throws RefoldError `BAD_USER_INPUT` for columns that no version has, `PROJECTION_SWITCHED` for columns that only this version lacks.
    */
   attach(follower: Follower): void;
   detach(): void;
-  /** The next message; undefined while there is none. */
+  /** Returns the next message; undefined while there is none. */
   take(): T | undefined;
 }
 
-/** The version that is active now has not what a subscription reads. */
+/** The error if the newly active version lacks columns that a subscription reads. */
 export function projectionSwitched(from: Projection, to: Projection, columns: readonly string[]): RefoldError {
   const names = columns.map((name) => `'${name}'`).join(', ');
   return new RefoldError(
@@ -25,7 +25,7 @@ export function projectionSwitched(from: Projection, to: Projection, columns: re
   );
 }
 
-/** The version that is active now may have other rows for the subscriber. */
+/** The error if the newly active version may show the subscriber other rows. */
 export function accessSwitched(from: Projection, to: Projection): RefoldError {
   return new RefoldError(
     'PROJECTION_SWITCHED',

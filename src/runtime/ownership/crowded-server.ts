@@ -3,7 +3,7 @@ import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { readAdmittedConnections } from '../../store/server/server-facts.ts';
 
-/** Says so where this process and those that live may together want more connections than the server has. Behind a pooler, that is its matter. */
+/** Returns a warning if this process and the live ones together may open more connections than the server admits. Skipped behind a pooler. */
 export async function crowdedServer(
   db: Queryable,
   { maxConnections, notifications: sessions }: Pick<CheckedDatabase, 'maxConnections' | 'notifications'>,
@@ -15,7 +15,7 @@ export async function crowdedServer(
   if (wanted <= admitted) return [];
   const all = others === 0 ? 'this process' : `this process and ${others} that live already`;
   return [
-    `The server admits ${admitted} connections, and ${all} may open ${wanted} (database.maxConnections is ${maxConnections}). Where none is left, statements wait. ` +
+      `The server admits ${admitted} connections, and ${all} may open ${wanted} (database.maxConnections is ${maxConnections}). When none is left, statements wait. ` +
       `Lower maxConnections to ${Math.floor(admitted / (others + 1))} at most, raise the server's max_connections, or use a pooler.`,
   ];
 }

@@ -3,33 +3,33 @@ import { isOutage } from '../../store/postgres/database-errors.ts';
 import { takesWrites } from '../../store/server/server-check.ts';
 import { createRounds } from '../scheduling/rounds.ts';
 
-/** Why appends or reads do not get through now. Empty where both do. */
+/** Why appends or reads cannot reach the database at present. Empty if both can. */
 export interface DatabaseProblems {
   readonly appends?: string;
   readonly reads?: string;
 }
 
-/** Knows whether this process gets through to its database, by trying, and by what becomes of appends. */
+/** Tracks whether this process can reach its database, by queries of its own and by the outcome of appends. */
 export interface DatabaseWatch {
   problems(): DatabaseProblems;
-  /** What became of an append: an outage, or nothing of the kind. */
+  /** Reports the outcome of an append: the error of an outage, or undefined. */
   appended(outage?: unknown): void;
   stop(): Promise<void>;
 }
 
 export interface DatabaseWatchOptions {
-  /** The connections of each. */
+  /** The pools for appends and reads. */
   readonly appends: Database;
   readonly reads: Database;
-  /** How long an answer may take, and how often it is asked for while all is well. Milliseconds. */
+  /** How long a response may take, and the interval of checks while all is well. Milliseconds. */
   readonly answerTimeoutMs: number;
-  /** All connections have answered just now. */
+  /** Called when both pools have responded. */
   readonly onAnswered: () => void;
 }
 
 interface Path {
   readonly db: Database;
-  /** Of the question that is not answered yet, or the last one. */
+  /** When the current or the latest check began. */
   askedAt: number;
   isAsking: boolean;
   problem: string | undefined;
@@ -37,7 +37,7 @@ interface Path {
 
 const whileAwayMs = 500;
 
-// An append that failed tells of the next ones for so long. Then one has to be let through to find out.
+// How long one failed append marks appends as failing. After that, one must be let through to test the database.
 const appendCountsMs = 10_000;
 
 const unavailable = 'the database is not available';
@@ -73,7 +73,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
     return problem;
   }
 
-  // Nobody waits for a question: where the network is silent its connection ends it.
+  // Checks run without being awaited: on a silent network, the connection's own timeout ends them.
   const rounds = createRounds(
     Math.min(whileAwayMs, answerTimeoutMs),
     async () => {

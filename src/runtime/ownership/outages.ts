@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 
-/** What a process logs of a database that is away: a line when it goes, a line with a count each minute, a line when it comes back. */
+/** Logs an outage of the database: one line at its start, one with a count each minute, one at its end. */
 export interface Outages {
-  /** The given logger, which counts warnings and errors whose `err` is an outage instead of writing them. Its children write everything. */
+  /** The given logger, except that it counts warnings and errors whose `err` is an outage instead of logging them. Its children log everything. */
   readonly logger: Logger;
-  /** The database has answered just now. */
+  /** Reports that the database has just responded. */
   answered(): void;
 }
 
 const minute = 60_000;
 
-// What fails while other things succeed again belongs to the same outage.
+// A failure shortly before a success still belongs to the same outage.
 const settledMs = 5000;
 
 interface Outage {
@@ -19,7 +19,7 @@ interface Outage {
   failedAt: number;
   failures: number;
   countedAt: number;
-  /** Of the failures, those that a line has told. */
+  /** The number of failures already logged. */
   counted: number;
 }
 
@@ -30,7 +30,7 @@ export function createOutages(logger: Logger, now: () => number = () => performa
     const at = now();
     if (!outage) {
       outage = { since: at, failedAt: at, failures: 1, countedAt: at, counted: 1 };
-      logger.warn({ err }, `the database is not available: what needs it is tried again. ${String(err)}`);
+      logger.warn({ err }, `the database is not available: operations that need it are retried. ${String(err)}`);
       return;
     }
     outage.failedAt = at;

@@ -3,9 +3,9 @@ import type { Database } from '../../store/postgres/database.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 
 /**
- * The database in the hands of a processor's owner: nothing is sent and nothing is committed once the ownership is lost, also where this
- * process was stalled and has not run its timers yet. What it had begun before a stall does not keep its locks from the next
- * owner for longer than `longestStallMs`: the server rolls it back.
+ * Fences a processor's database by its ownership: once the ownership is lost, nothing is sent and nothing is committed, even if this process
+ * was stalled and its timers have not run yet. A transaction begun before a stall cannot hold its locks against the next owner for longer
+ * than `longestStallMs`: then the server rolls it back.
  */
 export function ownedDatabase(db: Database, lock: OwnershipLock, longestStallMs: number): Database {
   return {

@@ -5,18 +5,18 @@ import { announceProcess, withdrawProcess } from '../../store/ownership/processe
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { createRounds } from '../scheduling/rounds.ts';
 
-/** What a process is to the others, beside the work that it shares with them. */
+/** How a process describes itself to other processes, beside its units. */
 export interface ProcessDescription {
-  /** Such as `host:4711`. */
+  /** For example `host:4711`. */
   readonly name: string;
   readonly role: ProcessRole;
-  /** The projection versions that it declares, as `cart_summary@2`. */
+  /** The projection versions that it declares, for example `cart_summary@2`. */
   readonly versions: readonly string[];
 }
 
 const announceMilliseconds = 2000;
 
-/** A process that only answers clients tells that it lives, and which versions it declares. One that maintains something does so by its work. */
+/** Announces a process that only answers clients, with the versions it declares. A worker announces itself with its units instead. */
 export function announcePresence(
   db: Queryable,
   described: ProcessDescription,

@@ -27,17 +27,20 @@ export interface ProjectionUnitsOptions {
   readonly projections: readonly Projection[];
   readonly log: EventLog;
   readonly versions: Versions;
-  /** Told of what this process commits. */
+  /** Receives the checkpoints that this process commits. */
   readonly positions: Pick<Positions, 'reached'>;
   readonly lifecycle: Lifecycle;
   readonly tables: Pick<TableWatch, 'damageOf' | 'look'>;
-  /** Names this process in the audit log, such as `host:4711`. */
+  /** Identifies this process in the audit log, for example `host:4711`. */
   readonly owner: string;
   readonly freeze: boolean;
   readonly logger: Logger;
 }
 
-/** A unit for each partition of each declared version that is maintained, unless appends do that, and one for each rebuild that has been asked for of such a version. */
+/**
+ * Lists the units of projections: one for each partition of each declared version that is maintained, except versions that appends maintain, and
+ * one for each requested rebuild of such a version.
+ */
 export function createProjectionUnits(options: ProjectionUnitsOptions): (work: Work) => readonly MaintainedUnit[] {
   const { projections, versions } = options;
   return (work) => {
@@ -55,7 +58,7 @@ export function createProjectionUnits(options: ProjectionUnitsOptions): (work: W
   };
 }
 
-/** The registry tells how many partitions there are, whatever is declared here. */
+/** The registry sets the number of partitions, whatever is declared here. */
 function versionUnits(options: ProjectionUnitsOptions, projection: Projection): MaintainedUnit[] {
   const partitions = options.versions.partitionsOf(projection);
   return Array.from({ length: partitions }, (_, partition) => versionUnit(options, projection, partition, partitions));
@@ -79,7 +82,7 @@ function versionUnit(
     explain: () => tables.look(versions.stored(projection)),
     onStop: (tx, reason) => failVersion(tx, name, version, { actor: owner, reason }),
     async start(db, claim) {
-      // After the claim: a rebuild that ends now raises the epoch again, and this claim writes to no table.
+      // After the claim, so this claim writes to no outdated table: a rebuild that ends from now on raises the epoch again.
       await versions.refresh();
       await leaveLiveAlone(db, projection, claim);
       const damage = await tables.look(versions.stored(projection));
@@ -111,8 +114,8 @@ function versionUnit(
 }
 
 /**
- * Rows in another table, or a table that was altered or mended: a processor that knows the old one ends, even where no event comes that would
- * tell it.
+ * The key changes when the rows move to another table, or when the table is altered or repaired. A processor of the old table then ends, even
+ * if no event arrives that would make it fail.
  */
 function versionUnitKey(
   id: string,
@@ -123,12 +126,12 @@ function versionUnitKey(
   return `${id} of ${partitions} in ${stored.tableName}${tables.damageOf(stored) ? ', which was altered' : ''}`;
 }
 
-/** Another partition has failed the version, and this one goes on building. */
+/** If another partition has failed the version, this one continues to build. */
 function stateToFold(state: VersionState | undefined): VersionState {
   return state === undefined || state === 'failed' ? 'building' : state;
 }
 
-/** After the claim, too: a version that joins the appends now raises the epoch again, but one that had before would be folded twice. */
+/** Checked after the claim: a version that joins the appends now raises the epoch again, but one that joined before would be folded twice. */
 async function leaveLiveAlone(db: Database, { id, name, version }: Projection, claim: ProcessorClaim): Promise<void> {
   const inline = (await readInlineVersions(db)).find((one) => one.name === name && one.version === version);
   if (inline === undefined || inline.status === 'building') return;
@@ -141,8 +144,8 @@ async function leaveLiveAlone(db: Database, { id, name, version }: Projection, c
 }
 
 /**
- * `projection` is the version with the table that the rebuild fills. One that waits for an operator goes on following the log, and is another
- * unit once its dead letters are accepted: so it is looked at again where no event comes.
+ * `projection` is the version with the table that the rebuild fills. A rebuild that waits for an operator keeps following the log. Accepting its
+ * dead letters changes the unit's key, so it is checked again even if no event arrives.
  */
 function rebuildUnit(
   options: ProjectionUnitsOptions,
@@ -180,7 +183,7 @@ function rebuildUnit(
   };
 }
 
-/** Folds event by event or batch by batch, as the projection declares. */
+/** Creates the processor for `evolve` or `evolveSql`, as the projection declares. */
 function createProcessor(
   options: ProjectionProcessorOptions & Pick<ProjectionUnitsOptions, 'log'>,
 ): MaintainedProcessor {

@@ -1,19 +1,19 @@
 import type { AnnouncedProcess } from '../../store/ownership/processes.ts';
 
 /**
- * Which process should own which unit: as evenly as what they declare allows, with as few moves as that takes. Every process computes
- * it from the same announcements with the same result, so that they agree without talking. Where units are spread evenly, nothing
+ * Decides which process should own which unit: as evenly as the declarations allow, with as few moves as possible. Every process computes
+ * the same result from the same announcements, so they agree without further messages. If units are already spread evenly, nothing
  * moves.
  *
  * Evenly means that no chain of moves would take a unit from a process to one that has at least two fewer: an optimal semi-matching
  * (Harvey, Ladner, Lovász, Tamir: "Semi-matchings for bipartite graphs and load balancing", 2006).
  *
- * @returns the id of a process for each unit that anybody declares or owns
+ * @returns the id of a process for each unit that any process declares or owns
  */
 export function spreadUnits(processes: readonly AnnouncedProcess[]): ReadonlyMap<string, string> {
   const sorted = processes.toSorted((a, b) => compare(a.id, b.id));
   const loads = new Map<string, Load>(sorted.map((process) => [process.id, newLoad(process)]));
-  // Where two claim the same unit for a moment, it counts once.
+  // Two processes may claim the same unit for a moment; it counts once.
   const owned = new Set<string>();
   for (const { id, owns } of sorted) {
     for (const unit of owns) if (!owned.has(unit)) loads.get(id)?.units.add(unit);
@@ -55,7 +55,7 @@ function newLoad({ id, declares, keeps }: AnnouncedProcess): Load {
   return { id, declares: new Set(declares), keeps: new Set(keeps), units: new Set() };
 }
 
-/** The shortest chain of moves from a process to one that has at least two units fewer: one process more, one less, those between as before. */
+/** Finds the shortest chain of moves to a process with at least two units fewer: the first loses one, the last gains one, those between keep their number. */
 function chainOfMoves(loads: readonly Load[]): Move[] | undefined {
   const least = Math.min(...loads.map(({ units }) => units.size));
   for (const start of loads.toSorted((a, b) => b.units.size - a.units.size || compare(a.id, b.id))) {
@@ -76,7 +76,7 @@ function chainOfMoves(loads: readonly Load[]): Move[] | undefined {
   return undefined;
 }
 
-/** The unit that is best moved: of the version that the one has most partitions of, and the other fewest. */
+/** Returns the best unit to move: of the version with the most partitions on `from` and the fewest on `to`. */
 function movable(from: Load, to: Load): string | undefined {
   const gain = (unit: string) => siblings(from, unit) - siblings(to, unit);
   return [...from.units]
@@ -90,7 +90,7 @@ function path(reached: ReadonlyMap<Load, Move | undefined>, end: Load): Move[] {
   return moves;
 }
 
-/** How many units of the same version it has: partitions are best spread too. */
+/** Counts the units of the same version: partitions of one version should be spread too. */
 function siblings({ units }: Load, unit: string): number {
   const version = versionOf(unit);
   let count = 0;

@@ -10,37 +10,37 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import type { ProcessDescription } from './presence.ts';
 import { spreadUnits } from './spread-units.ts';
 
-/** What a process has to say of itself. Units are named by `unitText`. */
+/** What a process announces about itself. Units are named by `unitText`. */
 export type Standing = Omit<AnnouncedProcess, 'id'>;
 
-/** What a process should do now. */
+/** The assignment of a process. */
 export interface Shares {
-  /** Units to let go of: another process that declares them has fewer. */
+  /** Units to release: another process that declares them has fewer. */
   readonly surplus: readonly string[];
-  /** Units to take where they are free. */
+  /** Units to take if they are free. */
   readonly take: readonly string[];
   /**
-   * For each other process, what this one would take over if it were gone. Whether it is gone shows at the first unit: its announcement
-   * outlives it by seconds, its locks don't.
+   * For each other process, the units to take over if it is gone. Trying the first unit shows whether it is: its locks end with it, while its
+   * announcement remains for seconds.
    */
   readonly inherit: readonly { readonly process: string; readonly units: readonly string[] }[];
 }
 
-/** This process among those that share the work. */
+/** Rebalances units between the processes that share them. */
 export interface WorkShares {
-  /** Announces this process and tells it its share. To be called every now and then: that is its sign of life. */
+  /** Announces this process and returns its assignment. Call it periodically: it is also the heartbeat. */
   next(standing: Standing): Promise<Shares>;
   announce(standing: Standing): Promise<void>;
-  /** Another process was found to be gone: the others need not find out too. If it lives after all, it announces itself again. */
+  /** Removes the announcement of a process found to be gone, so the others need not find out too. If it is alive after all, it announces itself again. */
   declareGone(process: string): Promise<void>;
-  /** It takes no more part. */
+  /** Withdraws this process. */
   leave(): Promise<void>;
 }
 
-// Ten signs of life are missing then. A process that lives on all the same keeps what it owns: ownership decides, not this.
+// Ten missed heartbeats. A process that is alive all the same keeps its units, because locks decide about ownership.
 const goneAfterSeconds = 5;
 const forgottenAfterSeconds = 60;
-// A unit that whoever should have it does not take is taken by anybody, once that one would count as gone.
+// If the assigned process does not take a free unit, any process may take it after the time in which the assigned one would count as gone.
 const freeLongMilliseconds = goneAfterSeconds * 1000;
 
 export function createWorkShares(db: Queryable, described: ProcessDescription): WorkShares {
@@ -65,12 +65,12 @@ export function createWorkShares(db: Queryable, described: ProcessDescription): 
   return {
     async next(standing) {
       const own = { id, ...described, ...standing };
-      // Of two that start at the same moment, one at least has to see the other, or both would take everything.
+      // Of two processes that start at the same moment, at least one must see the other, or both would take everything.
       if (!known) await announceProcess(db, own);
       known = true;
       await forget();
       const mine = new Set(standing.owns);
-      // What this process owns nobody else does, whatever was announced before.
+      // A unit of this process has no other owner, whatever was announced before.
       const others = (await exchangeAnnouncements(db, own, goneAfterSeconds)).map((process) => ({
         ...process,
         owns: process.owns.filter((unit) => !mine.has(unit)),

@@ -24,27 +24,27 @@ import { createWorkShares, type Standing } from './work-shares.ts';
 
 export interface WorkerOptions {
   readonly db: Database;
-  /** What is to be maintained; every process that declares the same asks for the same. */
+  /** Returns the units to maintain. Processes with equal declarations get equal units. */
   readonly work: WorkSource;
-  /** Drops what has been out of use for long enough. */
+  /** Drops tables that have been unused long enough. */
   dropOldTables(): Promise<void>;
   readonly source: EventSource;
-  /** What was folded in memory is given up when it changes, and folded again from what is stored. */
+  /** When it changes, everything folded in memory is discarded and folded again from what is stored. */
   readonly history: History;
   readonly pageSize: number;
   readonly bufferedPages: number;
   readonly ownership: Ownership;
-  /** A batch of a process that hangs is rolled back after this long, so that the next owner can go on. Milliseconds. */
+  /** The server rolls back a batch of a hanging process after this time, and the next owner can continue. Milliseconds. */
   readonly longestStallMs: number;
   readonly versions: Pick<Versions, 'onChange'>;
-  /** Its name is the owner's in the registry. */
+  /** Its name is the owner's name in the registry. */
   readonly described: ProcessDescription;
   readonly logger: Logger;
 }
 
-/** Keeps what this process declares true and current, together with the workers of other processes. */
+/** Keeps the declared versions and reactors of this process current, together with the workers of other processes. */
 export interface Worker {
-  /** Finishes the batches in work, writes what is folded and lets go of everything owned. */
+  /** Finishes running batches, writes what is folded and releases all units. */
   stop(): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ interface Owned {
   readonly processor: MaintainedProcessor;
   readonly since: number;
   subscription?: Subscription;
-  /** It can't go on by itself. */
+  /** Whether the processor has stopped and needs an operator or other code. */
   stopped: boolean;
 }
 
@@ -66,7 +66,7 @@ interface Slot {
   retryAt: number;
 }
 
-// How soon a process notices that another one's unit is free: the bound of a fail-over, beside what PostgreSQL needs to see a connection end.
+// The interval in which a process notices free units. It bounds the duration of a fail-over, beside the time PostgreSQL needs to notice a lost connection.
 const lookForWorkMilliseconds = 500;
 const retryAtMost = 30_000;
 const retryFenced = 100;
@@ -97,13 +97,13 @@ export function createWorker(options: WorkerOptions): Worker {
     };
     for (const slot of slotsOf(take)) await tryToTake(slot);
     for (const { process, units } of inherit) {
-      // Where the first unit is still held, the process lives, and the rest is not asked for.
+      // If the first unit is still locked, the process is alive, and the others need not be tried.
       const [first, ...rest] = slotsOf(units);
       if (!first || !(await tryToTake(first))) continue;
       await shares.declareGone(process);
       for (const slot of rest) await tryToTake(slot);
     }
-    // Added together, so that those near each other share one reading of the log.
+    // Added together, so processors at nearby positions share one reading of the log.
     const subscriptions = consumer.add(claimed.map(([, { processor }]) => processor));
     for (const [index, [slot, owned]] of claimed.entries()) {
       follow(slot, owned, subscriptions[index] as Subscription); // one for each
@@ -111,7 +111,7 @@ export function createWorker(options: WorkerOptions): Worker {
     if (claimed.length > 0) await shares.announce(standing());
   }
 
-  /** Somebody has asked for another try of what has stopped here; a process with other code, perhaps, which is to be the first. */
+  /** An operator has requested a retry of units stopped here. Another process may have other code, so it goes first. */
   async function letOthersRetry(some: readonly Slot[]): Promise<void> {
     for (const slot of some) {
       slot.failures++;
@@ -120,7 +120,7 @@ export function createWorker(options: WorkerOptions): Worker {
     await letGo(some);
   }
 
-  /** What the others should know. What has failed here for now is better tried elsewhere. */
+  /** Returns the announcement of this process. It omits units that recently failed here: another process should try them. */
   function standing(): Standing {
     const all = [...slots.values()];
     const owned = all.filter((slot) => slot.owned);
@@ -133,7 +133,7 @@ export function createWorker(options: WorkerOptions): Worker {
     return [...slots.values()].filter(({ maintained }) => units.includes(unitText(maintained.unit)));
   }
 
-  /** A slot for each unit, for as long as it is to be maintained. */
+  /** Keeps one slot for each unit to maintain. */
   async function adjustSlots(units: readonly MaintainedUnit[]): Promise<void> {
     const wanted = new Map(units.map((maintained) => [maintained.key, maintained]));
     const over = [...slots].filter(([key]) => !wanted.has(key));
@@ -168,7 +168,7 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
-  /** Its checkpoint is of a history that is gone. */
+  /** Creates the processor of a unit whose checkpoint belongs to a history that is gone. */
   async function hold({ maintained }: Slot, claim: ProcessorClaim): Promise<MaintainedProcessor> {
     if (claim.kind === 'processor') await forgetCheckpoint(db, claim);
     return lostProcessor(maintained, claim);
@@ -182,7 +182,7 @@ export function createWorker(options: WorkerOptions): Worker {
     if (lost.aborted) onLost();
     const { ended } = owned.processor;
     (ended ? Promise.race([subscription.done, ended]) : subscription.done)
-      // One that is over, as a rebuild is in the end, may have changed what there is to do.
+      // A unit that ends, as a rebuild does, may change which units there are.
       .then(() => (owned.processor.failure ? keepStopped(slot, owned, owned.processor.failure) : void look()))
       .catch(async (error: unknown) => {
         const why = await explain(slot, error);
@@ -196,7 +196,7 @@ export function createWorker(options: WorkerOptions): Worker {
     return (await maintained.explain?.().catch(() => null)) ?? error;
   }
 
-  /** The owner keeps a processor that can't go on, so that no other process fails at the same event. */
+  /** Keeps the ownership of a stopped processor, so no other process fails at the same event. */
   async function keepStopped({ maintained }: Slot, owned: Owned, error: unknown): Promise<void> {
     const { id } = owned.processor;
     const reason = messageOf(error);
@@ -211,7 +211,7 @@ export function createWorker(options: WorkerOptions): Worker {
   async function drop(slot: Slot, owned: Owned, error: unknown): Promise<void> {
     if (slot.owned !== owned) return;
     slot.owned = undefined;
-    // What has run well for a while starts its back-off anew.
+    // A unit that ran well for a while starts its backoff again.
     if (Date.now() - owned.since > retryAtMost) slot.failures = 0;
     await owned.processor.interrupt?.(error);
     await owned.subscription?.remove();
@@ -221,11 +221,11 @@ export function createWorker(options: WorkerOptions): Worker {
 
   function postpone(slot: Slot, error: unknown): void {
     if (stopped) return;
-    // A rebuild or a retry of dead letters has changed the rows beside the processor; it goes on from them.
+    // A rebuild or a retry of dead letters changed the rows, so the processor starts again from them.
     if (error instanceof RefoldError && error.code === 'PROCESSOR_FENCED') {
       slot.retryAt = Date.now() + retryFenced;
       const message = `${slot.maintained.id}: trying again in ${retryFenced} ms. ${messageOf(error)}`;
-      // An inline version that has joined the appends is as it should be.
+      // An inline version that joined the appends is no problem.
       const level = error.fields.mode === 'inline' ? 'debug' : 'warn';
       logger[level]({ projection: slot.maintained.id, err: error }, message);
       return;
@@ -239,13 +239,13 @@ export function createWorker(options: WorkerOptions): Worker {
     );
   }
 
-  /** In an orderly way: what is folded is written, and the others know before the units are free. */
+  /** Releases units in order: write what is folded, announce, then release the locks. */
   async function letGo(some: readonly Slot[], announce?: () => Promise<void>): Promise<void> {
     const leaving = some.flatMap((slot) => (slot.owned ? [slot.owned] : []));
     for (const slot of some) slot.owned = undefined;
     if (leaving.length === 0) return;
     await Promise.all(leaving.map(settle));
-    await announce?.().catch((error: unknown) => logger.debug({ err: error }, 'the others find the units free'));
+    await announce?.().catch((error: unknown) => logger.debug({ err: error }, 'could not announce released units; other processes will find them by probing'));
     for (const { lock } of leaving) await lock.release().catch(() => {});
   }
 
@@ -255,7 +255,7 @@ export function createWorker(options: WorkerOptions): Worker {
     if (!processor.failure)
       await processor
         .flush()
-        .catch((error: unknown) => logger.debug({ err: error }, 'what was folded is folded again by the next owner'));
+        .catch((error: unknown) => logger.debug({ err: error }, 'could not write folded rows; the next owner folds them again'));
     await releaseProcessor(db, claim).catch(() => {});
   }
 
@@ -266,7 +266,7 @@ export function createWorker(options: WorkerOptions): Worker {
   const look = (): Promise<void> => {
     if (stopped) return Promise.resolve();
     looking ??= lookForWork()
-      .catch((error: unknown) => logger.warn({ err: error }, `looking for work failed: ${messageOf(error)}`))
+      .catch((error: unknown) => logger.warn({ err: error }, `could not look for work; trying again: ${messageOf(error)}`))
       .finally(() => {
         looking = undefined;
       });
@@ -285,27 +285,27 @@ export function createWorker(options: WorkerOptions): Worker {
       clearInterval(timer);
       unsubscribe();
       forget();
-      // At once, so that nothing more is begun, and all at the same time, so that the wait for what is in work is bounded once.
+      // Interrupt all units at once: nothing new starts, and the waits for running work overlap.
       interruptAll();
       await looking;
-      // Those that were claimed meanwhile, too.
+      // Interrupt also the units claimed meanwhile.
       interruptAll();
       await consumer.stop();
       await letGo([...slots.values()], shares.leave);
-      // Also where nothing was owned. Whom the database does not hear is forgotten by itself.
+      // Also if no unit was owned. If the database does not get this, the announcement expires by itself.
       await shares.leave().catch(() => {});
     },
   };
 }
 
-/** What was folded may come from events that are gone: the next owner, this process perhaps, goes on from what is stored. */
+/** The error for discarding folded rows: their events may be gone. The next owner, perhaps this process, continues from what is stored. */
 function givenUp({ maintained }: Slot): RefoldError<'PROCESSOR_FENCED'> {
   const { name, version } = maintained.unit;
   const message = `${maintained.id}: the database server was started again, or its history has changed.`;
   return new RefoldError('PROCESSOR_FENCED', message, { name, version });
 }
 
-/** Whether the same batch may succeed later: not where PostgreSQL refuses its values or the statement, nor where code failed. */
+/** Whether the same batch may succeed later. It can't if PostgreSQL refuses its values or the statement, or if code failed. */
 function isTransient(error: unknown): boolean {
   if (!(error instanceof RefoldError)) return false;
   if (error.code === 'DATABASE_ERROR') return !isRefusedForGood(error);

@@ -2,15 +2,15 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 
-/** Tells when a building table is complete, page by page. */
+/** Determines, page by page, when the table of a build is complete. */
 export interface Completion {
-  /** What the log held when the table came near its end, once all of that is folded; undefined before. */
+  /** Returns the head of the log at the time when the table first came near it, once all events up to there are folded; undefined before. */
   goal(page: Pick<EventPage, 'upTo' | 'horizon'>): GlobalPosition | undefined;
 }
 
 /**
- * Under load, a table is never level with the log. So it is complete when it is within its activation's lag and has folded all that the log held
- * when it first was: whatever it leaves out of that is known when it is decided whether the version may answer.
+ * Under load, a table never reaches the head of the log. So it counts as complete when it is within the declared activation lag and has folded
+ * everything that was in the log when it first was. All skipped events up to there are then known when the version's activation is decided.
  */
 export function createCompletion({ activation }: Projection): Completion {
   let goal: GlobalPosition | undefined;

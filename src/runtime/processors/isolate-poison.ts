@@ -2,11 +2,11 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 
 /**
- * Works through the positions in `(after, upTo]`. What fails by its values is halved until the position that fails is alone, so that
- * everything around it is worked through: `work` leaves nothing behind where it throws.
+ * Processes the positions in `(after, upTo]`. If a range fails because of its values, it is bisected until the failing position is alone,
+ * and everything around it is processed. `work` must leave nothing behind when it throws.
  *
- * @param poison says whether to go on past a position that fails
- * @returns how far it came; below `upTo` where it was not to go on
+ * @param poison decides whether to continue past a failing position
+ * @returns how far it came; less than `upTo` if `poison` returned `stop`
  */
 export async function isolatePoison(
   after: GlobalPosition,

@@ -1,16 +1,16 @@
-/** Keys that were put in may be told from those that were not, in two bytes each. */
+/** A set of keys that may report false positives, at two bytes a key. */
 export interface KeyFilter {
   add(text: string): void;
-  /** False: it was never added. True: it may have been; of those that were not, about one in a thousand gives that. */
+  /** False: the key was never added. True: it may have been; about one in a thousand keys that were not added also returns true. */
   mayHold(text: string): boolean;
 }
 
-// Keys of each part. A part is made when the one before it is full, so that few keys need little; 22 MB hold 11 million keys in all.
+// Keys per part. A part is allocated when the previous one is full, so few keys need little memory. In all, 22 MB hold 11 million keys.
 const capacities = [1 << 17, 1 << 19, 1 << 21, 1 << 23];
 const bitsPerKey = 16;
 const probes = 5;
 
-/** A Bloom filter that grows: what was never written to a table need not be looked for in it. Full, it excludes nothing any more. */
+/** A Bloom filter that grows: it saves looking up keys that were never written to a table. When all parts are full, every key may be in it. */
 export function createKeyFilter(sizes: readonly number[] = capacities): KeyFilter {
   const parts: { readonly bits: Uint32Array; readonly capacity: number; keys: number }[] = [];
   let full = false;
@@ -26,7 +26,7 @@ export function createKeyFilter(sizes: readonly number[] = capacities): KeyFilte
     return true;
   }
 
-  /** Two of FNV-1a over the text's code units, in one walk. */
+  /** Computes two FNV-1a hashes over the text's code units, in one pass. */
   function hash(text: string): void {
     first = 0x811c9dc5;
     second = 0x9747b28c;
@@ -36,7 +36,7 @@ export function createKeyFilter(sizes: readonly number[] = capacities): KeyFilte
       second = Math.imul(second ^ unit, 0x01000193);
     }
     first = mixed(first);
-    second = mixed(second) | 1; // odd, so that the probes differ
+    second = mixed(second) | 1; // odd, which makes the probes differ
   }
 
   return {
@@ -70,7 +70,7 @@ export function createKeyFilter(sizes: readonly number[] = capacities): KeyFilte
   };
 }
 
-/** The last mixing of MurmurHash3, whose low bits are as good as its high ones. */
+/** The finalizer of MurmurHash3: it makes the low bits as random as the high ones. */
 function mixed(hash: number): number {
   let value = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);

@@ -4,8 +4,8 @@ import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import type { MaintainedProcessor, MaintainedUnit } from './maintained-unit.ts';
 
 /**
- * A processor that does nothing, for a unit whose checkpoint is of a history that is gone: to go on would leave out events, or keep rows
- * of events that no longer are. It stands still, so that an operator sees why and what to do.
+ * A processor that does nothing, for a unit whose checkpoint belongs to a history that is gone. To continue would leave out events, or keep
+ * rows of events that no longer exist. It stays stopped, and its error tells the operator why and what to do.
  */
 export function lostProcessor({ id }: MaintainedUnit, claim: ProcessorClaim): MaintainedProcessor {
   const { kind, name, version, checkpoint, lost } = claim;
@@ -17,8 +17,8 @@ export function lostProcessor({ id }: MaintainedUnit, claim: ProcessorClaim): Ma
         : `the log holds other events up to its checkpoint ${checkpoint} than those that it had taken in`;
   const wayOut = {
     processor: `Its rows are served as they are and not maintained. Rebuild them: refold rebuild ${name}@${version}.`,
-    rebuild: `Give this rebuild up and begin another: refold rebuild ${name}@${version} --cancel.`,
-    reactor: `Some reactions may be of events that are gone. Tell it where to go on: refold reactor rewind ${name}.`,
+    rebuild: `Cancel this rebuild and start another: refold rebuild ${name}@${version} --cancel.`,
+    reactor: `Some reactions may be of events that are gone. Set the position from which it continues: refold reactor rewind ${name}.`,
   }[kind];
   const failure = new RefoldError(
     'HISTORY_CHANGED',

@@ -5,43 +5,43 @@ import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
 import type { Processor } from '../consumers/event-source.ts';
 
-/** A unit that this process can maintain, as its worker sees it: whatever the kind, it is claimed, fed from the log and let go of. */
+/** A unit that this process can maintain, as the worker sees it. Every kind of unit is claimed, fed from the log and released. */
 export interface MaintainedUnit {
   readonly unit: ProcessorUnit;
-  /** Equal for as long as what is maintained is the same; another rebuild of a version has another key. */
+  /** Stays equal while the maintained thing is the same. Another rebuild of a version has another key. */
   readonly key: string;
-  /** As messages name it, such as `cart_summary@2`. */
+  /** The name in messages, for example `cart_summary@2`. */
   readonly id: string;
-  /** Makes what folds or handles its events, for the process that has claimed it. `db` is for as long as it is the owner. */
+  /** Creates the processor, after this process has claimed the unit. `db` works only while this process is the owner. */
   start(db: Database, claim: ProcessorClaim): Promise<MaintainedProcessor>;
-  /** Of the code that takes its events in: where that stopped, other code is given a try. */
+  /** A hash of the code that processes its events. After a stop, a process with other code may try the unit. */
   readonly codeFingerprint?: string;
-  /** Why it could not go on where the error of a statement does not say it; null where there is no such reason. */
+  /** Returns why the unit failed if the statement's error does not say it; null if no such reason is found. */
   explain?(): Promise<RefoldError | null>;
-  /** What else it means that the unit has stopped, in the transaction that records it. */
+  /** Runs in the transaction that records the stop, for further consequences of it. */
   onStop?(tx: Queryable, reason: string): Promise<unknown>;
 }
 
 /** The processor of an owned unit. */
 export interface MaintainedProcessor extends Processor {
-  /** Why the processor stopped: the event that it could not take in. Everything before it is done. */
+  /** Why the processor stopped: the error of the event that failed. Everything before that event is done. */
   readonly failure: RefoldError | null;
-  /** Writes what has been taken in and not yet written. */
+  /** Writes what is folded or handled and not yet written. */
   flush(): Promise<void>;
   /**
-   * Takes in nothing more, and has a page in hand, which may be many batches, end soon; resolves when nothing is in work outside of it. With a reason, what is in
-   * work is given up at once: this process does not own the unit any more. Absent where a page is soon over by itself.
+   * Accepts nothing more and ends the current page soon, even if it consists of many batches. Resolves when nothing runs outside of the page.
+   * With a reason, running work is aborted at once, because this process no longer owns the unit. Absent if a page is always short.
    */
   interrupt?(lost?: unknown): Promise<void>;
-  /** Resolves or rejects when it can't go on outside of a page; as the end of its subscription. */
+  /** Resolves or rejects if the processor ends outside of a page, with the same meaning as the end of its subscription. */
   readonly ended?: Promise<void>;
 }
 
-/** What is to be done now by whichever process declares it; asked again and again. */
+/** Returns what any process that declares it should do now. Called periodically. */
 export type WorkSource = () => Promise<{
   readonly units: readonly MaintainedUnit[];
-  /** Whether there are tables whose time to be dropped has come. */
+  /** Whether old tables are due to be dropped. */
   readonly oldTables: boolean;
-  /** The units that can't go on, as `unitText` writes them. */
+  /** The units that are stopped, in the form of `unitText`. */
   readonly stopped: ReadonlySet<string>;
 }>;

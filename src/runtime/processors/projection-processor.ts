@@ -24,31 +24,31 @@ export interface ProjectionProcessorOptions {
   readonly readSchema: string;
   readonly projection: Projection;
   readonly claim: ProcessorClaim;
-  /** Where events are read again of which the database refused a row. */
+  /** Where events are read again after the database refused a row. */
   readonly log: Pick<EventLog, 'readAll'>;
   /** The version's state when the processor was claimed. */
   readonly state: VersionState;
-  /** Freezes rows and events, so that an impure `evolve` fails where it is. */
+  /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
   readonly logger: Logger;
-  /** Told of each checkpoint when it has been committed. */
+  /** Called with each checkpoint after its commit. */
   onWritten?(checkpoint: GlobalPosition): void;
-  /** Called between two batches when a building table {@link createCompletion is complete}; its result is the version's state from then on. */
+  /** Called between two batches when the table of a build is {@link createCompletion complete}. Returns the version's state from then on. */
   onCaughtUp(progress: BuildProgress): Promise<VersionState | 'over'>;
 }
 
-/** A table that is as good as complete. */
+/** The progress of a table that is complete up to its goal. */
 export interface BuildProgress {
   readonly checkpoint: GlobalPosition;
-  /** What the log held when the table came near its end. All of it is folded. */
+  /** The head of the log when the table first came near it. All events up to there are folded. */
   readonly goal: GlobalPosition;
-  /** Folds and writes these events, the next ones up to a position, within a transaction of the caller's: the last step of a rebuild. */
+  /** Folds and writes these events, which reach up to a position, within the caller's transaction: the last step of a rebuild. */
   finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void>;
 }
 
 /**
  * Folds a projection version's events into its read table. Rows, checkpoint and changes of a batch commit together, under the fence
- * of the owner's epoch, so that each event takes effect exactly once whatever is killed when.
+ * of the owner's epoch. Each event therefore takes effect exactly once, whatever process is killed at whatever time.
  */
 export function createProjectionProcessor(options: ProjectionProcessorOptions): MaintainedProcessor {
   const { db, projection, claim, log } = options;
@@ -113,7 +113,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   }
 
   /**
-   * Something of the batch is refused by the database, and which events it comes of is not known any more: folds them again, in
+   * Handles a batch of which the database refused some row. Which events led to that row is unknown. So it folds the events again in
    * smaller and smaller batches, until each event that leads to a refused row is alone.
    */
   async function writeAround(
@@ -150,7 +150,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     );
   }
 
-  /** @returns the last of the events */
+  /** @returns the last event */
   async function foldAgain(
     from: GlobalPosition,
     upTo: GlobalPosition,
@@ -187,14 +187,14 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     const poison = await batch.fold(events);
     if (poison) throw poison.error;
     try {
-      // Also where nothing is left to write: the fence keeps a former owner from completing what another has gone on with.
+      // Write even if nothing is left: the fence keeps a former owner from completing a table that another owner has continued.
       await savepoint(tx, () => batch.writeWithin(tx, moveTo(upTo)));
     } catch (error) {
       if (!isRowRefusal(error)) throw error;
       batch.revert();
       const part = (work: (tx: Queryable) => Promise<void>) => savepoint(tx, () => work(tx));
       await writeAround(upTo, (move) => part((within) => batch.writeWithin(within, move)), part, tx);
-      if (failure) throw failure; // the transaction is the caller's, who is told by an error
+      if (failure) throw failure; // the transaction is the caller's, so only an error can end it
     }
   }
 
@@ -210,5 +210,5 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   };
 }
 
-// What is folded again may be all that a build keeps in memory.
+// A build may have to fold again everything that it keeps in memory, so the pages are large.
 const pageSize = 10_000;

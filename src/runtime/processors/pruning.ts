@@ -4,7 +4,7 @@ import { type ProcessorClaim, pruneChanges } from '../../store/processors/checkp
 export const keepChangesMinutes = 15;
 export const pruneEveryMilliseconds = 60_000;
 
-/** Has a processor forget, once a minute at most, what it has changed so long ago that nobody can want it any more. */
+/** Lets a processor delete, at most once a minute, changes that are too old for any reader to need. */
 export function createPruning(db: Database, claim: ProcessorClaim): () => Promise<void> {
   let last = 0;
   return async () => {

@@ -8,20 +8,20 @@ import { createRounds, type Rounds } from '../scheduling/rounds.ts';
 import { keepChangesMinutes } from './pruning.ts';
 
 export interface RetentionOptions {
-  /** Of keys of clients. */
+  /** How long keys of clients are kept. */
   readonly idempotencyDays: number;
-  /** Of the outcomes of reactors' steps. */
+  /** How long outcomes of reactors' steps are kept. */
   readonly stepDays: number;
 }
 
 const everyMinute = 60_000;
 const everyHour = 3_600_000;
-// Short transactions: an append may be waiting for one of these keys, or a reactor for its row.
+// Keep the transactions short: an append may wait for one of these keys, or a reactor for its row.
 const atOnce = 1000;
 const keepRunsDays = 7;
 const keepLeasesDays = 1;
 
-/** Forgets what is older than it is kept and has no other owner: docs/operating.md has all tables. Several processes may do it at the same time. */
+/** Deletes expired records that no other component deletes; docs/operating.md lists all tables. Several processes may do it at the same time. */
 export function createRetention(db: Database, options: RetentionOptions, logger: Logger): Pick<Rounds, 'stop'> {
   const failed = (what: string) => (error: unknown) =>
     logger.warn({ err: error }, `${what} were not removed; trying again. ${String(error)}`);
@@ -55,7 +55,7 @@ async function pruneSteps(db: Database, days: number, signal: AbortSignal): Prom
   for (const { name } of await readReactors(db)) {
     const prune = () =>
       db.transaction(async (tx) => {
-        // So that no rewind, no checkpoint and no letter comes in between.
+        // The lock excludes a rewind, a checkpoint and a dead letter in between.
         await lockReactor(tx, name);
         return pruneStepKeys(tx, name, days, atOnce);
       });

@@ -36,38 +36,38 @@ export interface RowBatchOptions {
   readonly readSchema: string;
   readonly projection: Projection;
   readonly claim: ProcessorClaim;
-  /** Freezes rows and events, so that an impure `evolve` fails where it is. */
+  /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
   readonly logger: Logger;
 }
 
-/** Where a write moves the checkpoint. */
+/** How a write moves the checkpoint. */
 export interface Move {
   readonly from: GlobalPosition;
   readonly to: GlobalPosition;
   readonly state: VersionState;
-  /** Time spent on it, for the run log. */
+  /** The processing time, for the run log. */
   readonly busyMs: number;
 }
 
-/** What is folded and not yet written, in front of the rows that memory knows. */
+/** Events that are folded and not yet written, on top of the rows that memory holds. */
 export interface RowBatch {
   readonly size: { readonly events: number; readonly rows: number; readonly letters: number };
   /**
-   * Folds events in their order. With the policy `stop` up to one that fails, which is given back; with the others around it.
+   * Folds events in order. With the policy `stop` it folds up to a failing event and returns that failure; with other policies it folds around it.
    *
-   * @param source where rows are read that memory does not know; the transaction, where the batch before is written in it and not committed
+   * @param source where to read rows that memory does not hold. Pass the transaction if it holds the previous batch, not yet committed.
    */
   fold(events: readonly RecordedEvent[], source?: Queryable): Promise<Poison | null>;
-  /** Writes what is folded, and moves the checkpoint, in a transaction or a statement of its own. */
+  /** Writes the folded rows and moves the checkpoint, in its own transaction or statement. */
   write(move: Move): Promise<void>;
-  /** As {@link write}, in a transaction of the caller's. */
+  /** Like {@link write}, within the caller's transaction. */
   writeWithin(tx: Queryable, move: Move): Promise<void>;
-  /** Writes what one event leads to, but for the rows that the database refuses. @throws RefoldError `EVOLVE_FAILED` with the policy `stop` */
+  /** Writes the rows that one event leads to, except those that the database refuses. @throws RefoldError `EVOLVE_FAILED` with the policy `stop` */
   writeAcceptable(tx: Queryable, event: RecordedEvent, move: Move): Promise<void>;
-  /** What is folded was written and committed. */
+  /** Call it after the folded rows are written and committed. */
   settle(state: VersionState): void;
-  /** Forgets what is folded: memory is as the table is. */
+  /** Discards what is folded: memory again equals the table. */
   revert(): void;
 }
 
@@ -76,7 +76,7 @@ export interface Poison {
   readonly position: bigint;
 }
 
-// Below, the statement that is prepared is as fast.
+// With fewer rows, the prepared statement is as fast as COPY.
 const leastToCopy = 500;
 
 export function createRowBatch(options: RowBatchOptions): RowBatch {
@@ -85,9 +85,9 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
   const { partition, partitions, floors } = claim;
   const table = createReadTable(projection, options.readSchema);
   const claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
-  // What of its keys is in the table is known where nothing is: the rows of other partitions are none of its own.
+  // If the table starts empty, memory knows all of the partition's keys: the rows of other partitions have other keys.
   const cache = createRowCache(claim.checkpoint === 0n && floors.length === 0, claims);
-  // What memory takes for new is new, unless somebody else has written to the table: then COPY fails where an upsert does not.
+  // Rows that memory takes for new are new, unless something else has written to the table. In that case COPY fails and an upsert succeeds.
   let mayCopy = true;
   let blocked: Set<string> | undefined;
   let discarded: Discarded | undefined;
@@ -103,7 +103,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
       if (!isEvolveFailure(error)) throw error;
       const position = BigInt(String(error.fields.position));
       const before = all.filter((event) => event.position < position);
-      // A key that can't be told is found before anything is folded: fold what comes before it now.
+      // A failing key function is found before anything is folded, so fold the events before it now.
       if (error.fields.part === 'key') await foldEvents(before, source);
       else events += before.length;
       return { error, position };
@@ -111,7 +111,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
   }
 
   async function foldEvents(all: readonly RecordedEvent[], source: Queryable): Promise<void> {
-    // What is thrown away later raises the epoch, and this processor ends.
+    // Reading the discards once is enough: a later discard raises the epoch, and this processor ends.
     discarded ??= await readDiscards(db, projection.name, projection.version);
     const found = eventsToFold(all, discarded);
     let steps: readonly FoldStep[];
@@ -121,7 +121,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
       fold(projection, steps, cache, { freeze });
     } else {
       const told = foldSteps(projection, found, (event, error) => {
-        // Of all partitions one keeps an event whose rows can't be told.
+        // Without a key the partition is unknown, so exactly one partition keeps the event.
         if (isOwn({ event, text: '' })) setAside({ event, key: null, error });
       });
       steps = ownOf(stepsToFold(told, discarded));
@@ -132,7 +132,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
         setAside({ event: step.event, key: step.key, error });
       }
     }
-    // Each partition sees all events, and tells of those with a row of its own.
+    // Each partition reads all events, and counts those with a row of its own.
     events += partitions === 1 ? all.length : new Set(steps.map(({ event }) => event)).size;
   }
 
@@ -140,7 +140,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
     return partitions === 1 && floors.length === 0 ? steps : steps.filter(isOwn);
   }
 
-  /** Whether a row is for this partition to fold, and has not been folded when there was another number of them. */
+  /** Whether this partition must fold a row: it owns the key, and has not folded the event under an earlier number of partitions. */
   function isOwn({ event, text }: Pick<FoldStep, 'event' | 'text'>): boolean {
     return partitionOf(text, partitions) === partition && event.position > floorOf(text, floors);
   }
@@ -177,7 +177,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
     return sqlStateOf(error) === uniqueViolation && refusalOf(projection, error).column === undefined;
   }
 
-  /** The usual batch of a version that is served, which sets a few rows, is a statement of its own: one round trip instead of five. */
+  /** The usual batch of a served version sets a few rows. It is written as one statement: one round trip instead of five. */
   async function writeAtOnce(move: Move): Promise<boolean> {
     if (move.state === 'building' || letters.length > 0 || skipped.length > 0) return false;
     const { inserted, updated, upsertedKeys, deletedKeys } = cache.changes();
@@ -196,16 +196,16 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
     return { claim, from, to, events, rows, busyMs };
   }
 
-  /** `copying`: the same transaction, where new rows may be written by COPY. */
+  /** `copying`: the same transaction, if new rows may be written by COPY. */
   async function writeAll(tx: Queryable, move: Move, copying?: Pick<Transaction, 'copyInto'>): Promise<void> {
     const { inserted, updated, upsertedKeys, deletedKeys } = cache.changes();
     const state = await stateNow(tx, move);
-    // The fence first: a former owner finds out before it writes anything, and the row lock keeps a new one from starting in between.
+    // The fence comes first: a former owner fails before it writes anything, and the row lock keeps a new owner from starting in between.
     await advanceCheckpoint(tx, advanceBy(move, upsertedKeys.length + deletedKeys.length));
     await expectOrder(tx, table, claims);
     const copied = copying && inserted.length >= leastToCopy;
     const upserted = copied ? updated : [...inserted, ...updated];
-    // What is given up before what is taken: a unique value may be both.
+    // Delete before upsert: a unique value may move between rows.
     if (deletedKeys.length > 0) await table.remove(tx, deletedKeys);
     if (upserted.length > 0) await table.vacate(tx, upserted);
     if (copied) await table.insert(copying, inserted);
@@ -213,19 +213,19 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
     await publish(tx, move.to, state);
   }
 
-  /** Another partition's owner may have completed the version meanwhile: what this batch changes is news to subscribers then. */
+  /** The owner of another partition may have completed the version meanwhile. Then this batch's changes must be published to subscribers. */
   async function stateNow(tx: Queryable, { state }: Move): Promise<VersionState> {
     return state === 'building' && partitions > 1 ? ((await shareState(tx, claim)) ?? state) : state;
   }
 
-  /** What goes with the rows: what was left out of them, and which have changed. */
+  /** Writes what belongs to the rows: the events left out of them, and the list of changed keys. */
   async function publish(tx: Queryable, to: GlobalPosition, state: VersionState): Promise<void> {
     if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
     if (skipped.length > 0) await recordSkips(tx, claim, projection.tableName, skipped);
     const { upsertedKeys, deletedKeys } = cache.changes();
     if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building')
       await insertChanges(tx, claim, to, keysText(upsertedKeys), keysText(deletedKeys));
-    // Before the checkpoint moves, and not of rows that were refused.
+    // Before the checkpoint moves, and not for rows that were refused.
     for (const failure of skipped) onSkip?.(failure);
   }
 
@@ -260,7 +260,7 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
       cache.written(rowsToKeep(state));
     },
     revert() {
-      // Those that failed are the first of their rows: before, these were not blocked.
+      // A row's failed event is its first dead letter, so the row was not blocked before it.
       for (const { key, error } of letters) if (key !== null && error) blocked?.delete(key);
       [events, letters, skipped] = [0, [], []];
       cache.revert();

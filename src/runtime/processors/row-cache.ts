@@ -10,43 +10,43 @@ interface Entry {
   readonly key: RowKey;
   row: Row | null;
   dirty: boolean;
-  /** Whether the table has a row of this key, or may have one. */
+  /** Whether the table has, or may have, a row with this key. */
   stored: boolean;
-  /** How often all had been written before it came to the end of memory. */
+  /** The number of writes at the time when the entry was last moved to the end of the map. */
   placed: number;
 }
 
-/** What has changed since the rows were last written. */
+/** The changes since the last write. */
 export interface RowChanges {
-  /** Of keys that the table has no row of. */
+  /** Rows whose keys are not in the table. */
   readonly inserted: Row[];
   readonly updated: Row[];
-  /** Of both. */
+  /** The keys of inserted and updated rows. */
   readonly upsertedKeys: RowKey[];
   readonly deletedKeys: RowKey[];
 }
 
-/** Rows kept between batches, with what has changed since they were last written. */
+/** Rows kept between batches, with the changes since the last write. */
 export interface RowCache extends RowMemory {
   readonly changed: number;
-  /** The keys of these steps that memory does not know. */
+  /** Returns the keys of these steps that memory does not hold. */
   missing(steps: readonly FoldStep[]): RowKey[];
-  /** A row as the table has it; null where it has none. */
+  /** Stores a row as read from the table; null if the table has none. */
   learn(text: string, key: RowKey, row: Row | null): void;
-  /** What is to be written. */
+  /** Returns what must be written. */
   changes(): RowChanges;
-  /** The same row by row, in the order of their first change. */
+  /** Returns the changes row by row, in the order of their first change. */
   changedRows(): readonly ChangedRow[];
-  /** Forgets what has changed, of these rows where they are named: the table has them as they were. */
+  /** Discards the changes, of the given rows only if `texts` is set. The table still has the rows as they were before. */
   revert(texts?: ReadonlySet<string>): void;
-  /** Everything is in the table now; forgets the rows used longest ago where there are more than `keep`. */
+  /** Marks everything as written. Evicts the least recently used rows beyond `keep`. */
   written(keep: number): void;
 }
 
 /**
- * `complete`: the table is known to be empty, so what memory does not know does not exist. Of the rows that it has forgotten since, it
- * remembers as much as it takes to tell the keys that are new: a log that makes a row of each event is folded without one look-up.
- * `claims` is told what changes.
+ * `complete`: the table is known to be empty, so a key that memory does not know does not exist. A Bloom filter remembers the evicted rows, so
+ * new keys are still recognized: a log in which each event creates a row is folded without a single look-up.
+ * `claims` receives each change.
  */
 export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCache {
   const entries = new Map<string, Entry>();
@@ -55,7 +55,7 @@ export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCac
   let knowsAll = complete;
   let dirty: Entry[] = [];
   let writes = 0;
-  // What was looked up last: the fold sets the row that it has just got.
+  // The last look-up, because the fold sets the row that it has just read.
   let lastText: string | undefined;
   let lastEntry: Entry | undefined;
   let lastExists = false;
@@ -130,8 +130,7 @@ export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCac
       claims?.clear();
     },
     written(keep) {
-      // What was used last goes to the end, so that the map's own order tells which rows were used longest ago. What came since the last
-      // time is there already.
+      // Move used entries to the end, so the map's own order is the order of last use. Entries placed since the last write are already there.
       for (const entry of dirty) {
         entry.dirty = false;
         entry.stored = entry.row !== null;

@@ -25,15 +25,15 @@ export interface SetBasedProcessorOptions extends ProjectionProcessorOptions {
   readonly log: EventLog;
 }
 
-// Positions of a batch. Large while building, when the same rows would be written again and again: beyond this, little is gained, and it is
-// what a crash or a stop may cost. At the head a batch's changed keys are a list that every process with subscribers reads whole.
+// Positions of a batch. Large during a build, which would otherwise write the same rows many times. Larger batches gain little, and a crash or a
+// stop loses up to one batch. At the head, every process with subscribers reads a batch's whole list of changed keys, so it must be short.
 const largestBatch = { building: 100_000n, live: 5_000n };
-// What has to be upcast goes through this process.
+// Events to be upcast are loaded into this process, so these batches are smaller.
 const largestUpcastBatch = 5_000n;
 
 /**
- * Keeps a read table with `evolveSql`: each batch is one statement over the log itself, so that no event comes to this process but those
- * that must be upcast. Rows, checkpoint and changes commit together under the fence of the owner's epoch, as in the other form.
+ * Keeps a read table current with `evolveSql`. Each batch is one statement over the log itself, so only events that must be upcast are loaded
+ * into this process. Rows, checkpoint and changes commit together under the fence of the owner's epoch, as with `evolve`.
  */
 export function createSetBasedProcessor(options: SetBasedProcessorOptions): MaintainedProcessor {
   const { db, projection, claim, log, fold } = options;
@@ -47,7 +47,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
 
   async function process(page: EventPage): Promise<'continue' | 'stop'> {
     const atHead = page.upTo >= page.horizon;
-    // A reading that is shared with others brings pages of their size; many of them make one batch.
+    // A shared reading has smaller pages. Collect many of them into one batch.
     if (!atHead && state === 'building' && page.upTo - checkpoint < batchSize()) return 'continue';
     while (checkpoint < page.upTo) {
       if (interrupted) return 'stop';
@@ -105,7 +105,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
     upcast: readonly RecordedEvent[],
   ): Promise<void> {
     const since = performance.now();
-    // The fence first: a former owner finds out before it writes anything, and the row lock keeps a new one from starting in between.
+    // The fence comes first: a former owner fails before it writes anything, and the row lock keeps a new owner from starting in between.
     await advanceCheckpoint(tx, { claim, from: after, to: upTo, events: 0, rows: 0, busyMs: 0 });
     const { events, rows, upserted, deleted } = await merge.run(
       tx,
@@ -130,7 +130,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
         const failed = await failureAt(position, error);
         if (projection.onError.policy === 'stop') {
           failure = failed.error;
-          throw failure; // the transaction is the caller's, who is told by an error
+          throw failure; // the transaction is the caller's, so only an error can end it
         }
         await skip(tx, failed);
         return 'skip';
@@ -144,7 +144,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
     return { event, key: null, error: sqlFoldFailed(projection, event, refusalOf(projection, error)) };
   }
 
-  /** Moves on past an event that the declaration says to skip. */
+  /** Moves the checkpoint past an event that the declared policy skips. */
   async function skip(tx: Queryable, failed: FoldFailure): Promise<void> {
     const { position } = failed.event;
     await advanceCheckpoint(tx, {
@@ -161,11 +161,11 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
 
   return {
     id: projection.id,
-    // The pages only tell how far the log can be read.
+    // Subscribes to no events: the pages only show how far the log can be read.
     filter: [],
     checkpoint: claim.checkpoint,
     process,
-    // Nothing is kept in memory between two batches.
+    // No rows are kept in memory between batches.
     flush: async () => {},
     async interrupt() {
       interrupted = true;

@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { ProcessorClaim, ProcessorError } from '../../store/processors/checkpoints.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 
-/** For a unit that can't go on from where it is, as its owner has found when it began: it takes nothing in, and is kept as stopped with the reason. */
+/** A processor for a unit that turned out at its start to be unable to continue. It processes nothing, and is recorded as stopped with the reason. */
 export function stoppedProcessor(
   id: string,
   { checkpoint }: ProcessorClaim,
@@ -11,7 +11,7 @@ export function stoppedProcessor(
   return { id, filter: [], checkpoint, process: async () => 'stop', flush: async () => {}, failure };
 }
 
-/** Why a processor stops, as the registry keeps it. */
+/** Returns why a processor stops, in the form that the registry stores. */
 export function stopOf(error: unknown, message: string, codeFingerprint: string | undefined): ProcessorError {
   const at = new Date().toISOString();
   const known = { message, at, ...(codeFingerprint === undefined ? {} : { codeFingerprint }) };

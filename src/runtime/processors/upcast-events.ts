@@ -5,7 +5,7 @@ import type { EventLog } from '../../store/event-log.ts';
 
 const pageSize = 5_000;
 
-/** The events in `(after, upTo]` of types with upcasters, in their newest shape: what a batch of SQL can't read from the log itself. */
+/** Returns the events in `(after, upTo]` of types with upcasters, in their newest shape. SQL cannot read these from the log itself. */
 export async function upcastEvents(
   log: EventLog,
   filter: readonly EventFilter[],

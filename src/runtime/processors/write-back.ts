@@ -1,48 +1,48 @@
 import { getHeapStatistics } from 'node:v8';
 import type { VersionState } from '../../projections/declaration/version-map.ts';
 
-/** What a processor has folded and not yet written. */
+/** What a processor has folded since its last write. */
 export interface Unwritten {
   readonly state: VersionState;
   readonly events: number;
-  /** That have changed. */
+  /** The number of changed rows. */
   readonly rows: number;
   /** Dead letters. */
   readonly letters: number;
-  /** Since the last write, in milliseconds. */
+  /** Time since the last write, in milliseconds. */
   readonly sinceMs: number;
-  /** The last write, in milliseconds. */
+  /** Duration of the last write, in milliseconds. */
   readonly writeTook: number;
 }
 
-// Rows that memory keeps whatever else is in it.
+// Rows to keep in memory however full it is.
 const fewRows = 100_000;
-// Each row that is kept is not read again, nor written once more for the next events: a table of more rows than are kept is built at a
-// third of the pace. So a build keeps as many as fit, up to what a transaction can well write.
+// A row kept in memory is not read again, and not written again for every batch. Building a table with more rows than are kept takes three times
+// as long. So a build keeps as many rows as fit, up to a reasonable size of a transaction.
 const manyRows = 1_000_000;
 const shareOfHeap = 0.25;
 
-/** Rows that a processor keeps in memory when all is written. */
+/** Returns how many rows a processor keeps in memory after a write. */
 export function rowsToKeep(state: VersionState): number {
   return state === 'building' && heapHasRoom() ? manyRows : fewRows;
 }
 
-/** Whether the heap of the process is small beside what Node lets it grow to (`--max-old-space-size`). What is garbage by now counts, too. */
+/** Whether the heap is small compared with its limit (`--max-old-space-size`). Garbage not yet collected counts too. */
 function heapHasRoom(): boolean {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
   return used < limit * shareOfHeap;
 }
 
-// While far behind, rows stay in memory and are written once for many batches: PostgreSQL writing the same row again and again
-// is what a build costs. The rows bound the memory, the time what a crash costs; who is served already also sees what is written.
+// Far behind the head, rows stay in memory and are written once for many batches, because writing the same row again and again is the main cost
+// of a build. The number of rows bounds memory. The time bounds what a crash repeats, and how late readers of a served version see rows.
 const served = { events: 100_000, milliseconds: 5_000 };
 const building = { milliseconds: 5_000, mostMilliseconds: 30_000 };
-// Where writing is slow, it is done less often: a twentieth of the time.
+// If writes are slow, make them rarer: they may take a twentieth of the time.
 const shareOfWriting = 20;
-// A list of changes is read whole by every process with subscribers.
+// Every process with subscribers reads the whole list of a batch's changes.
 const changesPerBatch = 5_000;
 
-/** Whether it is time to write, for a processor that has not caught up; one that has writes at once. */
+/** Whether it is time to write, for a processor that has not caught up. One that has caught up writes at once. */
 export function writeIsDue({ state, events, rows, letters, sinceMs, writeTook }: Unwritten): boolean {
   if (letters >= changesPerBatch) return true;
   if (state === 'building') {

@@ -11,18 +11,18 @@ export interface ReactionOptions {
   readonly db: Queryable;
   readonly log: EventLog;
   readonly logger: Logger;
-  /** Ends every try, for good. */
+  /** Aborts every attempt and allows no other. */
   readonly signal: AbortSignal;
 }
 
-/** What has become of one try. */
+/** The result of one attempt. */
 export type Reaction =
   | { readonly kind: 'handled'; readonly result: HandlerResult }
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** Nobody knows whether it was handled, and nobody here is to find out. */
+  /** It is unknown whether the event was handled, and this process does not try again. */
   | { readonly kind: 'given-up' };
 
-/** One try to handle an event. Never rejects, and comes back when the time is over, whatever the handler does. */
+/** Makes one attempt to handle an event. Never rejects, and resolves at the timeout even if the handler still runs. */
 export async function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
   const { reactor, signal } = options;
   const limited = new AbortController();
@@ -46,7 +46,7 @@ export async function react(options: ReactionOptions, event: RecordedEvent, atte
   }
 }
 
-/** The error as a stop and a dead letter keep it: what failed where, and why. */
+/** Returns the error to record for a stop or a dead letter: what failed, where and why. */
 export function reactionFailure(reactor: Reactor, event: RecordedEvent, error: unknown, attempts: number): RefoldError {
   const { type, position, streamId, id } = event;
   const tries = attempts === 1 ? '' : ` ${attempts} times`;
@@ -59,7 +59,7 @@ export function reactionFailure(reactor: Reactor, event: RecordedEvent, error: u
   );
 }
 
-// What a timer of Node can wait for; beyond, it would fire at once.
+// The maximum delay of a Node timer. A longer one would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
 function createContext(
@@ -76,7 +76,7 @@ function createContext(
     attempt,
     logger: logger.child({ reactor: reactor.name, event: event.id, position: event.position.toString(), attempt }),
     async execute(command, input, { step, metadata } = {}) {
-      // A try that is over writes nothing more: the next one may be under way.
+      // An attempt that is over must write nothing more: the next one may be running.
       signal.throwIfAborted();
       const call = (calls.get(command.name) ?? 0) + 1;
       calls.set(command.name, call);
@@ -93,12 +93,12 @@ function causedBy({ id, metadata: { correlationId, traceparent } }: RecordedEven
 function checkResult(result: unknown): HandlerResult {
   if (result === undefined || result === null || result === 'ack') return 'ack';
   if (result === 'skip' || result === 'stop') return result;
-  // What else a handler's last expression happens to give says nothing.
+  // Any other value is just what the handler's last expression happened to return.
   return 'ack';
 }
 
 function tookTooLong(reactor: Reactor, event: RecordedEvent): Error {
   return new Error(
-    `'${event.type}' was not handled within ${reactor.timeout} ms. Raise the reactor's 'timeout', or have the handler heed its signal.`,
+    `'${event.type}' was not handled within ${reactor.timeout} ms. Raise the reactor's 'timeout', or pass the signal on in the handler.`,
   );
 }

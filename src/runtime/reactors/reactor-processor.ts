@@ -21,35 +21,35 @@ export interface ReactorProcessorOptions {
   readonly log: EventLog;
   readonly reactor: Reactor;
   readonly claim: ProcessorClaim;
-  /** How long handlers in work are waited for when it is to end, in milliseconds. */
+  /** How long a stop waits for running handlers, in milliseconds. */
   readonly grace: number;
   readonly logger: Logger;
 }
 
 export interface ReactorProcessor extends MaintainedProcessor {
-  /** Handles the letters of these keys, as was asked for in their rows. */
+  /** Handles the dead letters of these keys, as their rows request. */
   redeliver(keys: readonly string[]): void;
 }
 
-/** An event that was taken in and is not yet below the checkpoint. */
+/** An event that the processor has accepted and that is still above the checkpoint. */
 interface Task {
   readonly event: RecordedEvent;
   readonly key: string;
-  /** Where the key could not be told. */
+  /** Set if the key function threw. */
   readonly keyError: { readonly error: unknown } | undefined;
   state: 'waiting' | 'running' | 'pausing' | 'done';
   attempts: number;
 }
 
-// Events taken in and not yet below the checkpoint: what a crash has handled again at most, and how far others run ahead of one that
-// is tried again.
+// The most events above the checkpoint. It limits what a crash has handled again, and how far other events run ahead of one that
+// is retried.
 const mostInWork = 1000;
-// What the database has left for a dead letter that is being written when all is over.
+// Milliseconds after the grace period for the database to finish writing a dead letter.
 const lastMoments = 1000;
 
 /**
- * Hands a reactor's events to its handlers: those of one key in order, others side by side up to the declared number. The checkpoint is
- * the position below which everything is handled, left out or kept as a dead letter; it is written under the fence of the owner's epoch.
+ * Passes a reactor's events to its handlers: events of one key in order, keys concurrently up to the declared number. Everything up to the
+ * checkpoint is handled, skipped or stored as a dead letter. The checkpoint is written under the fence of the owner's epoch.
  */
 export async function createReactorProcessor(options: ReactorProcessorOptions): Promise<ReactorProcessor> {
   const { db, log, reactor, claim, logger } = options;
@@ -62,7 +62,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
   const abandoned = new AbortController();
   const reaction: ReactionOptions = { reactor, db, log, logger, signal: abandoned.signal };
   const ended = Promise.withResolvers<void>();
-  ended.promise.catch(() => {}); // told to whoever asks
+  ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
   let running = 0;
   let reached = claim.checkpoint;
   let checkpoint = claim.checkpoint;
@@ -96,7 +96,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
     }
   }
 
-  /** Starts what can be started, in the order of the log. */
+  /** Starts what can start, in the order of the log. */
   function schedule(): void {
     if (leaving) return;
     for (const key of redeliveries) {
@@ -133,7 +133,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
     task.state = 'running';
     const firstParked = parked.get(key);
     if (firstParked !== undefined) {
-      // What is before the first letter of its key was handled before a crash.
+      // Events before the first dead letter of their key were handled before a crash.
       if (event.position >= firstParked) await keepLetter(task, null);
       task.state = 'done';
       return;
@@ -162,7 +162,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
     end(
       new RefoldError(
         'REACTION_FAILED',
-        `${name}: its handler of '${type}' said stop at position ${position}. 'refold reactor resume ${name}' has it go on with the next event.`,
+        `${name}: its handler of '${type}' returned 'stop' at position ${position}. To continue with the next event, run 'refold reactor resume ${name}'.`,
         { reactor: name, position: position.toString() },
       ),
     );
@@ -226,7 +226,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
     else parked.set(key, first);
   }
 
-  /** Moves the checkpoint up to the first event that is not done; one statement at a time, for all that is done meanwhile. */
+  /** Moves the checkpoint up to the first event that is not done. One statement runs at a time and covers everything done meanwhile. */
   function settle(): void {
     while (inWork[0]?.state === 'done') inWork.shift();
     unsettled = true;
@@ -255,7 +255,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
     checkpoint = to;
   }
 
-  /** It can't go on: at an event, or for the database. */
+  /** Ends the processor, because of an event or of the database. */
   function end(error: unknown): void {
     if (error instanceof RefoldError && error.code === 'REACTION_FAILED') {
       failure ??= error;
@@ -272,7 +272,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
     await writing;
   }
 
-  /** Begins nothing more, and waits for what is in work; resolves in bounded time. */
+  /** Starts nothing new and waits for running handlers. Resolves in bounded time. */
   function leave(): Promise<void> {
     leaving = true;
     left ??= (async () => {
@@ -314,5 +314,5 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
 }
 
 function leftBehind(reactor: Reactor): Error {
-  return new Error(`${reactor.name}: the process stops, and does not wait longer for its handlers.`);
+  return new Error(`${reactor.name}: the process stops, and the time that it waits for running handlers is over.`);
 }

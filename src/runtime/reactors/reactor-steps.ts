@@ -23,16 +23,16 @@ import {
 import { stepsForgottenAfter } from '../../store/reactors/step-keys.ts';
 import type { StepReason } from '../versions/step.ts';
 
-/** How a reactor fares. */
+/** The state and progress of a reactor. */
 export interface ReactorStatus {
   readonly name: string;
   /** `running` and `idle` with and without an owner, `stopped` after an error, `paused` by an operator. */
   readonly state: 'running' | 'idle' | 'stopped' | 'paused';
   readonly owner: string | null;
-  /** Everything up to here is handled, left out or kept as a dead letter. */
+  /** Everything up to this position is handled, skipped or stored as a dead letter. */
   readonly position: GlobalPosition;
   readonly head: GlobalPosition;
-  /** Positions of the log between the two; holes of rolled back appends count. */
+  /** Positions of the log between the two. Gaps that rolled back appends leave count too. */
   readonly lag: bigint;
   readonly handled: bigint;
   readonly skipped: bigint;
@@ -40,10 +40,10 @@ export interface ReactorStatus {
   readonly error: { readonly message: string; readonly at: string } | null;
 }
 
-/** All reactors that were ever declared and not forgotten, by name. */
+/** Returns all reactors that were ever declared and not forgotten, by name. */
 export async function readReactorStatus(db: Queryable, log: EventLog): Promise<ReactorStatus[]> {
   const reactors = await readReactors(db);
-  // After the checkpoints, so that none of them is ahead of it.
+  // Read after the checkpoints. Otherwise a checkpoint could be ahead of the head.
   const head = reactors.length === 0 ? undefined : await log.head();
   return reactors.map((reactor) => ({
     name: reactor.name,
@@ -60,30 +60,33 @@ export async function readReactorStatus(db: Queryable, log: EventLog): Promise<R
 }
 
 /**
- * What an operator does to reactors. Each step is one transaction with its entry in the audit log; the process that owns the reactor sees
- * it within a second, waits for its handlers, and whoever owns it next begins from the checkpoint. All throw RefoldError
- * `INVALID_TRANSITION` where the step makes no sense.
+ * What operators can do with reactors. Each operation and its entry in the audit log commit in one transaction. The process that owns the
+ * reactor sees it within a second and waits for its handlers. The next owner starts from the checkpoint. All operations throw RefoldError
+ * `INVALID_TRANSITION` if the reactor's state does not allow them.
  */
 export interface ReactorSteps {
   status(): Promise<ReactorStatus[]>;
-  /** Has it wait, also over restarts. */
+  /** Pauses the reactor, also across restarts. */
   pause(name: string, step: StepReason): Promise<void>;
-  /** Has it go on: one that was paused, or that stopped at an error. */
+  /** Resumes a reactor that was paused, or that stopped at an error. */
   resume(name: string, step: StepReason): Promise<void>;
-  /** Sets it back: it handles everything past the position again. Its dead letters past it go, since it meets those events again. Refused where steps of those events are forgotten. */
+  /**
+   * Sets the checkpoint back: the reactor handles everything past the position again. Its dead letters past the position are deleted, because
+   * those events come again. Refused if outcomes of steps of those events are already forgotten.
+   */
   rewind(name: string, to: GlobalPosition, step: StepReason): Promise<void>;
-  /** Leaves out what is between its checkpoint and the position. */
+  /** Moves the checkpoint ahead: the events up to the position are left out. */
   skipAhead(name: string, to: GlobalPosition, step: StepReason): Promise<void>;
-  /** Removes one that is not declared any more, with its dead letters; declared again, it is new. */
+  /** Deletes a reactor that is no longer declared, with its dead letters. If it is declared again, it is new. */
   forget(name: string, step: StepReason): Promise<void>;
-  /** What was done, the last step first. */
+  /** Returns the operations on the reactor, the latest first. */
   history(name: string): Promise<readonly (ReactorStep & { readonly at: string })[]>;
   deadLetters(name: string): Promise<readonly ReactorLetter[]>;
   /**
-   * Has the owner handle kept events again, in order, until one of a key fails; or throw away those that failed, and handle what waited
-   * behind them. Gives how many letters there are to do so with; it is done when none of them is `requested` any more.
+   * Requests the owner to handle dead letters again, in order, until one of a key fails; or to discard those that failed and handle those that
+   * waited behind them. Returns the number of dead letters concerned. The request is finished when none of them is `requested` any more.
    *
-   * @param key one key only, as the letters have it
+   * @param key limits the request to one key, as the dead letters have it
    */
   redeliver(name: string, what: 'retry' | 'discard', step: StepReason, key?: string): Promise<number>;
 }

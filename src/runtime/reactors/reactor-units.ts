@@ -10,12 +10,12 @@ export interface ReactorUnitsOptions {
   readonly db: Database;
   readonly log: EventLog;
   readonly reactors: readonly Reactor[];
-  /** How long handlers in work are waited for when a reactor is let go of, in milliseconds. */
+  /** How long the release of a reactor waits for running handlers, in milliseconds. */
   readonly grace: number;
   readonly logger: Logger;
 }
 
-/** A unit for each declared reactor that no operator has paused. What was asked of those that run here is passed on to them. */
+/** Lists a unit for each declared reactor that is not paused. Also passes requests for dead letters to the reactors that run here. */
 export function createReactorUnits(options: ReactorUnitsOptions): () => Promise<readonly MaintainedUnit[]> {
   const { db, reactors } = options;
   const processors = new Map<string, ReactorProcessor>();
@@ -25,7 +25,7 @@ export function createReactorUnits(options: ReactorUnitsOptions): () => Promise<
     return reactors.flatMap((reactor) => {
       const row = runnable.get(reactor.name);
       if (!row) return [];
-      // Where another process owns it by now, nothing comes of it: that one is told, too.
+      // If another process owns the reactor by now, this has no effect: the owner reads the request too.
       if (row.requestedKeys.length > 0) processors.get(reactor.name)?.redeliver(row.requestedKeys);
       return [reactorUnit(options, processors, reactor, row.generation)];
     });
@@ -40,11 +40,11 @@ function reactorUnit(
 ): MaintainedUnit {
   return {
     unit: { kind: 'reactor', name: reactor.name, version: 0, partition: 0 },
-    // Another one after an operator's step: who has owned it lets go then, and whoever takes it begins anew.
+    // The key changes with each operation of an operator. The owner then releases the unit, and the next owner starts from the rows.
     key: `reactor ${reactor.name} ${generation}`,
     id: reactor.name,
     async start(db, claim) {
-      // What it had in work before, in this process, must not run beside what is begun now.
+      // Handlers of an earlier ownership in this process must not run beside the new ones.
       await processors.get(reactor.name)?.interrupt?.();
       const processor = await createReactorProcessor({ db, log, reactor, claim, grace, logger });
       processors.set(reactor.name, processor);

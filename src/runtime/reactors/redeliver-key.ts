@@ -10,14 +10,14 @@ import {
 import { letterError } from '../dead-letters/dead-letters.ts';
 import { type ReactionOptions, react, reactionFailure } from './reaction.ts';
 
-// Events read at once: many may wait behind one that failed.
+// Events read in one page, because many may wait behind one that failed.
 const atOnce = 200;
 
 /**
- * Handles the letters of a key in their order, each once, until one fails. Those that failed before are thrown away where that was asked
- * for.
+ * Handles the dead letters of a key in their order, each once, until one fails. Dead letters that failed before are discarded if that was
+ * requested.
  *
- * @returns the position of the first letter that is left.
+ * @returns the position of the first dead letter that is left.
  */
 export async function redeliverKey(
   options: ReactionOptions & { readonly claim: ProcessorClaim },
@@ -38,7 +38,7 @@ export async function redeliverKey(
   return undefined;
 }
 
-/** Whether the letter is done with. */
+/** Returns whether the dead letter is finished and can be deleted. */
 async function redeliver(
   options: ReactionOptions & { readonly claim: ProcessorClaim },
   letter: ReadLetter,

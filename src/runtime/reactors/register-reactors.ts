@@ -4,7 +4,7 @@ import { readHead } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { insertReactor, insertReactorStep } from '../../store/reactors/reactors.ts';
 
-/** Gives each reactor that is declared for the first time its checkpoint: before the first event of the log, or behind the last. */
+/** Gives each newly declared reactor its first checkpoint: before the first event of the log, or at the head. */
 export async function registerReactors(db: Database, reactors: readonly Reactor[], actor: string): Promise<void> {
   if (reactors.length === 0) return;
   await db.transaction(async (tx) => {

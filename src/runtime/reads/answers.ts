@@ -10,12 +10,12 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-// One statement's arrays; as of look-ups that are resolved.
+// The largest array of one statement, as for look-ups by resolvers.
 const mostKeys = 1000;
 
 /**
- * Answers in one statement each; look-ups of one row that a process gets in the same turn of the event loop share one, whichever requests
- * they are of, and so do a few others of one form. Nothing is kept: each sees the database at the time of its statement.
+ * Creates a function that executes each query as one statement. Single-row look-ups of one turn of the event loop share a statement, even across
+ * requests, and so do a few other queries of the same form. Nothing is cached: each query sees the database at the time of its statement.
  */
 export function createAnswers(
   db: Queryable,
@@ -58,7 +58,7 @@ export function createAnswers(
 
   async function answersOf(lookUp: LookUp, waiting: readonly Waiting[]): Promise<readonly string[]> {
     const [first] = waiting;
-    // Alone, a key is bound as a value. An array of one seems so cheap to the planner, beside one of unknown length, that it plans each time.
+    // Bind a single key as a value. For an array of one, the planner's custom plan always looks cheaper than a generic plan, so it plans every time.
     if (first && waiting.length === 1) return [await statements.answer(db, first.query)];
     const keys = waiting.map(({ key }) => key);
     const rows = await lookUp.read(db, keys);

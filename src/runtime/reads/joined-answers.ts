@@ -6,21 +6,21 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-// With four, three quarters of what a statement costs beside its rows are spared; with more, the first would wait for the last.
+// Four queries a statement save three quarters of a statement's fixed cost. With more, the first would wait for the last.
 const mostTogether = 4;
-// Milliseconds. Four that take longer are answered sooner beside each other, as long as there are connections.
+// Milliseconds. If queries take longer, four separate statements in parallel finish sooner, as long as there are connections.
 const longestTogether = 5;
 
 /**
- * Sends the queries of one group that come in the same turn of the event loop together, since for a short list a round trip costs both
- * processes as much as its rows. Those that take long leave together only where `most` statements are under way: they would wait for a
+ * Batches queries of one group that arrive in the same turn of the event loop, because for a short list the round trip costs both
+ * processes as much as the rows. Slow queries are batched only while `most` statements are running: they would wait for a
  * connection anyway.
  */
 export function createJoinedAnswers(
   send: (asked: readonly Asked[]) => Promise<readonly string[]>,
   most: number,
 ): (asked: Asked) => Promise<string> {
-  // In the order in which they are sent: a group that leaves some behind comes last.
+  // In sending order: a group with queries left over moves to the end.
   const groups = new Map<Asked['group'], Waiting[]>();
   const took = new WeakMap<Asked['group'], number>();
   let underWay = 0;
@@ -60,7 +60,7 @@ export function createJoinedAnswers(
     }
   }
 
-  // Whatever else the machine does makes times longer, never shorter: so a short one counts at once, and long ones when there are many.
+  // Other load on the machine only lengthens times. So a short time counts at once, and longer ones only when there are many.
   function noteTime(group: Asked['group'], milliseconds: number): void {
     took.set(group, Math.min(milliseconds, (took.get(group) ?? Infinity) * 1.2));
   }

@@ -7,14 +7,14 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { findByKeys } from '../../store/queries/row-queries.ts';
 import { canonicalKey } from '../../store/tables/row-values.ts';
 
-/** Look-ups by key that share statements. Nothing is cached: each sees the database at the time of its statement. */
+/** Look-ups by key that share statements. Nothing is cached: each look-up sees the database at the time of its statement. */
 export interface KeyLookups {
   find(
     projection: Projection,
     keys: readonly RowKey[],
     columns: readonly string[],
     where: RowFilter | null,
-    /** The columns that name a row here. @default the key's */
+    /** The columns that identify a row here. @default the key's columns */
     by?: readonly string[],
   ): Promise<readonly (Row | null)[]>;
 }
@@ -23,17 +23,17 @@ export interface KeyLookupsOptions {
   readonly db: Queryable;
   readonly readSchema: string;
   /**
-   * When what was asked is sent. `turn`: at the end of this turn of the event loop, so that the requests that a process
-   * got together share a statement. `operation`: as soon as the resolvers of one operation have all asked.
+   * When look-ups are sent. `turn`: at the end of this turn of the event loop, so requests that arrived together share a
+   * statement. `operation`: as soon as all resolvers of one operation have requested theirs.
    */
   readonly send: 'turn' | 'operation';
 }
 
 type Loader = DataLoader<RowKey, Row | null>;
 
-// A loader holds nothing between statements, so that forgetting one costs nothing but a longer statement.
+// A loader holds nothing between statements, so evicting one costs only a longer statement.
 const mostLoaders = 500;
-// One statement's array; a page has no more rows.
+// The largest array of one statement. A page has no more rows.
 const mostKeys = 1000;
 
 export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): KeyLookups {
@@ -63,7 +63,7 @@ export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): K
 
   return {
     async find(projection, keys, columns, where, by = projection.keyColumns) {
-      // Checked before they are joined: one client's bad key must not fail the others' look-ups.
+      // Check the keys before they are batched: one client's invalid key must not fail the look-ups of others.
       const canonical = keys.map((key) => canonicalKey(projection, key, by));
       const loader = loaderOf(projection, columns, where, by);
       return Promise.all(canonical.map((key) => loader.load(key)));

@@ -4,8 +4,8 @@ import type { RowFilter } from '../../projections/queries/row-query.ts';
 import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
 
 /**
- * The same reads, which note the versions whose rows they look at. The past of a row is folded from the log, and no such read. Each passes on all
- * of its arguments, so that none can be forgotten.
+ * Wraps reads and records the versions whose rows they read. The history of a row is folded from the log, so it records none. Each read passes on
+ * all of its arguments, so none can be forgotten.
  */
 export function notedReads(
   reads: Omit<ReadModels, 'answer'>,

@@ -3,23 +3,23 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import type { ReadPosition } from './read-positions.ts';
 
-/** The reads of one operation. Close it when the operation is answered. */
+/** The reads of one operation. Close it after the operation's response. */
 export interface OperationReadModels extends ReadModels {
-  /** Whether the answer is of nothing whole, so that the operation is to be executed again without a replica. @default false */
+  /** Whether the response is incomplete, so the operation must be executed again without a replica. @default false */
   readonly lost?: boolean;
-  /** Where two versions are in the operation's snapshot; null where they are apart, or it has none. */
+  /** Returns the position of two versions in the operation's snapshot; null if they are at different positions, or there is no snapshot. */
   samePosition(a: Projection, b: Projection): Promise<GlobalPosition | null>;
   /**
-   * Where the rows are that were read so far, if the reads were opened with `positions`; undefined where one of them can't be told,
-   * since the rows have just moved to another table.
+   * Returns the positions of the rows read so far, if the reads were opened with `positions`; undefined if one position is unknown because the
+   * rows have just moved to another table.
    */
   readPositions(): Promise<readonly ReadPosition[] | undefined>;
-  /** Gives the snapshot's connection back after the reads that are running, and ends waits. */
+  /** Returns the snapshot's connection to the pool after running reads, and ends waits. */
   close(): Promise<void>;
 }
 
-/** The reads of an operation in one database, which can tell how far that is. */
+/** The reads of an operation in one database whose position can be checked. */
 export interface NearReads extends OperationReadModels {
-  /** Whether what they see includes a version up to the position. */
+  /** Whether the reads see a version up to the position. */
   holds(projection: Projection, position: GlobalPosition): Promise<boolean>;
 }

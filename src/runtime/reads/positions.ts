@@ -8,47 +8,47 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { checkpointChannel } from '../../store/processors/checkpoints.ts';
 import { readVersionPositions, readVersionStatus } from '../../store/registry/version-positions.ts';
 
-/** Hears of a checkpoint; of none where news may have been missed, so that it looks for itself. */
+/** Receives a checkpoint; undefined if notifications may have been missed, so the listener must check for itself. */
 export type CheckpointListener = (checkpoint: GlobalPosition | undefined) => void;
 
 export interface PositionsOptions {
   /** The database that holds the read tables. */
   readonly db: Queryable;
   readonly notifications: Pick<Notifications, 'on'>;
-  /** How long {@link Positions.waitFor} waits, in milliseconds. */
+  /** The timeout of {@link Positions.waitFor}, in milliseconds. */
   readonly timeout: number;
-  /** The position of the last event in the log. */
+  /** Returns the position of the last event in the log. */
   readonly head: () => Promise<GlobalPosition>;
-  /** How often the database is asked while somebody waits, where notifications are slow or don't come. Milliseconds. */
+  /** The polling interval while there are waits, for missing or late notifications. Milliseconds. */
   readonly polling?: Required<Pick<PollingOptions, 'min' | 'max' | 'step'>>;
 }
 
 export interface WaitOptions {
-  /** Milliseconds; `Infinity` waits until it is aborted. @default the timeout of all */
+  /** Milliseconds; `Infinity` waits until aborted. @default the `timeout` of {@link PositionsOptions} */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
 }
 
-/** How far each version is, as one process knows it. */
+/** How far each version is, as this process knows it. */
 export interface Positions {
   /**
-   * Waits until the version has reached the position. Where it has stopped at an event before, a wait that is bounded ends at once.
+   * Waits until the version has reached the position. If the version has stopped before the position, a wait with a finite timeout ends at once.
    *
-   * @throws RefoldError `POSITION_TIMEOUT` with how far it is; the signal's reason.
+   * @throws RefoldError `POSITION_TIMEOUT` with the position reached; the signal's reason.
    */
   waitFor(projection: Projection, position: GlobalPosition, options?: WaitOptions): Promise<void>;
   progress(projection: Projection): Promise<VersionProgress>;
-  /** Tells each checkpoint of the version that this process hears of. Returns what ends it. */
+  /** Calls the listener with each known checkpoint of the version. Returns a function that removes the listener. */
   onCheckpoint(projection: Projection, listener: CheckpointListener): () => void;
-  /** Takes note of what this process itself has committed, sooner than the notification comes. */
+  /** Records a checkpoint that this process has committed, before its notification arrives. */
   reached(projection: Projection, at: PartitionCheckpoint): void;
-  /** What was heard of checkpoints may be past: a version may have gone back. */
+  /** Discards the known checkpoints, because a version may have gone back. */
   forget(): void;
   /** Ends all waits with an error. */
   close(): void;
 }
 
-/** Where a partition of a version is, of how many. */
+/** The checkpoint of one partition of a version, and the number of partitions. */
 export interface PartitionCheckpoint {
   readonly partition: number;
   readonly partitions: number;
@@ -59,17 +59,17 @@ interface Waiter {
   readonly projection: Projection;
   readonly position: GlobalPosition;
   resolve(): void;
-  /** The version has stopped before the position. */
+  /** Called if the version has stopped before the position. */
   giveUp(): void;
   reject(error: unknown): void;
 }
 
-// Notifications bring most news within a millisecond; these looks are for the ones that get lost.
+// Most notifications arrive within a millisecond; polling covers those that get lost.
 const defaultPolling = { min: 50, max: 1000, step: 50 };
 
 export function createPositions(options: PositionsOptions): Positions {
   const { db, head, polling = defaultPolling } = options;
-  /** Of each partition of a version; undefined where nothing was heard of it yet. */
+  /** The checkpoint of each partition of a version; undefined if not known yet. */
   const known = new Map<string, readonly (GlobalPosition | undefined)[]>();
   const waiters = new Set<Waiter>();
   const listeners = new Map<string, Set<CheckpointListener>>();
@@ -102,13 +102,13 @@ export function createPositions(options: PositionsOptions): Positions {
     const before = known.get(id);
     const moved = before?.length !== checkpoints.length || checkpoints.some((one, index) => one !== before[index]);
     if (moved) interval = polling.min;
-    // The last word counts, not the highest: a version that is rebuilt in place goes back to the beginning.
+    // The latest report counts, not the highest: a version rebuilt in place goes back to the beginning.
     known.set(id, checkpoints);
     const least = leastOf(checkpoints);
     for (const waiter of waiters) {
       if (waiter.projection.id === id && least !== undefined && least >= waiter.position) waiter.resolve();
     }
-    // A partition's rows may be news where the least has not moved.
+    // A partition's rows may have changed although the lowest checkpoint has not moved.
     if (checkpoints.length > 1 && !moved) return;
     for (const listener of listeners.get(id) ?? []) listener(checkpoints.length > 1 ? undefined : least);
   }
@@ -124,7 +124,7 @@ export function createPositions(options: PositionsOptions): Positions {
         if (stoppedAt !== null) giveUp(id, stoppedAt);
       }
     } catch {
-      // A waiter is told by its time-out; the database may be back before.
+      // Waiters end with their timeout; the database may be back before.
     } finally {
       looking = false;
       schedule(interval);
@@ -174,7 +174,7 @@ export function createPositions(options: PositionsOptions): Positions {
     const onAbort = () => reject(wait.signal?.reason);
     wait.signal?.addEventListener('abort', onAbort, { once: true });
     waiters.add(waiter);
-    // What this process has not heard of may have been reached long ago: look before waiting.
+    // The position may have been reached without a notification to this process, so poll before waiting.
     lookSoon();
     try {
       await promise;
@@ -189,7 +189,7 @@ export function createPositions(options: PositionsOptions): Positions {
     }
   }
 
-  /** Nothing where the version was there at the last look: a process that stood still has not heard of it. */
+  /** Returns undefined if a last look shows the version at the position: a stalled process may have missed the notification. */
   async function timedOut(
     projection: Projection,
     position: GlobalPosition,
@@ -220,7 +220,7 @@ export function createPositions(options: PositionsOptions): Positions {
       const { name, version } = projection;
       const [status, last] = await Promise.all([readVersionStatus(db, name, version), head()]);
       const position = status?.checkpoint ?? beginning;
-      // The log may have grown between the two reads, or the version: it is never ahead of the log.
+      // The log or the version may have grown between the two reads, but a version is never ahead of the log.
       const end = last > position ? last : position;
       const progress = end === 0n ? 1 : Number((position * 10_000n) / end) / 10_000;
       return { projection: name, version, state: status?.state ?? 'building', position, head: end, progress };
@@ -247,7 +247,7 @@ interface HeardCheckpoint extends PartitionCheckpoint {
   readonly id: string;
 }
 
-/** `cart_summary@2:1042`, or of a partition `cart_summary@2/0/4:1042` */
+/** Parses `cart_summary@2:1042`, or for a partition `cart_summary@2/0/4:1042`. */
 function parseCheckpoint(payload: string): HeardCheckpoint | undefined {
   const match = /^([^/]+@\d+)(?:\/(\d{1,2})\/(\d{1,2}))?:(\d{1,15})$/.exec(payload);
   if (!match) return undefined;
@@ -260,7 +260,7 @@ function parseCheckpoint(payload: string): HeardCheckpoint | undefined {
   };
 }
 
-/** Undefined where it is not known of all. */
+/** Returns undefined if any checkpoint is unknown. */
 function leastOf(checkpoints: readonly (GlobalPosition | undefined)[]): GlobalPosition | undefined {
   let least: GlobalPosition | undefined;
   for (const one of checkpoints) {

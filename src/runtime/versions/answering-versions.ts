@@ -1,7 +1,7 @@
 import type { CanaryRule, VersionState } from '../../projections/declaration/version-map.ts';
 import type { LiveProcess } from '../../store/ownership/live-processes.ts';
 
-/** What the registry says of a version, as far as it decides what answers. */
+/** The registry's data of a version that decides which version answers. */
 export interface AnsweringCandidate {
   readonly name: string;
   readonly version: number;
@@ -13,17 +13,16 @@ export interface AnsweringCandidate {
 /** Which version of a read model answers, and in which processes. */
 export interface AnsweringVersion {
   readonly name: string;
-  /** Null where the processes declare versions of it and none of these answers. */
+  /** Null if the processes declare versions of it and none of them answers. */
   readonly version: number | null;
-  /** The version that some of their clients are answered by instead, such as `{ version: 3, percent: 5, header: null }`. */
+  /** The version that answers some clients instead, for example `{ version: 3, percent: 5, header: null }`. */
   readonly canary: ({ readonly version: number } & CanaryRule) | null;
-  /** The processes that answer so. None where no gateway lives: a gateway with the declarations of all versions would answer so. */
+  /** The processes that answer this way. Empty if no gateway is live; then it is how a gateway that declares all versions would answer. */
   readonly processes: readonly string[];
 }
 
-/**
- * Which version answers for each read model: one entry where all gateways agree, else one for each answer. A gateway that declares no version
- * of a read model does not have it in its API and is in none of its entries.
+ * Returns which version answers for each read model: one entry if all gateways agree, otherwise one for each different result. A gateway that
+ * declares no version of a read model does not offer it, and is in none of its entries.
  */
 export function answeringVersions(
   registered: readonly AnsweringCandidate[],
@@ -42,7 +41,7 @@ export function answeringVersions(
   });
 }
 
-/** Of one of an older release it is not known; it may. */
+/** A process of an older release does not announce its role, so it may answer clients. */
 export function answersClients({ role }: LiveProcess): boolean {
   return role !== 'worker';
 }
@@ -51,7 +50,7 @@ function isDeclaredBy({ versions }: LiveProcess): (one: AnsweringCandidate) => b
   return ({ name, version }) => versions.includes(`${name}@${version}`);
 }
 
-/** What answers clients of a process that declares these versions of a read model, in the order of their numbers. */
+/** Returns which version answers in a process that declares these versions of a read model, in the order of their numbers. */
 function answerOf(declared: readonly AnsweringCandidate[]): Pick<AnsweringVersion, 'version' | 'canary'> {
   const active = declared.findLast(({ state }) => state === 'active');
   if (!active || active.error?.code === 'TABLE_ALTERED') return { version: null, canary: null };

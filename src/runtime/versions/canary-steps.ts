@@ -10,13 +10,13 @@ import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from './expect-version.ts';
 import type { ActivateOptions, StepReason } from './step.ts';
 
-/** Has a ready version answer some clients, and ends that. */
+/** Starts and ends canaries: a ready version answers some clients. */
 export interface CanarySteps {
   /**
-   * Has some clients answered by a ready version, in all processes, until it becomes active or {@link endCanary}. One of a projection at a
-   * time; called again it changes who.
+   * Lets a ready version answer some clients, in all processes, until it becomes active or {@link endCanary} is called. A projection has at
+   * most one canary. Another call changes its rule.
    *
-   * @throws RefoldError `INVALID_TRANSITION` where the version is not ready, nothing else answers, or it would break clients
+   * @throws RefoldError `INVALID_TRANSITION` if the version is not ready, no other version answers, or it would break clients
    */
   startCanary(
     name: string,
@@ -25,7 +25,7 @@ export interface CanarySteps {
     step: StepReason,
     options?: ActivateOptions,
   ): Promise<void>;
-  /** Everybody is answered by the active version again, at once. @throws RefoldError `INVALID_TRANSITION` where there is none */
+  /** Lets the active version answer all clients again, at once. @throws RefoldError `INVALID_TRANSITION` if there is no canary */
   endCanary(name: string, step: StepReason): Promise<{ version: number }>;
 }
 

@@ -6,8 +6,8 @@ import { type HeldBy, recordStep, restateHold } from '../../store/registry/trans
 import type { StepReason } from './step.ts';
 
 /**
- * Why a version must not answer: it has left out, as dead letters or skipped, more of the events that the version has taken in which it would take
- * over from, the next lower active one, than its declaration allows. Null where nothing speaks against it, or there is none.
+ * Returns why a version must not answer: it left out (as dead letters or skipped) more events than its declaration allows. Only events that the
+ * next lower active version, which it would replace, has folded count. Null if it may answer, or there is no such version.
  */
 export async function heldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, activation } = projection;
@@ -24,8 +24,8 @@ export async function heldByDeadLetters(db: Queryable, projection: Projection): 
 }
 
 /**
- * Why the table of a rebuild must not take over from the one that answers, as {@link heldByDeadLetters}. `projection` is the version with the
- * table of its rebuild.
+ * Returns why the table of a rebuild must not replace the serving one, by the rule of {@link heldByDeadLetters}. `projection` is the version with
+ * the table of its rebuild.
  */
 export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, tableName, activation } = projection;
@@ -34,10 +34,10 @@ export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projec
   if (serving?.state !== 'active') return null;
   const leftOut = await countNewlyLeftOut(db, tableName, serving);
   if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
-  return `${leftOutText(leftOut)} that the table which answers does not have. 'refold rebuild ${id} --accept-dead-letters' has it take over all the same, 'refold rebuild ${id} --cancel' ends it.`;
+  return `${leftOutText(leftOut)} that the table which answers does not have. 'refold rebuild ${id} --accept-dead-letters' lets it take over all the same, 'refold rebuild ${id} --cancel' ends it.`;
 }
 
-/** Whether the version stays at ready because of its dead letters. */
+/** Holds the version at ready if its dead letters require it, and returns whether they do. */
 export async function holdForDeadLetters(
   tx: Queryable,
   projection: Projection,

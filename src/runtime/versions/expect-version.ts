@@ -3,7 +3,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { lockVersion } from '../../store/registry/registry.ts';
 
-/** A version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
+/** Returns a version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
 export async function expectVersion(tx: Queryable, name: string, version: number) {
   const found = await lockVersion(tx, name, version);
   if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
@@ -11,8 +11,8 @@ export async function expectVersion(tx: Queryable, name: string, version: number
 }
 
 /**
- * A version of the registry, locked, whose table is declared here as it was made. A command runs in a working copy, which may be ahead of
- * what is deployed.
+ * Returns a version of the registry, locked. Its table must be declared here as it was created: a command may run in a working copy that is ahead
+ * of what is deployed.
  *
  * @throws RefoldError `PROJECTION_CHANGED`, `INVALID_TRANSITION`
  */

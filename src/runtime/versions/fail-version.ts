@@ -6,11 +6,11 @@ import { recordStep } from '../../store/registry/transitions.ts';
 import type { StepReason } from './step.ts';
 
 /**
- * A version can't go on from where it is. One that is on its way (`building`, `ready`) becomes `failed`. One that answers stays `active`: what
- * it answers is whole and gets older, which is better than no answer; its processor is `stopped`. The first partition that stops fails the
- * version, once. Within a transaction.
+ * Records that a version cannot continue. A version that does not answer yet (`building`, `ready`) becomes `failed`. A version that answers stays
+ * `active`: its rows are complete up to its checkpoint and grow stale, which is better than no response; its processor is `stopped`. The first
+ * partition that stops fails the version, once. Runs within a transaction.
  *
- * @returns the version's state from then on; undefined where the registry does not know it
+ * @returns the version's state from then on; undefined if the registry does not know it
  */
 export async function failVersion(
   tx: Queryable,
@@ -25,10 +25,10 @@ export async function failVersion(
 }
 
 /**
- * A version that has failed is taken up again, with fixed code or rows: it becomes `building`, whatever it was before, so that it meets every
- * condition of its activation anew. It stays `failed` while one of its partitions is stopped. Within a transaction.
+ * Resumes a failed version, with fixed code or rows. It becomes `building`, whatever it was before, and must meet every condition of its
+ * activation again. It stays `failed` while one of its partitions is stopped. Runs within a transaction.
  *
- * @returns the version's state from then on; undefined where the registry does not know it
+ * @returns the version's state from then on; undefined if the registry does not know it
  */
 export async function resumeVersion(
   tx: Queryable,

@@ -8,16 +8,16 @@ import { announceLeave, keepFromLive, readInlineVersions, settleLeave } from '..
 
 type Version = Pick<Projection, 'name' | 'version'>;
 
-// Appends end within milliseconds, but one in a transaction of the user's own may stay open for long.
+// Appends end within milliseconds, except one in a user's own transaction, which may stay open for long.
 const waitMilliseconds = 5_000;
 const lookMilliseconds = 10;
 
 /**
- * Has appends leave an inline version, and waits until no append folds into it. Appends don't wait: from the announcement on they leave the
- * version alone. Where it is not live, there is nothing to do. It joins the appends again a second later at the earliest.
+ * Makes appends leave an inline version, and waits until no append folds into it. Appends do not wait: after the announcement they ignore the
+ * version. If appends do not fold into it, nothing happens. It joins the appends again after a second at the earliest.
  *
- * @throws RefoldError `DATABASE_ERROR` with `sqlState` 55P03, where a transaction that has folded into the version stays open for more than
- *   five seconds. The version leaves all the same, when that has ended.
+ * @throws RefoldError `DATABASE_ERROR` with `sqlState` 55P03 if a transaction that has folded into the version stays open for more than
+ *   five seconds. The version still leaves when that transaction ends.
  */
 export async function leaveInline(db: Database, { name, version }: Version): Promise<void> {
   if (!(await isInline(db, { name, version }))) return;
@@ -26,9 +26,9 @@ export async function leaveInline(db: Database, { name, version }: Version): Pro
 }
 
 /**
- * As {@link leaveInline}, and announces nothing before the transactions that fold into the version now are over.
+ * Like {@link leaveInline}, but announces nothing until the transactions that fold into the version now have ended.
  *
- * @throws RefoldError as `leaveInline`; the version stays live then
+ * @throws RefoldError like `leaveInline`; then the version stays live
  */
 export async function leaveInlineAtRest(db: Database, of: Version): Promise<void> {
   if (!(await isInline(db, of))) return;
@@ -41,9 +41,9 @@ export async function leaveInlineAtRest(db: Database, of: Version): Promise<void
 }
 
 /**
- * Works on a version's rows in a transaction during which no append folds into it.
+ * Runs work on a version's rows in a transaction during which no append folds into it.
  *
- * @throws RefoldError as {@link leaveInline}
+ * @throws RefoldError like {@link leaveInline}
  */
 export async function withoutAppends<T>(
   db: Database,
@@ -53,7 +53,7 @@ export async function withoutAppends<T>(
   for (;;) {
     await leaveInline(db, { name, version });
     const outcome = await db.transaction(async (tx) => {
-      // It may have joined them again in between.
+      // The version may have joined the appends again in between.
       if (!(await keepFromLive(tx, name, version))) return null;
       return { result: await work(tx) };
     });
@@ -86,7 +86,7 @@ async function stillAppending(db: Database, of: Version): Promise<RefoldError> {
   );
 }
 
-/** Whether a step failed because others hold what it needs. */
+/** Whether an operation failed because other sessions hold the locks that it needs. */
 export function isHeld(error: unknown): boolean {
   return sqlStateOf(error) === lockNotAvailable;
 }

@@ -25,52 +25,52 @@ import type { ActivateOptions, StepReason } from './step.ts';
 
 export interface Lifecycle extends CanarySteps {
   /**
-   * A building version has caught up: it becomes ready and, where its declaration asks for nothing more, active; one that was built anew in
-   * place goes back to the state that it had. With the claim of its processor, only while that owns it: the version may have begun anew.
-   * Where that is one of several partitions, the version stays `building` until all of them have folded the log up to `goal`.
+   * Completes a version that has caught up: it becomes ready, and active if its declaration requires nothing more. A version rebuilt in place
+   * returns to its earlier state. With the claim of its processor, it works only while that is the owner, because the version may have started again.
+   * If the claim is one of several partitions, the version stays `building` until all partitions have folded the log up to `goal`.
    */
   caughtUp(projection: Projection, actor: string, claim?: ProcessorClaim, goal?: GlobalPosition): Promise<VersionState>;
-  /** A ready version has all that its declaration waits for: it becomes active, unless it is held or would break clients. */
+  /** Activates a ready version that meets all conditions of its declaration, unless it is held or would break clients. */
   becomeActive(projection: Projection, step: StepReason): Promise<VersionState>;
-  /** Keeps a ready version from becoming active by itself, until an operator activates it. Changes nothing where it is not ready any more. */
+  /** Keeps a ready version from becoming active by itself until an operator activates it. Does nothing if it is no longer ready. */
   hold(projection: Projection, heldBy: HeldBy, step: StepReason): Promise<void>;
   /**
-   * Puts a ready version into service, whatever its declaration waits for.
+   * Activates a ready version, whatever conditions its declaration has.
    *
-   * @throws RefoldError `INVALID_TRANSITION`; where it would break clients of the version that answers, the changes are its `fields.breaking`.
+   * @throws RefoldError `INVALID_TRANSITION`. If it would break clients of the version that answers, `fields.breaking` lists the changes.
    */
   activate(name: string, version: number, step: StepReason, options?: ActivateOptions): Promise<void>;
-  /** Takes the highest active version out of service; the next lower active one answers from then on. @throws RefoldError `INVALID_TRANSITION` */
+  /** Takes the highest active version out of service; the next lower active one then answers. @throws RefoldError `INVALID_TRANSITION` */
   rollback(name: string, step: StepReason): Promise<{ from: number; to: number }>;
   /**
    * Ends the maintenance of a version; its table is dropped after a grace period.
    *
-   * @param graceSeconds time in which the table can still be read by SQL; a day by default
+   * @param graceSeconds how long SQL can still read the table; a day by default
    * @throws RefoldError `INVALID_TRANSITION`
    */
   retire(name: string, version: number, step: StepReason, graceSeconds?: number): Promise<void>;
 }
 
-// A reader in the middle of a long query on the stable view must not hold up an activation for long, nor everybody who queues behind it.
+// A long query on the stable view must not hold up an activation for long, nor everything that queues behind its lock.
 const viewLockTimeout = '3s';
 
 /**
- * A building version is complete: it becomes ready and, where its declaration asks for nothing more, active.
- * Within a transaction; its table must have its indexes.
+ * Completes a building version: it becomes ready, and active if its declaration requires nothing more.
+ * Runs within a transaction. The table must have its indexes.
  */
 export async function completeVersion(
   tx: Queryable,
   readSchema: string,
   projection: Projection,
   step: StepReason,
-  /** Null where no client has been served yet. */
+  /** Null if no client has been served yet. */
   declarations: SchemaDeclarations | null,
 ): Promise<VersionState> {
   const { name, version, activation } = projection;
   const { state, heldReason } = await expectVersion(tx, name, version);
   if (state !== 'building') return state;
   await recordStep(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
-  // Where no client has been served, no query can say anything.
+  // Without clients there are no queries to compare.
   const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
   if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
   return activateUnlessHeld(tx, readSchema, projection, step, declarations);
@@ -88,7 +88,7 @@ async function activateUnlessHeld(
   if (await holdForDeadLetters(tx, projection, step, heldBy)) return 'ready';
   const broken = declarations && (await wouldBreak(tx, declarations, projection));
   if (broken) {
-    // Looked at again, it is held as it was.
+    // On a repeated check it stays held as it was.
     if (heldBy === 'breaking') return 'ready';
     const heldReason = `It would break ${broken.what} 'refold activate ${name}@${version} --breaking' activates it all the same.`;
     const held = { heldReason, heldBy: 'breaking', actor: step.actor, reason: heldReason } as const;
@@ -119,7 +119,7 @@ export async function pointView(tx: Queryable, readSchema: string, name: string)
   await moveView(tx, readSchema, name, active?.tableName ?? null);
 }
 
-/** A version that was emptied to be built in place goes back to the state that it had; clients knew it before. */
+/** Returns a version that was emptied and rebuilt in place to its earlier state; clients knew it before. */
 async function completeInPlace(
   tx: Queryable,
   readSchema: string,
@@ -130,7 +130,7 @@ async function completeInPlace(
   const { name, version, codeFingerprint } = projection;
   const { state, heldReason } = await expectVersion(tx, name, version);
   if (state !== 'building') return state;
-  // Of the process that did it, which may have other code than whoever asked for it.
+  // The code of this process, which may differ from the code of the process that requested the rebuild.
   await recordCode(tx, { name, version, codeFingerprint });
   const folded = await readEventsFolded(tx, name, version);
   const step = { name, version, actor, reason: `rebuilt in place${rebuiltFrom(rebuild)}, ${folded} events folded` };
@@ -141,14 +141,14 @@ async function completeInPlace(
   return 'active';
 }
 
-/** Where a rebuild started, as the audit log has it. */
+/** Says where a rebuild started, for the audit log. */
 export function rebuiltFrom({ snapshotId, startedAtPosition }: EndedRebuild): string {
   return snapshotId === null ? '' : ` from snapshot ${snapshotId} at position ${startedAtPosition}`;
 }
 
-/** Every step is one transaction: the state, the audit log, the stable view, and the notification of every process. */
+/** Every transition is one transaction: the state, the audit log, the stable view, and the notification of every process. */
 export function createLifecycle(db: Database, readSchema: string, declarations: SchemaDeclarations): Lifecycle {
-  /** The owners of several partitions may come here at the same time; the last of them completes the version. */
+  /** Completes the version with its last partition. Owners of several partitions may call it at the same time. */
   async function partitionCaughtUp(
     projection: Projection,
     actor: string,
@@ -156,13 +156,13 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
     goal: GlobalPosition,
   ): Promise<VersionState> {
     const { name, version } = projection;
-    // At the head a partition asks after every batch, until the last one is there: without a lock, nearly always.
+    // At the head, a partition asks after every batch until the last one has caught up. Avoid the lock for those.
     const status = await readVersionStatus(db, name, version);
     if (status?.state === 'building' && !(await allReached(db, projection, goal))) return 'building';
     return db.transaction(async (tx) => {
       const { state } = await expectVersion(tx, name, version);
       if (state !== 'building' || !(await allReached(tx, projection, goal))) return state;
-      // Within the lock: two who make the same index at the same time fail.
+      // Within the lock, because creating the same index twice at the same time fails.
       await expectClaim(tx, claim);
       await createReadTable(projection, readSchema).createIndexes(tx);
       return complete(tx, projection, actor);
@@ -267,7 +267,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
   };
 }
 
-/** Whether every partition has folded the log up to a position, and goes on. */
+/** Whether every partition has folded the log up to a position, and none is stopped. */
 async function allReached(tx: Queryable, { name, version }: Projection, position: GlobalPosition): Promise<boolean> {
   const registered = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
   return registered !== undefined && registered.status !== 'stopped' && registered.checkpoint >= position;

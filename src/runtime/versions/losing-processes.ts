@@ -3,7 +3,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { answersClients } from './answering-versions.ts';
 
-/** The processes that live and declare no other active version of the projection: without this one they answer nothing for it. */
+/** Returns the live processes that declare no other active version of the projection: without this one they cannot answer for it. */
 export async function losingProcesses(db: Queryable, name: string, version: number): Promise<LiveProcess[]> {
   const active = (await readRegistry(db)).filter((entry) => entry.name === name && entry.state === 'active');
   if (!active.some((entry) => entry.version === version)) return [];
@@ -16,7 +16,7 @@ export async function losingProcesses(db: Queryable, name: string, version: numb
   );
 }
 
-/** Such as `web-1:4711 (gateway), web-2:4711 (gateway)`. */
+/** For example `web-1:4711 (gateway), web-2:4711 (gateway)`. */
 export function processesText(processes: readonly LiveProcess[]): string {
   return processes.map(({ name, role }) => (role === null ? name : `${name} (${role})`)).join(', ');
 }

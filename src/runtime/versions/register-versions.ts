@@ -40,10 +40,10 @@ export interface RegisterOptions {
 }
 
 /**
- * Brings the registry and the declarations together: new versions get their table and start building, edited ones are noticed.
- * All or nothing; processes that start together take turns.
+ * Compares the declarations with the registry. New versions get their table and start building; edited ones are detected.
+ * Everything commits or nothing does. Processes that start at the same time take turns.
  *
- * @returns what an operator should know, as sentences.
+ * @returns warnings for the operator, as sentences.
  * @throws RefoldError `PROJECTION_CHANGED`, `PROJECTION_REMOVED`
  */
 export async function registerVersions(options: RegisterOptions): Promise<string[]> {
@@ -57,7 +57,7 @@ export async function registerVersions(options: RegisterOptions): Promise<string
   }
 }
 
-/** Before anything is locked: appends that are under way may take long. */
+/** Runs before anything is locked, because running appends may take long. */
 async function leaveAppends({ db, declarations, development }: RegisterOptions): Promise<void> {
   const registered = await readRegistry(db);
   for (const projection of declarations.projections) {
@@ -67,10 +67,10 @@ async function leaveAppends({ db, declarations, development }: RegisterOptions):
   }
 }
 
-/** Another process has made a version live that is to change here. Nothing is written. */
+/** Another process has made a version live that must change here. Nothing is written. */
 class JoinedAgain extends Error {}
 
-/** @throws JoinedAgain where appends fold into the version */
+/** @throws JoinedAgain if appends fold into the version */
 async function expectLeft(tx: Transaction, { id, name, version }: Projection): Promise<void> {
   if (!(await keepFromLive(tx, name, version))) throw new JoinedAgain(id);
 }
@@ -88,7 +88,7 @@ function register({ db, readSchema, declarations, actor, development }: Register
     const warnings = removedVersions(registered, projections);
     for (const projection of projections) {
       const known = registered.find((entry) => entry.name === projection.name && entry.version === projection.version);
-      // Versions that come at once with an empty log have served nobody, so nothing of theirs can break.
+      // Versions declared together with an empty log have served no clients, so they cannot break any.
       const served = registered.some((entry) => entry.name === projection.name && entry.state === 'active');
       if (!known) await declareVersion(tx, readSchema, projection, actor, served ? declarations : null);
       else warnings.push(...(await compareVersion(tx, readSchema, projection, known, { actor, development })));
@@ -99,7 +99,7 @@ function register({ db, readSchema, declarations, actor, development }: Register
   });
 }
 
-/** A version that is declared inline joins the appends when it has caught up; one that is not any more leaves them. */
+/** A version declared inline joins the appends when it has caught up. A version no longer declared inline leaves them. */
 async function compareMode(
   tx: Transaction,
   projection: Projection,
@@ -167,7 +167,7 @@ async function declareVersion(
   await checkSqlFold(tx, readSchema, projection);
   await insertVersion(tx, newVersion(projection, readSchema));
   await recordStep(tx, { name, version, from: null, to: 'building', actor, reason: 'declared', heldReason: null });
-  // Nothing to build: a new application answers from its first moment.
+  // An empty log leaves nothing to build, so a new application answers at once.
   if ((await readHead(tx)) > 0n) return;
   await table.createIndexes(tx);
   await completeVersion(tx, readSchema, projection, { actor, reason: 'the log is empty' }, declarations);
@@ -198,10 +198,10 @@ async function compareVersion(
     const rebuild = await deleteRebuild(tx, name, version);
     if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
     await forgetLeftOut(tx, known.tableName);
-    // The edited code is to meet again what the old code could not fold.
+    // The edited code must process the events that the old code could not fold.
     await deleteDiscards(tx, name, version);
     if (tableChanged) await deleteTableSnapshotsOf(tx, name, version);
-    // The first table's name is in use again, also where a rebuild had put it out of use.
+    // The first table's name is used again, even if a rebuild had scheduled that table to be dropped.
     await dropNever(tx, readSchema, projection.tableName);
     await dropVersionTable(tx, projection, readSchema);
     await createVersionTable(tx, projection, readSchema);
@@ -225,12 +225,12 @@ async function compareVersion(
   return [codeChangedMessage(projection)];
 }
 
-/** Where the code that stopped is this one, what the code calls may be mended all the same: then its owner's end is waited for. */
+/** Even if the code that stopped is this code, other code that it calls may be fixed: then the retry waits until the stopped owner's process ends. */
 function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: RegisteredVersion): boolean {
   return partitions.some(({ status, error }) => status === 'stopped' && error?.codeFingerprint !== codeFingerprint);
 }
 
-/** A column or a function that is not there is an error of the start, not of the first batch. */
+/** Makes an unknown column or function an error of the start, not of the first batch. */
 async function checkSqlFold(tx: Transaction, readSchema: string, projection: Projection): Promise<void> {
   const { sqlFold, tableName } = projection;
   if (sqlFold) await createSetMerge(projection, sqlFold, `"${readSchema}"."${tableName}"`).check(tx);
@@ -241,10 +241,10 @@ export function tableChangedMessage({ id, name, version }: Projection): string {
 }
 
 export function codeChangedMessage({ id, name, version, sqlFold }: Projection): string {
-  return `${id}: the ${sqlFold ? 'SQL of its evolveSql is not the SQL' : 'code of its key or evolve is not the code'} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was mended, 'refold rebuild ${id}' builds all rows with the new code.`;
+  return `${id}: the ${sqlFold ? 'SQL of its evolveSql is not the SQL' : 'code of its key or evolve is not the code'} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was fixed, 'refold rebuild ${id}' builds all rows with the new code.`;
 }
 
-/** All processes follow the registered number of partitions; whoever starts with another one changes it for all. */
+/** All processes use the registered number of partitions. A process that starts with another number changes it for all. */
 async function adjustPartitions(
   tx: Transaction,
   { name, version, partitions }: Projection,

@@ -7,18 +7,18 @@ import { readTableProblems, type TableProblem } from '../../store/tables/table-p
 import { createRounds, type Rounds } from '../scheduling/rounds.ts';
 import { leaveInline } from './leave-inline.ts';
 
-/** Notices read tables that are missing or were altered by hand. */
+/** Detects read tables that are missing or were altered by hand. */
 export interface TableWatch extends Rounds {
   /**
-   * What keeps a version's table from being folded into, as far as the last look knows; null where nothing does. `projection` is the version
-   * with the table that its rows are in.
+   * Returns what keeps a version's table from being folded into, as of the last check; null if nothing does. `projection` is the version with
+   * the table that holds its rows.
    */
   damageOf(projection: Projection): RefoldError | null;
-  /** Looks now, and tells as {@link damageOf}. */
+  /** Checks now, and returns the result of {@link damageOf}. */
   look(projection: Projection): Promise<RefoldError | null>;
 }
 
-// Tables are altered by hand, and seldom. Where a statement fails for it, the look comes at once.
+// Tables are altered by hand, and seldom. If a statement fails because of it, the check runs at once.
 const lookMilliseconds = 60_000;
 
 export function createTableWatch(options: {
@@ -44,7 +44,7 @@ export function createTableWatch(options: {
     if (damaged.size > 0) await leaveAppends(problems.filter(({ damage }) => damage !== null));
   }
 
-  /** Appends that fold into a damaged table would be refused: without it they go on, and its processor says what is wrong. */
+  /** Appends that fold into a damaged table would fail. So they leave its version, and its processor reports the damage. */
   async function leaveAppends(problems: readonly TableProblem[]): Promise<void> {
     for (const { name, version, status } of await readInlineVersions(db)) {
       const isDamaged = problems.some((problem) => problem.name === name && problem.version === version);
@@ -60,7 +60,7 @@ export function createTableWatch(options: {
   }
 
   const rounds = createRounds(lookMilliseconds, look, (error) =>
-    logger.warn({ err: error }, `looking at the read tables failed; trying again. ${String(error)}`),
+    logger.warn({ err: error }, `could not check the read tables; trying again. ${String(error)}`),
   );
   const damageOf = ({ tableName }: Projection) => damaged.get(tableName) ?? null;
   return {
@@ -73,7 +73,7 @@ export function createTableWatch(options: {
   };
 }
 
-/** What an operator should know of a damaged table; null where it is none. */
+/** Returns the message about a damaged table; null if it is not damaged. */
 export function damageError({ name, version, tableName, damage }: TableProblem): RefoldError<'TABLE_ALTERED'> | null {
   if (damage === null) return null;
   const id = `${name}@${version}`;
@@ -84,7 +84,7 @@ export function damageError({ name, version, tableName, damage }: TableProblem):
   });
 }
 
-/** What an operator should know of indexes that are missing. */
+/** Returns the message about missing indexes. */
 export function missingIndexesText({
   name,
   version,

@@ -8,13 +8,13 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
 
-/** Makes a version's table and what its `setUp` makes beside it. @throws RefoldError `HOOK_FAILED` */
+/** Creates a version's table, and runs its `setUp`. @throws RefoldError `HOOK_FAILED` */
 export async function createVersionTable(tx: Queryable, projection: Projection, readSchema: string): Promise<void> {
   await createReadTable(projection, readSchema).create(tx);
   await runHook(tx, projection, readSchema, 'setUp');
 }
 
-/** Drops a version's table where it exists, after its `tearDown`. @throws RefoldError `HOOK_FAILED` */
+/** Drops a version's table if it exists, after its `tearDown`. @throws RefoldError `HOOK_FAILED` */
 export async function dropVersionTable(tx: Queryable, projection: Projection, readSchema: string): Promise<void> {
   if (!(await tableExists(tx, readSchema, projection.tableName))) return;
   await runHook(tx, projection, readSchema, 'tearDown');
@@ -28,8 +28,8 @@ export interface OldTablesOptions {
 }
 
 /**
- * Drops the tables whose time has come, each in a transaction with its `tearDown` where this process declares the version. What can't be
- * dropped is warned of and tried again later; the others go on.
+ * Drops the tables that are due, each in its own transaction. If this process declares the version, its `tearDown` runs first. A table that can't
+ * be dropped causes a warning and is retried later; the others continue.
  */
 export async function dropTablesOutOfUse({ db, projections, logger }: OldTablesOptions): Promise<void> {
   await dropOldTables(db, {
@@ -50,7 +50,7 @@ export async function dropTablesOutOfUse({ db, projections, logger }: OldTablesO
   });
 }
 
-// Long enough to be no noise, short enough that an operator sees the effect of what was mended.
+// Long enough not to flood the log, short enough for an operator to see soon that a fix works.
 const retrySeconds = 60;
 
 function isRebuilt(first: string, tableName: string): boolean {
@@ -76,7 +76,7 @@ async function runHook(
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const problem = `${id}: ${name} failed for the table ${schema}.${tableName}: ${reason}`;
-    // The state tells whoever drops tables that this one is in use at the moment.
+    // The SQLSTATE shows the code that drops tables whether this one is in use at present.
     const fields = { projection: id, hook: name, table: tableName, sqlState: sqlStateOf(cause) };
     throw new RefoldError('HOOK_FAILED', problem, fields, { cause });
   }

@@ -13,33 +13,33 @@ import type { Database } from '../../store/postgres/database.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';
 
-/** What this process knows of the registry, kept current. */
+/** The registry as this process knows it, kept current. */
 export interface Versions {
-  /** Which declared version answers for each projection. */
+  /** Returns which declared version answers for each projection. */
   current(): VersionMap;
   /**
-   * As {@link current}, with these versions in their places: any that is declared here and kept current, active or not.
+   * Like {@link current}, with these versions in place of others: any version that is declared here and maintained, active or not.
    *
-   * @throws RefoldError `BAD_USER_INPUT` for another
+   * @throws RefoldError `BAD_USER_INPUT` for any other version
    */
   pinned(pins: Pins): VersionMap;
-  /** The ready versions declared here that some clients are to be answered by. */
+  /** The ready versions declared here that answer some clients. */
   canaries(): readonly Canary[];
-  /** The ready versions declared here that are compared with those that answer. */
+  /** The ready versions declared here that are compared with the answering ones. */
   shadows(): readonly ShadowRule[];
   stateOf(name: string, version: number): VersionState | undefined;
-  /** The versions, such as `cart_summary@2`, whose processor has stopped at an event. */
+  /** The versions, for example `cart_summary@2`, whose processor has stopped at an event. */
   stopped(): ReadonlySet<string>;
-  /** In how many partitions a version is processed. */
+  /** Returns the number of partitions of a version. */
   partitionsOf(projection: Projection): number;
   /**
-   * The declared version with the table that its rows are in now. The same object until its rows are others than before for
-   * another reason than an event: whoever remembers rows of it reads them again then.
+   * Returns the declared version with the table that holds its rows now. The object is the same until the rows change for another reason than
+   * an event. Code that caches rows of it must then read them again.
    */
   stored(projection: Projection): Projection;
   /** Called after each change of the map or of a state. */
   onChange(listener: () => void): () => void;
-  /** Looks now, instead of at the next notification. */
+  /** Reads the registry now, instead of at the next notification. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
@@ -48,7 +48,7 @@ interface Notifications {
   on(channel: string, listener: (payload: string | undefined) => void): () => void;
 }
 
-// Where notifications can't work (transaction-mode poolers), an activation shows after this long.
+// Without notifications (transaction-mode poolers), an activation becomes visible within this time.
 const lookEveryMilliseconds = 1000;
 
 export async function createVersions(options: {
@@ -97,7 +97,7 @@ export async function createVersions(options: {
     tables = new Map(registered.map((entry) => [`${entry.name}@${entry.version}`, entry]));
     const served = serve(projections.map(stored), registered);
     const revision = revisionOf(served);
-    // Where none is active, clients are told to wait.
+    // If no version is active, clients are asked to wait.
     const waiting = registered.filter(
       ({ name, version, state }) =>
         state === 'ready' &&
@@ -142,7 +142,7 @@ export async function createVersions(options: {
     return version;
   }
 
-  /** One look at a time; what happens during one is seen by a second. */
+  /** Runs one read at a time. A change during a read is covered by a second read. */
   function refresh(): Promise<void> {
     lookAgain = true;
     looking ??= (async () => {
@@ -192,7 +192,7 @@ function serve(
 ): ReadonlyMap<string, ServedVersion> {
   const stateOf = (projection: Projection) =>
     registered.find((entry) => entry.name === projection.name && entry.version === projection.version)?.state;
-  // Its answers would fail, or be wrong.
+  // Responses from an altered table would fail or be wrong.
   const isAltered = ({ name, version }: Projection) =>
     registered.some((entry) => entry.name === name && entry.version === version && entry.error?.code === tableAltered);
   const served = new Map<string, ServedVersion>();
