@@ -29,26 +29,26 @@ export interface ActivatorOptions {
   readonly projections: readonly Projection[];
   readonly versions: Versions;
   readonly lifecycle: Lifecycle;
-  /** Names this process in the audit log, such as `host:4711`. */
+  /** Identifies this process in the audit log, for example `host:4711`. */
   readonly owner: string;
   readonly logger: Logger;
 }
 
 const lookMilliseconds = 1000;
 const usageLookMilliseconds = 60_000;
-// A comparison that could not be made, as where two versions are never at the same position, is tried again after this.
+// A comparison that was impossible, for example because two versions were never at the same position, is retried after this time.
 const tryAgainSeconds = 5;
 
 /**
- * Puts ready versions into service as soon as they have what their declarations wait for: time, freshness, rows that are what the log and the
- * previous version say. Any process that maintains read tables can do it; a comparison is made by one at a time.
+ * Activates ready versions as soon as the conditions of their declarations are met: time, freshness, rows that match the log and the previous
+ * version. Every process that maintains read tables runs it; one process at a time makes a comparison.
  */
 export function createActivator(options: ActivatorOptions): Rounds {
   const { db, projections, versions, logger } = options;
   const told = new Set<string>();
   const usageLookedAt = new Map<string, number>();
   const rounds = createRounds(lookMilliseconds, look, (error) =>
-    logger.warn({ err: error }, `looking for versions to activate failed: ${String(error)}`),
+    logger.warn({ err: error }, `could not look for versions to activate; trying again: ${String(error)}`),
   );
   const unsubscribe = versions.onChange(() => rounds.soon());
 
@@ -63,7 +63,7 @@ export function createActivator(options: ActivatorOptions): Rounds {
       const found = ready.find((one) => one.name === name && one.version === version);
       if (!found || signal.aborted) continue;
       tellHeld(id, found);
-      // From the start on, so that it is not one wait after the other.
+      // Starts the comparison at once, so this wait and the others overlap.
       const { shadow } = activation;
       if (shadow && found.heldReason === null) await declareShadow(db, name, version, shadow);
       const lifted =
@@ -74,15 +74,15 @@ export function createActivator(options: ActivatorOptions): Rounds {
     }
   }
 
-  /** What clients ask for changes slowly, and looking it up takes two schemas. */
+  /** Limits how often usage is checked: it changes slowly, and the check builds two schemas. */
   function isLifted({ id, activation }: Projection): boolean {
     if (typeof activation.breaking === 'string') return activation.breaking === 'allow';
     if (Date.now() - (usageLookedAt.get(id) ?? 0) < usageLookMilliseconds) return false;
     usageLookedAt.set(id, Date.now());
-    return true; // it is looked up there
+    return true; // becomeActive checks the usage
   }
 
-  /** Its dead letters were retried or discarded meanwhile, perhaps. */
+  /** Checks again, because the dead letters may have been retried or discarded meanwhile. */
   async function deadLettersAllow(projection: Projection): Promise<boolean> {
     const reason = await heldByDeadLetters(db, projection);
     if (reason !== null) await restateHold(db, projection, 'dead-letters', reason);
@@ -106,7 +106,7 @@ export function createActivator(options: ActivatorOptions): Rounds {
     await versions.refresh();
   }
 
-  /** What live queries said, for the audit log; null where the version has to wait for more of them. */
+  /** Returns the result of comparing live queries, for the audit log; null if the version must wait for more of them. */
   async function compareAnswers({ id, name, version, activation }: Projection): Promise<string | null> {
     if (activation.shadow === null) return '';
     await pruneShadowCounts(db);
@@ -114,7 +114,7 @@ export function createActivator(options: ActivatorOptions): Rounds {
     if (!standing) return ', no previous version to compare answers with';
     const { outcome, said } = shadowVerdict(standing);
     if (outcome === 'met') return `, ${said}`;
-    // The numbers change all the time.
+    // Not part of the subject: the numbers, which change all the time.
     const subject = `${id} ${outcome}`;
     if (!told.has(subject)) logger.warn({ projection: id }, `${id} is held at ready: ${said}`);
     told.add(subject);
@@ -138,7 +138,7 @@ async function isFresh(db: Database, { name, version, activation }: Projection):
   );
 }
 
-/** What was compared, for the audit log; null where the version has to wait on, or is held now. */
+/** Returns what was compared, for the audit log; null if the version must wait longer, or is held now. */
 async function compareRows(
   options: ActivatorOptions,
   projection: Projection,

@@ -10,15 +10,15 @@ import { codeChangedMessage, removedVersions, tableChangedMessage } from '../ver
 import { damageError, missingIndexesText } from '../versions/table-watch.ts';
 import { shadowVerdict } from './shadow-gate.ts';
 
-/** One thing in which the declarations and the database differ. */
+/** A difference between the declarations and the database. */
 export interface Finding {
-  /** `problem`: a start would refuse it or serve what was built by other code. `note`: what a start will do. */
+  /** `problem`: a start would refuse it, or serve rows built by other code. `note`: what a start will do. */
   readonly kind: 'problem' | 'note';
-  /** What differs, and the way out. */
+  /** What differs, and what to do. */
   readonly message: string;
 }
 
-/** Compares the declarations with the registry, as a start of the application would, and changes nothing. */
+/** Compares the declarations with the registry, as a start of the application would. Changes nothing. */
 export async function checkDeclarations(db: Database, declarations: SchemaDeclarations): Promise<Finding[]> {
   const registered = await readRegistry(db);
   const standings = await readShadowStandings(db);
@@ -41,7 +41,7 @@ export async function checkDeclarations(db: Database, declarations: SchemaDeclar
       findings.push({ kind: 'problem', message: codeChangedMessage(projection) });
     if (known?.heldBy === 'dead-letters')
       findings.push({ kind: 'note', message: `${id} is held at ready: ${known.heldReason}` });
-    // Mended by the deployment that is checked here, perhaps.
+    // Only a note, because the deployment being checked may fix it.
     if (known?.state === 'failed' && known.error && known.error.code !== 'TABLE_ALTERED')
       findings.push({ kind: 'note', message: `${id} has failed: ${known.error.message}` });
     if (known?.state === 'active' || known?.state === 'retired') continue;
@@ -56,8 +56,8 @@ export async function checkDeclarations(db: Database, declarations: SchemaDeclar
       reason !== null
         ? 'will be held at ready'
         : projection.activation.breaking === 'allow'
-          ? 'says that it may'
-          : 'may: nobody has asked for that in the days that it declares';
+          ? 'is declared to do so'
+          : 'may do so: no client has used what breaks in the days that it declares';
     findings.push({
       kind: 'note',
       message: `${id} would break clients of ${changes.than}, so it ${soItIs}: ${reason ?? whatBreaks(name, version, changes)}`,

@@ -9,42 +9,42 @@ import { changesBetween, type SchemaDeclarations } from '../schema-changes/schem
 import { expectVersion, refused } from '../versions/expect-version.ts';
 import type { StepReason } from '../versions/step.ts';
 
-/** How a projection moves from one version to the next under its clients' eyes. */
+/** How a projection moves from one version to the next while clients use it. */
 export interface Evolution {
   /**
-   * What becomes different for clients where a version answers in place of another, by default of the highest active one below it, and who
-   * asked for what breaks in the last 30 days.
+   * Returns what changes for clients if a version answers in place of another (by default the highest active one below it), and which clients used
+   * the breaking parts in the last 30 days.
    *
-   * @throws RefoldError `INVALID_TRANSITION` where there is none, or where nothing here knows what one of them looks like
+   * @throws RefoldError `INVALID_TRANSITION` if there is none, or if the definition of one of them is unknown here
    */
   changes(name: string, version: number, than?: number): Promise<UsedChanges>;
-  /** As {@link changes}, of every declared version that could become active above one that answers. */
+  /** Like {@link changes}, for every declared version that could become active above an answering one. */
   pendingChanges(): Promise<readonly (UsedChanges & { readonly version: string })[]>;
   /**
-   * Has all gateways execute about one of so many live queries on a ready version, too, and compare. Begun again, it forgets what it found.
+   * Makes all gateways also execute about one of so many live queries on a ready version, and compare the responses. A new start forgets old results.
    *
-   * @throws RefoldError `INVALID_TRANSITION` where the version is not ready
+   * @throws RefoldError `INVALID_TRANSITION` if the version is not ready
    */
   startShadow(name: string, version: number, options: { readonly oneOf: number }, step: StepReason): Promise<void>;
-  /** Ends the comparison; what was found stays. @throws RefoldError `INVALID_TRANSITION` where none is under way */
+  /** Ends the comparison and keeps its results. @throws RefoldError `INVALID_TRANSITION` if none is running */
   stopShadow(name: string, version: number, step: StepReason): Promise<void>;
-  /** What all comparisons have found. Examples hold what clients were answered. */
+  /** Returns the results of all comparisons. The examples contain data from responses to clients. */
   shadows(): Promise<readonly Shadow[]>;
-  /** What clients asked for, as all gateways have recorded it; what they counted in the last ten seconds may be missing. */
+  /** Returns which fields clients used, as recorded by all gateways. Counts of the last ten seconds may be missing. */
   usage(query?: Partial<UsageQuery>): Promise<RecordedUsage>;
 }
 
 export interface RecordedUsage {
-  /** For how many days all gateways have recorded; null where one of them does not, or none has begun. */
+  /** For how many days all gateways have recorded usage; null if one of them does not, or none has started. */
   readonly recordedDays: number | null;
-  /** In the order of paths; the clients that ask most first. */
+  /** Ordered by path, and by the number of requests of each client, descending. */
   readonly fields: readonly FieldUsage[];
 }
 
 export function createEvolution(
   db: Database,
   declarations: SchemaDeclarations,
-  /** Writes what this process has counted. */
+  /** Writes the counts of this process. */
   flush: () => Promise<void> | undefined = () => undefined,
 ): Evolution {
   async function changes(name: string, version: number, than?: number): Promise<UsedChanges> {
@@ -105,7 +105,7 @@ export function createEvolution(
   };
 }
 
-/** Undefined, too, where a higher one answers: nothing would change for clients then. */
+/** Also undefined if a higher version answers, because then nothing would change for clients. */
 function activeBelow(registered: readonly RegisteredVersion[], name: string, version: number): number | undefined {
   const highest = registered.findLast((entry) => entry.name === name && entry.state === 'active');
   return highest && highest.version < version ? highest.version : undefined;

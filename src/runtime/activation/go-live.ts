@@ -44,19 +44,19 @@ export interface GoLiveOptions {
 }
 
 const lookMilliseconds = 250;
-// Appends of all families wait while this waits for those under way; most end within milliseconds.
+// While the gate waits for running appends, appends of all families wait too. Most appends end within milliseconds.
 const gateTimeout = '100ms';
-// So do they while this process is frozen or out of reach: the server gives up on it then.
+// They also wait while this process is frozen or unreachable, so the server ends its transaction after this time.
 const mostIdleMs = 500;
-// An append that is open for longer is likely to outlast the time above: the gate is not asked for.
+// An append that has been open for longer will probably outlast the lock timeout, so the gate is not tried.
 const mostSeconds = 0.1;
 const retryAtMost = 30_000;
-// The events left are folded while appends wait: a processor that is further behind catches up first.
+// Appends wait while the remaining events are folded. A processor that is further behind must catch up first.
 const mostLeft = 200n;
-// A process that can't fold, such as an older one during a deployment, is likely to append again.
+// A process whose appends cannot fold, such as an older one during a deployment, will probably append again.
 const passedSeconds = 5;
 
-/** Has inline versions join the appends as soon as their processors have caught up. Any process that maintains them can do it. */
+/** Makes inline versions join the appends as soon as their processors have caught up. Every process that maintains them runs it. */
 export function createGoLive(options: GoLiveOptions): Rounds {
   const { db, versions, logger } = options;
   const inline = options.projections.filter(({ mode }) => mode === 'inline');
@@ -65,7 +65,7 @@ export function createGoLive(options: GoLiveOptions): Rounds {
   const rounds = createRounds(lookMilliseconds, look, (error) =>
     logger.warn(
       { err: error },
-      `looking for inline versions that have caught up failed; trying again. ${String(error)}`,
+      `could not look for inline versions that have caught up; trying again. ${String(error)}`,
     ),
   );
   const unsubscribe = versions.onChange(() => rounds.soon());
@@ -90,12 +90,12 @@ export function createGoLive(options: GoLiveOptions): Rounds {
     await prune(known.filter(({ status }) => status === 'live'));
   }
 
-  /** Its appends would be refused. */
+  /** Whether appends that fold into the version would fail. */
   function cannotGoOn(projection: Projection): boolean {
     return versions.stopped().has(projection.id) || options.tables.damageOf(versions.stored(projection)) !== null;
   }
 
-  /** False where appends that are under way would hold up all others for too long. */
+  /** Returns false if running appends would block all others for too long. */
   async function tryGoLive(projection: Projection): Promise<boolean> {
     try {
       const position = await goLive(options, projection);
@@ -106,13 +106,13 @@ export function createGoLive(options: GoLiveOptions): Rounds {
         );
       return true;
     } catch (error) {
-      // What the database refuses of the last events, the processor meets, and does as is declared.
+      // If the database refuses rows of the last events, the processor will handle that by the declared policy.
       if (isHeld(error) || isRowRefusal(error)) return false;
       throw error;
     }
   }
 
-  /** A live version has no processor that would. */
+  /** Prunes changes of live versions, which have no processor that would. */
   async function prune(live: readonly { readonly name: string; readonly version: number }[]): Promise<void> {
     if (Date.now() - lastPrune < pruneEveryMilliseconds) return;
     lastPrune = Date.now();
@@ -129,12 +129,12 @@ export function createGoLive(options: GoLiveOptions): Rounds {
 }
 
 /**
- * Makes a version live that has caught up: while no append is under way, the last events are folded, in one transaction. Appends wait for it
- * a moment, so it asks for that only where it is likely to be short.
+ * Makes a version live that has caught up: in one transaction during which no append runs, it folds the last events. Appends wait for that
+ * moment, so it is tried only if it will probably be short.
  *
- * @returns the position up to which its table was complete then; null where it is not near the head, not maintained, or live already, or
- *   where an append is under way for long
- * @throws RefoldError `DATABASE_ERROR` with `sqlState` 55P03 where an append is under way for too long
+ * @returns the position up to which its table was complete then; null if the version is not near the head, not maintained or already live, or
+ *   if an append has been running for long
+ * @throws RefoldError `DATABASE_ERROR` with `sqlState` 55P03 if a running append takes too long
  */
 export async function goLive(
   options: Pick<GoLiveOptions, 'db' | 'log' | 'readSchema' | 'freeze'>,
@@ -148,25 +148,25 @@ export async function goLive(
   if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > mostSeconds)) return null;
   return db.transaction(
     async (tx) => {
-      // All else that may take a wait comes before the gate.
+      // Everything else that may wait comes before the gate.
       await limitLockWaits(tx, gateTimeout);
       if (!(await keepFromLive(tx, name, version))) return null;
       const { state, tableName } = await expectVersion(tx, name, version);
       if (state !== 'ready' && state !== 'active') return null;
       const partitions = await lockPartitions(tx, name, version);
       const checkpoint = globalPosition(furthest(partitions));
-      // Rows are at several positions for a while after partitions were put together.
+      // After partitions were merged, rows are at several positions for a while.
       if (partitions.length !== 1 || partitions[0]?.checkpoint !== checkpoint) return null;
       await closeGate(tx);
       const known = (await readInlineVersions(tx)).find((one) => one.name === name && one.version === version);
       const head = await readLast(tx);
       if (known?.status !== 'building' || head - checkpoint > mostLeft) return null;
-      // On this connection: the pool may have no other one for a while, and all appends wait.
+      // On this connection, because all appends wait and the pool may have no other connection for a while.
       const tail = await log.readTail(
         { after: checkpoint, filter: projection.filter, limit: Number(mostLeft) + 1 },
         tx,
       );
-      // A writer whose transaction began before there was a gate.
+      // A transaction that began to write before the gate existed.
       if (tail.horizon < head) return null;
       await foldLeft(tx, options, storedIn(projection, tableName), tail.events, head);
       await becomeLive(tx, name, version, head);
@@ -189,10 +189,10 @@ async function foldLeft(
   const rows = await table.load(tx, [...keys.values()]);
   const blocked = await readBlockedAmong(tx, projection.tableName, [...keys.keys()]);
   const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-  // A version that began again from a snapshot meets events that were thrown away since.
+    // A version that started again from a snapshot may meet events that were discarded since.
   const discarded = await readDiscards(tx, projection.name, projection.version);
   const batch = foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
-  // Its processor meets the event, stops there and says so.
+      // The processor will meet the event, stop there and report it.
   for (const error of batch.refused.values()) throw error;
   for (const failure of batch.skipped) projection.onError.onSkip?.(failure);
   await expectOrder(tx, table, batch.claims);

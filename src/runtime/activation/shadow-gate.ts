@@ -1,8 +1,8 @@
 import type { ShadowStanding } from '../../store/registry/shadows.ts';
 
-/** What compared live queries say of a version that waits for them. */
+/** The verdict of compared live queries on a version that waits for them. */
 export interface ShadowVerdict {
-  /** `few`: there are not enough yet. `different`: too many of them were answered differently. */
+  /** `few`: not enough queries were compared yet. `different`: too many responses differed. */
   readonly outcome: 'met' | 'few' | 'different';
   readonly said: string;
 }
@@ -23,16 +23,16 @@ export function shadowVerdict(standing: ShadowStanding): ShadowVerdict {
   if (compared < queries)
     return {
       outcome: 'few',
-      said: `It waits for ${queries} live queries that are compared ${time}: ${compared} were, of which ${differing} were answered differently${where}. ${ends}`,
+      said: `Waiting for ${queries} compared live queries ${time}: ${compared} so far, of which ${differing} were answered differently${where}. ${ends}`,
     };
   return {
     outcome: 'different',
-    said: `Of ${compared} live queries compared ${time} ${differing} were answered differently${where}: ${percent(differing / compared)}, where ${percent(maxDifferent)} may be. ${ends}`,
+    said: `Of ${compared} live queries compared ${time} ${differing} were answered differently${where}: ${percent(differing / compared)}, and at most ${percent(maxDifferent)} may be. ${ends}`,
   };
 }
 
 function placeOf(path: string): string {
-  return path === '' ? 'which it does not take' : `at ${path}`;
+  return path === '' ? 'which it rejects' : `at ${path}`;
 }
 
 function timeText(seconds: number): string {

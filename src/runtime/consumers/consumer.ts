@@ -9,6 +9,7 @@ export interface ConsumerOptions {
   readonly source: EventSource;
   /** Events per read. Larger pages catch up faster and need more memory. @default 1000 */
   readonly pageSize?: number;
+  /**
    * Backpressure: how many pages may wait for a busy processor, beside its current page, before reading pauses. Memory is bounded by
    * `pageSize * (bufferedPages + 2)` events for each reading. A higher number evens out a processor that is slow at times.
    * @default 4

@@ -63,8 +63,8 @@ export function createLogSource(
     if (looking !== undefined) {
       const isOver = await looking.then(
         () => true,
-        () => false, // for what the other asked, perhaps
         () => false, // the failure may be due to the other reading's request
+      );
       return isOver ? null : look(after, filter, limit);
     }
     const before = anchored;

@@ -22,7 +22,7 @@ export interface DeadLetterOptions extends LetterTable {
   readonly db: Database;
 }
 
-/** The letters of a version's table, in the order of the log. */
+/** Returns the dead letters of a version's table, in log order. */
 export async function listDeadLetters({ db, projection }: DeadLetterOptions): Promise<DeadLetter[]> {
   const { name, version } = projection;
   const tableName = await db.transaction(async (tx) => (await expectVersion(tx, name, version)).tableName);
@@ -30,31 +30,31 @@ export async function listDeadLetters({ db, projection }: DeadLetterOptions): Pr
 }
 
 /**
- * Folds the kept events of each row, in order, with the code as it is now, until one fails again. The row is right then without a
- * rebuild, in one transaction for all rows.
+ * Folds the dead letters of each row again, in order, with the current code, until one fails. The rows are then correct without a
+ * rebuild. All rows change in one transaction.
  *
- * @param key the row's key as JSON, such as `["c1"]`; all rows where it is absent
- * @throws RefoldError `INVALID_TRANSITION` where there is nothing to retry
+ * @param key the row's key as JSON, for example `["c1"]`; all rows if absent
+ * @throws RefoldError `INVALID_TRANSITION` if there is nothing to retry
  */
 export function retryDeadLetters(options: DeadLetterOptions, step: StepReason, key?: string): Promise<Redelivery> {
   return redeliver(options, step, key, 'retry');
 }
 
-/** Throws away the events that failed, and folds those that waited behind them. @throws RefoldError `INVALID_TRANSITION` */
+/** Discards the events that failed, and folds those that waited behind them. @throws RefoldError `INVALID_TRANSITION` */
 export function discardDeadLetters(options: DeadLetterOptions, step: StepReason, key?: string): Promise<Redelivery> {
   return redeliver(options, step, key, 'discard');
 }
 
-/** What was thrown away of a version, in the order of the log; rebuilds and verifications leave it out. */
+/** Returns the discarded events of a version, in log order. Rebuilds and verifications leave them out. */
 export function listDiscarded({ db, projection: { name, version } }: DeadLetterOptions): Promise<Discard[]> {
   return listDiscards(db, name, version);
 }
 
 /**
- * Takes back what was thrown away: the next rebuild folds those events again. The rows stay as they are until then.
+ * Recalls discarded events: the next rebuild folds them again. The rows stay as they are until then.
  *
- * @returns how many
- * @throws RefoldError `INVALID_TRANSITION` where nothing was thrown away
+ * @returns the number of recalled events
+ * @throws RefoldError `INVALID_TRANSITION` if nothing was discarded
  */
 export function recallDiscarded(
   { db, projection }: DeadLetterOptions,
@@ -73,7 +73,7 @@ export function recallDiscarded(
   });
 }
 
-/** One line for a batch, however many events it set aside. */
+/** Logs the dead letters of a batch in one line. */
 export function tellOfDeadLetters(logger: Logger, id: string, letters: readonly NewDeadLetter[]): void {
   if (letters.length === 0) return;
   const failed = letters.filter(({ error }) => error !== null);
@@ -93,7 +93,7 @@ async function redeliver(
   const { name, version } = projection;
   return withoutAppends(db, projection, async (tx) => {
     const { state, heldReason, tableName } = await expectDeclaredTable(tx, projection);
-    // The processor can't fold a later event of these rows meanwhile.
+    // Keeps the processor from folding later events of these rows meanwhile.
     await lockPartitions(tx, name, version);
     const letters = await readDeadLetters(tx, tableName, key === undefined ? undefined : canonicalKey(key));
     if (letters.length === 0)

@@ -20,26 +20,26 @@ import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
 import { writeAcceptable, writeRows } from '../../store/tables/write-rows.ts';
 
-/** The table whose dead letters are folded. */
+/** The table whose dead letters are redelivered. */
 export interface LetterTable {
   readonly log: EventLog;
   readonly readSchema: string;
   readonly projection: Projection;
 }
 
-/** What became of the letters of the rows that were asked for. */
+/** The result of redelivering the dead letters of some rows. */
 export interface Redelivery {
-  /** Events folded into their rows now. */
+  /** Events folded into their rows. */
   readonly folded: number;
-  /** Events thrown away. */
+  /** Events discarded. */
   readonly discarded: number;
-  /** Events that are still kept. */
+  /** Events that remain dead letters. */
   readonly left: number;
 }
 
 /**
- * The letters that a table was given with a snapshot's rows, or has kept while it was built: folds them, each row's in their order, until
- * one fails again, and leaves out what an operator has thrown away. `where discarded`: only the rows of which something was.
+ * Redelivers the dead letters that a table received with a snapshot's rows, or collected while it was built. It folds each row's letters in order
+ * until one fails, and leaves out discarded ones. `where discarded`: only rows of which something was discarded.
  */
 export async function redeliverInherited(
   tx: Queryable,
@@ -78,12 +78,12 @@ export async function redeliverRows(
   return result;
 }
 
-/** A letter without a key is a row of its own. */
+/** A dead letter without a key forms a group of its own. */
 function rowOf({ id, key }: DeadLetter): string {
   return key ? keyText(key) : `without a key ${id}`;
 }
 
-/** One write for the row, however many letters; where it is refused, one for each, so that the letter that it is refused at is known. */
+/** Writes the row once for all its dead letters. If the database refuses that, writes it once for each, to find the letter that fails. */
 async function redeliverRow(
   tx: Queryable,
   table: LetterTable,
@@ -92,7 +92,7 @@ async function redeliverRow(
   discarding: Discarding,
 ): Promise<Redelivery> {
   const one = (each: boolean) => redeliverOne(tx, table, letters, events, { ...discarding, each });
-  // A value that was taken and given up again in between shows letter by letter only.
+  // A unique value may be taken and released again in between, which only shows if each letter is written.
   if (table.projection.uniqueIndexes.length > 0) return one(true);
   try {
     return await savepoint(tx, () => one(false));
@@ -133,7 +133,7 @@ async function redeliverOne(
     }
     done.push(letter.id);
   }
-  // A letter without a key has told its keys now, and touches rows that nothing has held back: only a rebuild could put it in its place.
+  // If a letter without a key returns keys now, later events of those rows are already folded. Only a rebuild can fold it in order.
   if (!discarding.each && key && text !== null) await writeRows(tx, table, [{ key, row: rows.get(text) ?? null }]);
   if (discarded.length > 0) await discarding.onDiscard(discarded);
   await deleteDeadLetters(tx, [...done, ...discarded]);

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { eventsIn, type FoldFailure } from '../../projections/declaration/projection.ts';
 
-/** One line for a batch, however many events it left out. */
+/** Logs the skipped events of a batch in one line. */
 export function tellOfSkips(logger: Logger, id: string, skipped: readonly FoldFailure[]): void {
   const [first] = skipped;
   if (!first) return;

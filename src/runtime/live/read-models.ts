@@ -38,7 +38,8 @@ export interface LiveReadModelsOptions {
   /**
    * Changes up to this age are certainly not pruned yet, in milliseconds. If the database was unreachable for longer, everything that is
    * watched is read again.
-   * @default 300000, a safe margin below the time for which changes are kept
+   * @default 300000, half of the ten minutes for which changes are at least kept
+   */
   readonly changesKept?: number;
   /** Limits for one read of a change feed. */
   readonly feedLimits?: FeedLimits;

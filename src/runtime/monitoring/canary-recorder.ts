@@ -3,7 +3,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { addCanaryFigures, type CanaryFigures } from '../../store/registry/canaries.ts';
 import { createRounds } from '../scheduling/rounds.ts';
 
-/** One operation while a version is a canary. */
+/** One operation during a canary. */
 export interface CanaryOperation {
   readonly name: string;
   readonly version: number;
@@ -12,16 +12,16 @@ export interface CanaryOperation {
   readonly failed: boolean;
 }
 
-/** Counts in memory how canaries do, and adds it to the database every few seconds. */
+/** Counts canary metrics in memory, and adds them to the database every few seconds. */
 export interface CanaryRecorder {
   count(operation: CanaryOperation): void;
-  /** Writes what is counted so far. @throws RefoldError where the database can't be reached; what is counted is lost, then */
+  /** Writes the counts so far. @throws RefoldError if the database is unreachable; those counts are lost */
   flush(): Promise<void>;
-  /** Writes the rest. */
+  /** Stops, and writes the remaining counts. */
   stop(): Promise<void>;
 }
 
-// A crash loses what was counted since; while nothing is counted, nothing is sent.
+// A crash loses the counts of this time. Without counts, nothing is sent.
 const flushMilliseconds = 10_000;
 
 export function createCanaryRecorder(db: Queryable, logger: Logger): CanaryRecorder {
@@ -34,7 +34,7 @@ export function createCanaryRecorder(db: Queryable, logger: Logger): CanaryRecor
     for (const figures of sent) await addCanaryFigures(db, figures);
   }
 
-  /** After what is being written: whoever reads then finds all that was counted before. */
+  /** Waits for the write in progress, so that a reader then finds all earlier counts. */
   function flush(): Promise<void> {
     const next = writing.catch(() => {}).then(write);
     writing = next;
@@ -42,7 +42,7 @@ export function createCanaryRecorder(db: Queryable, logger: Logger): CanaryRecor
   }
 
   const warn = (error: unknown) =>
-    logger.warn({ err: error }, `how a canary does could not be written. ${String(error)}`);
+    logger.warn({ err: error }, `canary metrics not saved. ${String(error)}`);
   const rounds = createRounds(flushMilliseconds, flush, warn);
 
   return {

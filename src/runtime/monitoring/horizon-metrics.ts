@@ -3,16 +3,16 @@ import { readHead, readHorizon, readStalls, type Stall } from '../../store/log/h
 import type { Database } from '../../store/postgres/database.ts';
 import { scrapedMetrics } from './scraped-metrics.ts';
 
-// Each has a series of its own, and a pool of writers may have hundreds of names.
+// Each holder has a series of its own, and a pool of writers may have hundreds of names.
 const mostHolders = 5;
-// An append is shorter, as a rule.
+// Appends are usually shorter.
 const shortSeconds = 1;
 
-/** Metrics of the log's horizon: up to where it can be read, and who holds it back. */
+/** Registers metrics of the log's horizon: up to where it can be read, and which sessions hold it back. */
 export function registerHorizonMetrics(registry: Registry, db: Database): void {
   new Gauge({
     name: 'refold_horizon_lag_positions',
-    help: 'Positions that were drawn and can not be read yet, because an append below them is under way.',
+    help: 'Assigned positions that cannot be read yet, because an append below them is running.',
     registers: [registry],
     async collect() {
       this.remove();
@@ -30,7 +30,7 @@ export function registerHorizonMetrics(registry: Registry, db: Database): void {
   });
   gauge(
     'refold_horizon_holder_seconds',
-    'How long a session has been appending, so that the log can not be read past it; the longest of each application name, of five at most.',
+    'How long a session has been appending, which keeps the log from being read past it; the longest of each application name, of five at most.',
     ({ seconds }) => seconds,
   );
 }

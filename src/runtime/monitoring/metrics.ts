@@ -12,7 +12,7 @@ import { scrapedMetrics } from './scraped-metrics.ts';
 import { registerServedMetrics } from './served-metrics.ts';
 import type { VersionStatus } from './status.ts';
 
-/** How the projection versions and the reactors fare, as metrics of Prometheus. */
+/** Creates Prometheus metrics of the projection versions and the reactors. */
 export function createMetrics(runtime: {
   status(): Promise<readonly VersionStatus[]>;
   readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
@@ -42,7 +42,7 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
     version.state === 'retired' || version.state === 'failed' ? null : measure(version);
   gauge(
     'refold_lag_events',
-    'Events that the version wants and has yet to fold; of one far behind, those among the next 10,000 positions.',
+    'Events that the version handles and has not folded yet; if it is far behind, those among the next 10,000 positions.',
     ifMaintained(({ lagEvents }) => Number(lagEvents)),
   );
   gauge(
@@ -52,27 +52,27 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
   );
   gauge(
     'refold_lag_seconds',
-    'Age of the first event that the version wants and has yet to fold.',
+    'Age of the first event that the version handles and has not folded yet.',
     ifMaintained(({ lagSeconds }) => lagSeconds),
   );
-  gauge('refold_version_active', '1 where the version may answer.', ({ state }) => (state === 'active' ? 1 : 0));
+  gauge('refold_version_active', '1 if the version may answer.', ({ state }) => (state === 'active' ? 1 : 0));
   gauge(
     'refold_version_failed',
-    "1 where a version that does not answer yet can't go on, see refold status.",
+    "1 if a version that does not answer yet can't continue, see refold status.",
     ({ state }) => (state === 'failed' ? 1 : 0),
   );
-  gauge('refold_version_held', '1 where the version is kept at ready, see refold status.', ({ heldReason }) =>
+  gauge('refold_version_held', '1 if the version is held at ready, see refold status.', ({ heldReason }) =>
     heldReason === null ? 0 : 1,
   );
-  gauge('refold_processor_stopped', '1 where the version stopped at an event.', ({ processor }) =>
+  gauge('refold_processor_stopped', '1 if the version stopped at an event.', ({ processor }) =>
     processor === 'stopped' ? 1 : 0,
   );
   gauge(
     'refold_table_altered',
-    '1 where the table of the version is missing or was altered by hand, so that nothing is folded into it nor answered from it.',
+    '1 if the table of the version is missing or was altered by hand, so it is neither updated nor read.',
     ({ error }) => (error?.code === 'TABLE_ALTERED' ? 1 : 0),
   );
-  gauge('refold_dead_letters', 'Events kept because they could not be folded, and those behind them.', (version) =>
+  gauge('refold_dead_letters', 'Events that could not be folded, and those waiting behind them.', (version) =>
     Number(version.deadLetters),
   );
   counter('refold_events_folded_total', 'Events folded into the version.', ({ eventsFolded }) => Number(eventsFolded));

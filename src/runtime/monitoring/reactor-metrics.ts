@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { ReactorStatus } from '../reactors/reactor-steps.ts';
 import { scrapedMetrics } from './scraped-metrics.ts';
 
-/** How the reactors fare. */
+/** Registers metrics of the reactors. */
 export function registerReactorMetrics(registry: Registry, look: () => Promise<readonly ReactorStatus[]>): void {
   const { gauge, counter } = scrapedMetrics({
     registry,
@@ -14,21 +14,21 @@ export function registerReactorMetrics(registry: Registry, look: () => Promise<r
   gauge('refold_reactor_lag_positions', "Positions of the log between the reactor's checkpoint and its head.", (one) =>
     Number(one.lag),
   );
-  gauge('refold_reactor_stopped', '1 where the reactor stopped at an event.', ({ state }) =>
+  gauge('refold_reactor_stopped', '1 if the reactor stopped at an event.', ({ state }) =>
     Number(state === 'stopped'),
   );
-  gauge('refold_reactor_paused', '1 where an operator has the reactor wait.', ({ state }) =>
+  gauge('refold_reactor_paused', '1 if an operator has paused the reactor.', ({ state }) =>
     Number(state === 'paused'),
   );
   gauge(
     'refold_reactor_dead_letters',
-    'Events that the reactor has given up on, and those behind them.',
+    'Events that the reactor could not handle, and those waiting behind them.',
     ({ deadLetters }) => deadLetters,
   );
   counter('refold_reactor_events_handled_total', 'Events that the reactor has handled.', ({ handled }) =>
     Number(handled),
   );
-  counter('refold_reactor_events_skipped_total', 'Events that the reactor has left out.', ({ skipped }) =>
+  counter('refold_reactor_events_skipped_total', 'Events that the reactor has skipped.', ({ skipped }) =>
     Number(skipped),
   );
 }

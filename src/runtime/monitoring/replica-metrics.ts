@@ -1,11 +1,11 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Replica } from '../reads/replica.ts';
 
-/** Adds to a registry of Prometheus how this process fares with its replica. */
+/** Registers Prometheus metrics of this process's use of its replica. */
 export function registerReplicaMetrics(registry: Registry, { lag, sent }: Replica): void {
   new Gauge({
     name: 'refold_replica_lag_seconds',
-    help: 'By how much the replica may be behind the primary; infinite where it is not read from.',
+    help: 'Upper bound of the lag of the replica behind the primary; infinite if the replica is not used.',
     registers: [registry],
     collect() {
       this.set(lag() / 1000);
@@ -13,7 +13,7 @@ export function registerReplicaMetrics(registry: Registry, { lag, sent }: Replic
   });
   new Counter({
     name: 'refold_replica_operations_total',
-    help: 'Queries that could go to the replica, by where they were sent.',
+    help: 'Queries that the replica may serve, by the server they were sent to.',
     labelNames: ['server'],
     registers: [registry],
     collect() {

@@ -1,24 +1,24 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 
-/** Metrics of which each has a value for every thing of one kind. */
+/** One labelled series per entity, read at scrape time. */
 export interface ScrapedMetrics<T> {
-  /** Null leaves the thing out. */
+  /** Null omits the entity. */
   gauge(name: string, help: string, measure: (thing: T) => number | null): void;
   counter(name: string, help: string, measure: (thing: T) => number): void;
 }
 
 export interface ScrapedMetricsOptions<T> {
   readonly registry: Registry;
-  /** What there is; asked once for all metrics of a scrape. Where it fails, the metrics are left out. */
+  /** Returns the entities, once for all metrics of a scrape. If it fails, the metrics are omitted. */
   readonly look: () => Promise<readonly T[]>;
   readonly labelsOf: (thing: T) => Readonly<Record<string, string>>;
   readonly labelNames: readonly string[];
 }
 
-// A scrape asks for every metric at about the same time.
+// A scrape reads all metrics at about the same time.
 const lookKeptMilliseconds = 1000;
 
-/** Metrics that are read when they are scraped, so that every process tells the same, whichever of them does the work. */
+/** Creates metrics that are read at scrape time, so every process reports the same values, whichever does the work. */
 export function scrapedMetrics<T>({
   registry,
   look,

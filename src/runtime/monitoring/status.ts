@@ -14,62 +14,62 @@ import { readTableProblems } from '../../store/tables/table-problems.ts';
 import { shadowVerdict } from '../activation/shadow-gate.ts';
 import type { Difference } from '../verification/verify.ts';
 
-/** How one projection version fares. */
+/** The state and progress of one projection version. */
 export interface VersionStatus {
   readonly name: string;
   readonly version: number;
   readonly state: VersionState;
   /**
-   * Of an inline version, whether its rows commit with appends (`live`), are caught up behind them (`building`), or will be once the appends
-   * that had entered it are over (`leaving`); null for the others.
+   * For an inline version: its rows commit with appends (`live`), a processor keeps them current (`building`), or appends that had entered it
+   * must end first (`leaving`). Null for other versions.
    */
   readonly inline: 'building' | 'leaving' | 'live' | null;
-  /** What its processor does: `running` and `idle` with and without an owner, `stopped` after an error. */
+  /** The state of its processor: `running` and `idle` with and without an owner, `stopped` after an error. */
   readonly processor: 'idle' | 'running' | 'stopped';
-  /** Of a version in partitions all of them. */
+  /** All owners, if the version has partitions. */
   readonly owner: string | null;
-  /** Of a version in partitions the least of theirs. */
+  /** The lowest position of its partitions. */
   readonly position: GlobalPosition;
   readonly head: GlobalPosition;
-  /** Positions of the log between the two; holes of rolled back appends count. */
+  /** Positions of the log between the two. Gaps that rolled back appends leave count too. */
   readonly lag: bigint;
-  /** Events that it wants and has yet to fold; of a version far behind, those among the next 10,000 positions. */
+  /** Events that it handles and has not folded yet; if it is far behind, those among the next 10,000 positions. */
   readonly lagEvents: bigint;
   /** Whether `lagEvents` counts them all. */
   readonly lagEventsExact: boolean;
-  /** Age of the first of them; 0 where there is none. */
+  /** The age of the first of them; 0 if there is none. */
   readonly lagSeconds: number;
-  /** Since its table was built for the first time. */
+  /** Events folded since its table was first built. */
   readonly eventsFolded: bigint;
   /** Events that `onError: 'skip'` has left out of its table. */
   readonly eventsSkipped: bigint;
-  /** Events that it folded a second, in the last minute. */
+  /** Events folded per second in the last minute. */
   readonly eventsPerSecond: number;
-  /** Why it does not become active by itself: by an operator, by what its declaration waits for, or by what was found. */
+  /** Why it does not become active by itself: held by an operator, by a condition of its declaration, or by a finding. */
   readonly heldReason: string | null;
-  /** Who is answered by it although it is only ready; null where nobody is. */
+  /** Which clients it answers as a canary while it is only ready; null if it is no canary. */
   readonly canary: CanaryRule | null;
   /**
-   * How it does since then, beside those whom the active version answers, over all gateways; what they counted in the last ten seconds may be
-   * missing. Null where it is no canary.
+   * The canary's metrics beside those of the active version, over all gateways. Counts of the last ten seconds may be missing. Null if it is no
+   * canary.
    */
   readonly canaryFigures: Omit<CanaryFigures, 'name' | 'version'> | null;
   readonly error: { readonly message: string; readonly at: string; readonly code?: string } | null;
   /** The columns whose index was dropped by hand: reads that need it scan the table. */
   readonly missingIndexes: readonly string[];
-  /** Each partition, in order; one where the version is not split. */
+  /** Each partition, in order; one if the version is not partitioned. */
   readonly partitions: readonly PartitionStatus[];
-  /** Events kept because they could not be folded, and those behind them. */
+  /** Events that could not be folded, and those waiting behind them. */
   readonly deadLetters: number;
-  /** The last comparison of its rows with the log that found differences, or else the last one; null where there was none. */
+  /** The last comparison of its rows with the log that found differences, otherwise the last one; null if there was none. */
   readonly verification: VersionVerification | null;
   /** What all its audits have compared and found. */
   readonly audited: { readonly rowsCompared: number; readonly differences: number };
-  /** How far a rebuild of its table is, beside it or in place; null where none is under way. */
+  /** The progress of a rebuild of its table, beside it or in place; null if none is running. */
   readonly rebuild: Omit<Rebuild, 'name' | 'version' | 'tableName' | 'requestedAt'> | null;
 }
 
-/** How one partition of a version fares. */
+/** The state and progress of one partition of a version. */
 export interface PartitionStatus {
   readonly partition: number;
   readonly processor: 'idle' | 'running' | 'stopped';
@@ -85,14 +85,14 @@ export interface VersionVerification {
   readonly endedAt: string;
   readonly position: GlobalPosition;
   readonly rowsCompared: number;
-  /** Of the last comparison. */
+  /** The differences found by the last comparison. */
   readonly differences: number;
-  /** The last differences found, 20 at most, and when; they stay until the rows are built anew. */
+  /** The last differences found, at most 20, and when; kept until the rows are rebuilt. */
   readonly samples: readonly Difference[];
   readonly foundAt: string | null;
 }
 
-/** All versions of the registry, in the order of their names and versions. */
+/** Returns all versions of the registry, ordered by name and version. */
 export async function readStatus(db: Queryable, log: EventLog): Promise<VersionStatus[]> {
   const registered = await readRegistry(db);
   const rebuilds = await readAllRebuilds(db);
@@ -103,7 +103,7 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
   const standings = await readShadowStandings(db);
   const figures = await readCanaryFigures(db);
   const problems = await readTableProblems(db);
-  // After the checkpoints, so that none of them is ahead of it.
+  // Read after the checkpoints. Otherwise a checkpoint could be ahead of the head.
   const head = await log.head();
   return registered.map((entry) => ({
     name: entry.name,
@@ -165,7 +165,7 @@ function heldByQueries(standings: readonly ShadowStanding[], { name, version }: 
   return outcome === 'met' ? null : said;
 }
 
-/** Of the processor that is furthest behind: each counts the version's events, whichever of them are its own. */
+/** The lag of the processor furthest behind. Each processor counts all events of the version, even those of other partitions. */
 function lagOf(lags: readonly Lag[]): Pick<VersionStatus, 'lagEvents' | 'lagEventsExact' | 'lagSeconds'> {
   const [furthest] = lags.toSorted((a, b) => Number(b.positions - a.positions));
   return {
@@ -175,7 +175,7 @@ function lagOf(lags: readonly Lag[]): Pick<VersionStatus, 'lagEvents' | 'lagEven
   };
 }
 
-/** Of its processors; a rebuild is work for another table. */
+/** The rate of its processors, without rebuilds, which fill another table. */
 function rateOf(throughputs: readonly Throughput[]): number {
   return throughputs.reduce((sum, { kind, eventsPerSecond }) => sum + (kind === 'processor' ? eventsPerSecond : 0), 0);
 }
@@ -195,7 +195,7 @@ function verificationOf(verifications: readonly StoredVerification[]): VersionVe
     position: shown.position,
     rowsCompared: Number(shown.rowsCompared ?? 0),
     differences: Number(shown.differences ?? 0),
-    samples: (shown.samples ?? []) as readonly Difference[], // written by the audit and the activation only
+    samples: (shown.samples ?? []) as readonly Difference[], // written only by the audit and the activation
     foundAt: shown.foundAt,
   };
 }

@@ -9,37 +9,37 @@ import {
 } from '../../store/registry/field-usage.ts';
 import { createRounds } from '../scheduling/rounds.ts';
 
-/** Who asks, as far as usage tells clients apart. */
+/** A client, as usage identifies it. */
 export interface UsageClient {
   readonly name: string;
   readonly version: string;
-  /** The versions that it pins: `cart_summary@1,customer_profile@2`. */
+  /** The versions that it pins, for example `cart_summary@1,customer_profile@2`. */
   readonly pins: string;
 }
 
-/** Counts what clients ask for, in memory, and adds it to the database every few seconds. */
+/** Counts which fields clients use in memory, and adds the counts to the database every few seconds. */
 export interface UsageRecorder {
-  /** One operation. `paths` is the same object for the same document, `more` is what its variables add. */
+  /** Counts one operation. `paths` is the same object for the same document; `more` are the paths that its variables add. */
   count(client: UsageClient, paths: readonly string[], more: ReadonlySet<string>): void;
-  /** Writes what is counted so far. @throws RefoldError where the database can't be reached; what is counted stays, then */
+  /** Writes the counts so far. @throws RefoldError if the database is unreachable; the counts are kept */
   flush(): Promise<void>;
-  /** Writes the rest. */
+  /** Stops, and writes the remaining counts. */
   stop(): Promise<void>;
 }
 
 export interface UsageRecorderOptions {
   readonly db: Queryable;
-  /** False: this gateway counts nothing, and says so. */
+  /** False: this gateway counts nothing, and records that. */
   readonly usage: { readonly keepDays: number; readonly maxClients: number } | false;
   readonly logger: Logger;
 }
 
-// A crash loses what was counted since.
+// A crash loses the counts of this time.
 const flushMilliseconds = 10_000;
 const hour = 3_600_000;
-// Pairs of document and client before documents are taken apart; both are what clients make of them.
+// The most pairs of document and client before documents are split into paths. Clients control both, so their number must be bounded.
 const mostPending = 5000;
-// Pairs of path and client in one interval; beyond them, who asks is not told any more.
+// The most pairs of path and client in one interval. Further clients are counted together as others.
 const mostEntries = 50_000;
 
 export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions): UsageRecorder {
@@ -66,7 +66,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
     pending = 0;
   }
 
-  /** After what is being written: whoever reads then finds all that was counted before. */
+  /** Waits for the write in progress, so that a reader then finds all earlier counts. */
   function flush(): Promise<void> {
     const next = writing.catch(() => {}).then(write);
     writing = next;
@@ -96,7 +96,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
   }
 
   const warn = (error: unknown) =>
-    logger.warn({ err: error }, `what clients asked for could not be written; trying again. ${String(error)}`);
+    logger.warn({ err: error }, `field usage not saved; trying again. ${String(error)}`);
   const rounds = createRounds(flushMilliseconds, round, warn);
 
   return {

@@ -25,32 +25,32 @@ import type { RowHistory } from './row-history.ts';
 import { waitForRows } from './wait-for-rows.ts';
 
 export interface ReadModelsOptions {
-  /** The database that holds the read tables; made with a statement timeout, for reads outside of a snapshot. */
+  /** The database that holds the read tables, created with a statement timeout for reads outside of a snapshot. */
   readonly db: Database;
   readonly readSchema: string;
-  /** How long PostgreSQL may work on one statement of a snapshot, in milliseconds. */
+  /** The timeout of one statement of a snapshot, in milliseconds. */
   readonly statementTimeout: number;
   readonly positions: Positions;
   readonly history: RowHistory;
-  /** Where queries may be answered from instead. */
+  /** A replica that may serve queries instead. */
   readonly replica?: Replica | undefined;
 }
 
-/** Reads of a process, from which each operation opens its own. */
+/** The reads of a process. Each operation opens its own reads from it. */
 export interface ReadModelSource {
   /**
    * With a snapshot, all reads of the operation see one state of the database; the first read takes a connection for it.
-   * Without, each read is a statement of its own, and look-ups by key share statements with other operations.
-   * From the replica where there is one, it is near enough, and holds what is demanded; else from the primary.
+   * Without one, each read is a separate statement, and look-ups by key share statements with other operations.
+   * The reads use the replica if there is one, its lag is within the limit, and it holds the demanded positions; otherwise the primary.
    */
   open(options: ReadsOptions): OperationReadModels;
 }
 
 export interface ReadsOptions {
   readonly snapshot: boolean;
-  /** Whether it is to be told where in the log the rows are; only of a snapshot. @default false */
+  /** Whether to report the log positions of the rows read; only with a snapshot. @default false */
   readonly positions?: boolean | undefined;
-  /** Of a query that may be answered from a replica: what it reads. @default it may not */
+  /** The versions that a query reads, if a replica may serve it. @default only the primary may */
   readonly replicaOf?: VersionMap | undefined;
 }
 
@@ -70,7 +70,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModelSource {
 /** Opens reads of one database. */
 function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, positions: boolean) => NearReads {
   const { db, readSchema } = options;
-  // One for the process: this is where concurrent operations meet.
+  // One for the process, because it batches the look-ups of concurrent operations.
   const lookups = createKeyLookups({ db, readSchema, send: 'turn' });
   const answer = createAnswers(db, readSchema, db.pool.options.max);
 
@@ -115,7 +115,7 @@ function openOperation(
 
   const reads: Queryable = {
     async query(statement) {
-      // Before the snapshot, so that what is at or below it is in the snapshot.
+      // Read before the snapshot, so the snapshot contains everything up to it.
       if (positioned && !snapshot) await positioned.begin();
       if (waits.ended) throw ended();
       snapshot ??= openReadSnapshot(db, { statementTimeout });
@@ -145,7 +145,7 @@ function openOperation(
     aggregate: (projection, query) => aggregateRows(reads, readSchema, projection, query),
     async waitFor(projection, position) {
       await waits.waitFor(projection, position);
-      // A snapshot from before the wait would answer without what was waited for.
+      // A snapshot from before the wait would lack the awaited position.
       if (!snapshot || (await includes(snapshot, projection, position))) return;
       await positioned?.take(snapshot);
       closeSnapshot();
@@ -178,7 +178,7 @@ async function first<T>(found: Promise<readonly T[]>): Promise<T | null> {
   return (await found)[0] ?? null;
 }
 
-/** The waits of one operation, which end with it. Few operations wait for anything: only those that do pay for a controller. */
+/** The waits of one operation, which end with it. The controller is created at the first wait, because few operations wait. */
 function createWaits(db: Queryable, positions: Positions) {
   let ending: AbortController | undefined;
   let isOver = false;

@@ -5,20 +5,20 @@ import { readHorizon } from '../../store/log/horizon.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRowsPositions } from '../../store/queries/change-feed.ts';
 
-/** Where the rows of one read model were in the log when they were read; a change feed goes on from there. */
+/** The log position of the rows of one read model when they were read. A change feed can continue from it. */
 export interface ReadPosition extends ChangeCursor {
   /** The projection's name. */
   readonly name: string;
 }
 
-/** The positions of what one operation reads, in one snapshot or, where a mutation waits in between, in several. */
+/** The positions of what one operation reads, in one snapshot, or in several if a mutation waits in between. */
 export interface ReadPositions {
-  /** Comes before each snapshot. */
+  /** Call it before each snapshot. */
   begin(): Promise<void>;
   note(projection: Projection): void;
-  /** Of what was noted, as this snapshot shows it. */
+  /** Reads the positions of the recorded projections in this snapshot. */
   take(snapshot: Queryable): Promise<void>;
-  /** Of each projection the least, so that the whole answer includes it; undefined where one can't be told. */
+  /** Returns the lowest position of each projection, so the whole response includes it; undefined if one is unknown. */
   taken(): readonly ReadPosition[] | undefined;
 }
 
@@ -37,14 +37,14 @@ export function createReadPositions(db: Queryable): ReadPositions {
       if (noted.size === 0) return;
       const wanted = [...noted];
       noted.clear();
-      // Of a live inline version, what is above the horizon may be there or not.
+      // In a live inline version, rows of events above the horizon may or may not be visible.
       const found = await readRowsPositions(
         snapshot,
         wanted.map(({ name, version, mode }) => ({ name, version, upTo: mode === 'inline' ? horizon : null })),
       );
       for (const { name, version, tableName } of wanted) {
         const rows = found.find((one) => one.name === name && one.version === version);
-        // Read from a table that has been taken over since: how far it was, nothing tells.
+        // The rows were read from a table that has been replaced since, and its position is no longer recorded.
         if (rows?.tableName !== tableName) {
           isUnknown = true;
           continue;

@@ -5,7 +5,7 @@ import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/ro
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { countRelatedRows, findRelatedPages } from '../../store/queries/related-rows.ts';
 
-/** Reads of relations that share a statement: what the resolvers of one level have all asked. */
+/** Reads of relations that share a statement: all reads that the resolvers of one level request. */
 export interface RelatedReads {
   page(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
   count(
@@ -17,10 +17,10 @@ export interface RelatedReads {
   ): Promise<number>;
 }
 
-// What an answer of some tens of megabytes holds. Lists in lists multiply: each page may be as long as any, and all of them too much.
+// A response of this many rows has some tens of megabytes. Nested lists multiply: each page may be within its limit while all together are too many.
 const mostRows = 100_000;
 
-/** For one operation: a loader for each relation and its arguments. */
+/** Creates the reads of one operation: a loader for each relation and its arguments. */
 export function createRelatedReads(db: Queryable, readSchema: string): RelatedReads {
   const loaders = new Map<string, DataLoader<unknown, never>>();
 

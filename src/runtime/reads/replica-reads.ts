@@ -6,9 +6,9 @@ import type { NearReads, OperationReadModels } from './operation-read-models.ts'
 import type { Replica } from './replica.ts';
 
 /**
- * The reads of one operation, from the replica. Where the replica lacks a position that is demanded, all of them are made on the primary, which
- * waits for it. Where that turns out after a read, or a read fails because of where it was made, the operation is `lost`: its answer is of
- * nothing whole, and it is to be executed again, on the primary.
+ * The reads of one operation, from the replica. If the replica lacks a demanded position, all reads use the primary, which waits for the position.
+ * If that happens after a first read, or a read fails because of the replica, the operation is `lost`: its response is incomplete and it must be
+ * executed again, on the primary.
  */
 export function readsFromReplica(
   replica: Replica,
@@ -34,7 +34,7 @@ export function readsFromReplica(
     }
   }
 
-  /** A failure is as good as a no, as long as nothing was read. */
+  /** A failure counts as no, because nothing was read yet. */
   async function holds(projection: Projection, position: GlobalPosition): Promise<boolean> {
     try {
       return await near.holds(projection, position);
@@ -78,6 +78,6 @@ export function readsFromReplica(
 }
 
 function answerOf(reads: ReadModels, query: AnswerQuery): Promise<string> {
-  if (!reads.answer) throw new TypeError('These reads make no whole answers.'); // without a snapshot they do
+  if (!reads.answer) throw new TypeError('These reads cannot answer a whole operation.'); // reads without a snapshot can
   return reads.answer(query);
 }

@@ -12,19 +12,19 @@ import {
   type WalPlace,
 } from '../../store/server/replica-state.ts';
 
-/** A streaming replica that queries may be answered from, as long as it is near enough to the primary. */
+/** A streaming replica that may serve queries as long as its lag is within the limit. */
 export interface Replica {
-  /** Its connections for reads. */
+  /** Its pool for reads. */
   readonly db: Database;
-  /** Whether an operation may be answered from it now: it is within the lag, and has all tables that the map names. */
+  /** Whether the replica may serve an operation now: its lag is within the limit, and it has all tables of the map. */
   accepts(versions: VersionMap): boolean;
-  /** Whether a read failed because of where it was made. The replica is left alone then until it has been looked at again. */
+  /** Whether a read failed because of the replica. If so, the replica is not used until the next successful check. */
   blame(error: unknown): boolean;
-  /** It is left alone until it has been looked at again: it may follow another history than the primary by now. */
+  /** Stops using the replica until the next successful check: its history may now differ from the primary's. */
   forget(): void;
-  /** Operations that were sent to it since the start of the process, and those that were not since it was not near enough. */
+  /** The operations sent to the replica since the start of the process, and those sent to the primary because the replica lagged. */
   readonly sent: { readonly replica: number; readonly primary: number };
-  /** By how much it may be behind the primary, in milliseconds; Infinity where nothing is known. */
+  /** The upper bound of its lag behind the primary, in milliseconds; Infinity if unknown. */
   lag(): number;
   close(): Promise<void>;
 }
@@ -32,26 +32,26 @@ export interface Replica {
 export interface ReplicaOptions {
   readonly primary: Queryable;
   readonly db: Database;
-  /** For looks, so that they don't wait for reads. */
+  /** The pool for checks, which must not wait for reads. */
   readonly watch: Database;
   /** Milliseconds. */
   readonly maxLag: number;
   readonly logger: Logger;
 }
 
-/** The primary was there when it was asked, or after. */
+/** The primary had reached this place when it was asked, or a moment later. */
 interface Sample extends WalPlace {
   readonly askedAt: number;
 }
 
-// Often enough that the age of a look is a small part of the lag that is allowed; seldom enough to be nothing for the servers.
+// The age of a check must be small compared with the allowed lag, and checks must be rare enough to cost the servers nothing.
 const looksInLag = 5;
 const leastPause = 20;
 const longestPause = 1000;
 
 /**
- * Looks again and again where the primary is, and how far the replica has replayed: it holds all that the primary held when it was where the
- * replica is now. No clocks are compared, an idle primary makes no lag, and a replica that hears of nothing gets older by itself.
+ * Polls the primary's WAL position, and how far the replica has replayed. When the replica has replayed a position, it holds everything that the
+ * primary held at that time. So no clocks are compared, an idle primary causes no lag, and the lag of a disconnected replica grows by itself.
  */
 export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOptions): Replica {
   const pause = Math.min(Math.max(maxLag / looksInLag, leastPause), longestPause);
@@ -90,7 +90,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     }
   }
 
-  // To be behind is what replicas are at times; all else wants somebody's eye.
+  // Lag is normal for a replica. Any other problem needs an operator's attention.
   function leave(problem: string, level: 'info' | 'warn' = 'warn'): void {
     currentAt = Number.NEGATIVE_INFINITY;
     if (closed || said === problem) return;
@@ -131,7 +131,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
   };
 }
 
-// A statement that takes too long would take as long on the primary. What conflicts with the replay has another state.
+// A statement that times out would do so on the primary too. A conflict with the replay has another SQLSTATE.
 const timedOut = '57014';
 
 function problemOf({ place }: ReplicaState, primary: WalPlace): string | undefined {

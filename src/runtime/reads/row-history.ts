@@ -8,17 +8,17 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
 
-/** Every state that a row has had, with the event that led to it. */
+/** Returns every state that a row has had, each with the event that led to it. */
 export type RowHistory = (projection: Projection, key: RowKey) => Promise<readonly RowVersion[]>;
 
-// Held in memory, each with its row. Streams are far shorter; what is longer is no history that somebody looks at.
+// All of them are held in memory, each with its row. Usual streams are far shorter, and nobody reads a longer history.
 const mostEvents = 20_000;
 
 /**
- * Folds a row's own events again, as a rebuild up to each of them would, without those that its table lacks today: dead letters, what was
- * skipped, and what was thrown away.
+ * Folds a row's own events again, as a rebuild up to each of them would. It leaves out the events that its table lacks today: dead letters,
+ * skipped events and discarded ones.
  *
- * @throws RefoldError `QUERY_TOO_COMPLEX` where there are more than 20,000
+ * @throws RefoldError `QUERY_TOO_COMPLEX` if the row has more than 20,000 events
  */
 export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
   return async (projection, key) => {
@@ -51,10 +51,10 @@ export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
   };
 }
 
-/** In the order of the log; a projection may read several families with streams of the same id. */
+/** Returns the events in log order. A projection may read several families with streams of the same id. */
 async function eventsOf(log: EventLog, projection: Projection, key: RowKey): Promise<readonly RecordedEvent[]> {
   const streamId = projection.history?.(key);
-  if (streamId === undefined) throw new TypeError(`${projection.id} declares no history`); // such fields are not made
+  if (streamId === undefined) throw new TypeError(`${projection.id} declares no history`); // such fields are not in the schema
   const events: RecordedEvent[] = [];
   for (const { family: name, types } of projection.filter) {
     const family = projection.families.find((declared) => declared.name === name);

@@ -7,27 +7,27 @@ import { createRounds } from '../scheduling/rounds.ts';
 import { answeringVersions } from '../versions/answering-versions.ts';
 import type { Versions } from '../versions/versions.ts';
 
-/** A declared read model that has left the API of this process: all versions that it declares are retired. */
+/** A declared read model that is no longer in the API of this process, because all versions that it declares are retired. */
 export interface LostReadModel {
   readonly name: string;
   /** The highest version that this process declares. */
   readonly version: number;
-  /** The live processes that answer for it with another version, such as `host:4711`. */
+  /** The live processes that answer for it with another version, for example `host:4711`. */
   readonly answeredBy: readonly string[];
 }
 
-/** What this process answers for, and what it has lost. */
+/** The read models that this process answers for, and those it has lost. */
 export interface ServedReadModels {
-  /** For each declared read model, whether a version of it answers here. */
+  /** Returns for each declared read model whether one of its versions answers here. */
   served(): ReadonlyMap<string, boolean>;
   lost(): readonly LostReadModel[];
   stop(): Promise<void>;
 }
 
-// Until a gateway with the next version is there, which a deployment takes much longer for.
+// The wait for a gateway with the next version is much longer: a deployment.
 const lookMilliseconds = 2000;
 
-/** Follows which read models this process answers for, and logs each that it stops answering for. */
+/** Tracks which read models this process answers for, and logs each that it stops answering for. */
 export function createServedReadModels(options: {
   readonly db: Queryable;
   readonly projections: readonly Projection[];
@@ -62,7 +62,7 @@ export function createServedReadModels(options: {
     return `this process no longer answers for '${name}': ${states.join(', ')}. ${then}`;
   }
 
-  /** Without a version on its way, a read model does not come back in this process. */
+  /** Finds read models without a version that could still become active: they do not come back in this process. */
   async function look(): Promise<void> {
     const gone = [...declared].filter(([name]) => !versions.current().served.has(name));
     if (gone.length === 0) return;

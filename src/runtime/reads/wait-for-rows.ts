@@ -12,9 +12,9 @@ export interface RowsWait {
 }
 
 /**
- * Waits until the table that the caller knows of a version holds the log up to the position. Gives false where the version has another table by
- * then. The registry has the last word: what this process has heard of a checkpoint is out of date where the version went back since, with a
- * rebuild or a lost tail of the log, and the notification of it was lost.
+ * Waits until the caller's table of a version holds the log up to the position. Returns false if the version has moved to another table by then.
+ * The registry decides, because the checkpoint known to this process may be outdated: the version may have gone back, in a rebuild or after a
+ * lost tail of the log, and the notification may have been lost.
  *
  * @throws RefoldError `POSITION_TIMEOUT`
  */
@@ -26,7 +26,7 @@ export async function waitForRows(
   for (;;) {
     await positions.waitFor(projection, position, { signal });
     const status = await readVersionStatus(db, projection.name, projection.version);
-    if (status === undefined) return true; // it is not in the registry any more: its reads say so
+    if (status === undefined) return true; // no longer in the registry: its reads report that
     if (status.tableName !== projection.tableName) return false;
     if (status.checkpoint >= position) return true;
     positions.forget();

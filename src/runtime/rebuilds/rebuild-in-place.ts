@@ -21,8 +21,8 @@ import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
 /**
- * What has begun on the old table ends on it, and processes that poll for news hear within a second that the version is building. Short,
- * because a rebuild in place is for disks that don't hold two tables.
+ * How long an emptied table remains. Operations that began on the old table end on it, and polling processes learn within a second that the
+ * version is building. Short, because a rebuild in place is for disks that cannot hold two tables.
  */
 const emptiedTableSeconds = 15;
 
@@ -34,11 +34,11 @@ export interface InPlaceOptions {
 }
 
 /**
- * Has a version begin anew, with an empty table or with a snapshot's rows, in one transaction: its processors go back to that position
- * under a new epoch, and it is `building` until it has caught up, when it goes back to the state that it had. Meanwhile the next lower
- * active version answers, or nobody (`PROJECTION_NOT_READY`).
+ * Restarts a version with an empty table or with a snapshot's rows, in one transaction. Its processors go back to that position under a new epoch.
+ * It is `building` until it has caught up, and then returns to its earlier state. Meanwhile the next lower active version answers; without one,
+ * requests fail with `PROJECTION_NOT_READY`.
  *
- * @throws RefoldError `INVALID_TRANSITION` where a rebuild is under way, or where there is nothing to rebuild, or no such snapshot;
+ * @throws RefoldError `INVALID_TRANSITION` if a rebuild is running, if there is nothing to rebuild, or no such snapshot;
  *   `PROJECTION_CHANGED`.
  */
 export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, from?: WhichSnapshot): Promise<void> {
@@ -65,7 +65,7 @@ export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, 
       version,
       from: before.state,
       to: 'building',
-      // Rows that were found to differ are built anew: they are compared once more.
+      // Rows that were found to differ are rebuilt, so they are compared once more.
       heldReason: before.heldBy === 'verification' ? null : before.heldReason,
       actor: step.actor,
       reason: `rebuild in place from ${snapshot ? `snapshot ${snapshot.id} at ` : ''}position ${checkpoint}: ${step.reason}`,
@@ -76,10 +76,10 @@ export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, 
 }
 
 /**
- * Serves a snapshot's rows at once, whole as of then, and catches up from there; the version keeps its state. For when rows that are
- * older but right are better than those that are there.
+ * Serves a snapshot's rows at once, complete up to its position, and catches up from there. The version keeps its state. Use it if older correct
+ * rows are better than the present ones.
  *
- * @throws RefoldError as {@link rebuildInPlace}
+ * @throws RefoldError like {@link rebuildInPlace}
  */
 export async function restoreSnapshot(
   options: InPlaceOptions,
@@ -109,7 +109,7 @@ export async function restoreSnapshot(
   });
 }
 
-/** Where there is nothing to begin, or to begin with, an inline version stays with the appends. */
+/** Checks first, so an inline version stays with the appends if there is nothing to rebuild or no such snapshot. */
 async function expectStart({ db, projection }: InPlaceOptions, from: WhichSnapshot | undefined): Promise<void> {
   await db.transaction(async (tx) => {
     await expectRebuildable(tx, projection, 'in place');
@@ -117,7 +117,7 @@ async function expectStart({ db, projection }: InPlaceOptions, from: WhichSnapsh
   });
 }
 
-/** A new table under the next name: whoever is still reading the old one reads it whole. */
+/** Creates a new table under the next name. Operations that still read the old table can finish. */
 async function replaceTable(
   tx: Queryable,
   { log, readSchema, projection }: InPlaceOptions,
@@ -132,7 +132,7 @@ async function replaceTable(
   const stored = storedIn(projection, tableName);
   await createTableFrom(tx, readSchema, stored, snapshot);
   await redeliverInherited(tx, { log, readSchema, projection: stored });
-  // Of a rebuild, whoever does it says in the end which code it had.
+  // For a rebuild, the process that completes it records its code.
   const codeFingerprint = snapshot?.codeFingerprint ?? projection.codeFingerprint;
   await beginAgain(tx, { name, version, tableName, checkpoint, codeFingerprint });
   await forgetLeftOut(tx, before.tableName);

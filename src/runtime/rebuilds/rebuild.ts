@@ -32,21 +32,21 @@ import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';
 import type { StepReason } from '../versions/step.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
-/** Operations that have begun on the old table end on it: the longest statement and the longest wait for a position are far shorter. */
+/** How long an old table remains for running operations. The longest statement and the longest wait for a position are far shorter. */
 export const oldTableSeconds = 300;
 
-/** A snapshot to begin from instead of the first event; `log` for the events that its dead letters stand for. */
+/** A snapshot to start from instead of the first event. `log` is needed for the events of its dead letters. */
 export interface RebuildStart {
   readonly log: EventLog;
   readonly snapshot: WhichSnapshot;
 }
 
 /**
- * Asks for a version's table to be built anew, from the first event or from a snapshot, by whichever process maintains the version; the
- * old table serves and stays current meanwhile. The first request wins.
+ * Requests a rebuild of a version's table, from the first event or from a snapshot, by any process that maintains the version. The old table
+ * serves and stays current meanwhile. The first request wins.
  *
- * @throws RefoldError `INVALID_TRANSITION` where one is under way, saying who asked for it, where there is nothing to rebuild, or where
- *   there is no such snapshot; `PROJECTION_CHANGED` where the table, or the snapshot's, is declared here differently.
+ * @throws RefoldError `INVALID_TRANSITION` if a rebuild is running (the message says who requested it), if there is nothing to rebuild, or no such
+ *   snapshot; `PROJECTION_CHANGED` if the table, or the snapshot's, is declared here differently.
  */
 export async function requestRebuild(
   db: Database,
@@ -87,10 +87,10 @@ export async function requestRebuild(
 }
 
 /**
- * A version whose table can be built anew, locked.
+ * Returns a version whose table can be rebuilt, locked.
  *
- * @throws RefoldError `INVALID_TRANSITION` where that is under way, saying by whom, or impossible; `PROJECTION_CHANGED` where it is declared
- *   here with another table, which no process that is deployed could fill
+ * @throws RefoldError `INVALID_TRANSITION` if a rebuild is running (the message says by whom) or impossible; `PROJECTION_CHANGED` if its table is
+ *   declared here differently, so no deployed process could fill it
  */
 export async function expectRebuildable(
   tx: Queryable,
@@ -100,7 +100,7 @@ export async function expectRebuildable(
   const { name, version } = projection;
   const found = await expectDeclaredTable(tx, projection);
   const other = (await readAllRebuilds(tx)).find((one) => one.name === name && one.version === version);
-  // Its table may be gone: beginning anew is the only way out of a rebuild in place that has failed.
+  // After a failed rebuild in place, the table may be gone, and starting again is the only way out.
   const again = form === 'in place' && other?.form === 'in place' && found.state === 'failed';
   if (other && !again)
     throw refused(
@@ -116,9 +116,9 @@ export async function expectRebuildable(
 }
 
 /**
- * Ends a rebuild beside the version's table without a result.
+ * Ends a rebuild beside the version's table, and discards it.
  *
- * @throws RefoldError `INVALID_TRANSITION` where there is none, or where it is one in place, which has no old table to go back to.
+ * @throws RefoldError `INVALID_TRANSITION` if there is none, or if it is a rebuild in place, which has no old table to return to.
  */
 export async function cancelRebuild(
   db: Database,
@@ -146,9 +146,9 @@ export async function cancelRebuild(
 }
 
 /**
- * The new table is as good as complete: while the version's own processor is held still for a moment, the last events are folded and
- * the table takes over, in one transaction. Operations under way end on the old table. Appends leave an inline version before that, and join it
- * again with the new table.
+ * Completes a rebuild whose table is nearly current. In one transaction it pauses the version's own processor, folds the last events, and lets
+ * the new table take over. Running operations end on the old table. Appends leave an inline version before that, and join it again with the new
+ * table.
  */
 export async function completeRebuild(options: {
   readonly db: Database;
@@ -166,10 +166,10 @@ export async function completeRebuild(options: {
   await createReadTable(projection, readSchema).createIndexes(db);
   await withoutAppends(db, projection, async (tx) => {
     const before = await expectVersion(tx, name, version);
-    // No row may go back, so the furthest of the partitions counts.
+    // No row may go back, so the highest checkpoint of the partitions counts.
     const served = globalPosition(furthest(await lockPartitions(tx, name, version)));
     const upTo = laterPosition(progress.checkpoint, served);
-    // What the processors have folded is below the horizon, and what appends had folded is committed, so this statement sees it all.
+    // Events that processors have folded are below the horizon, and events that appends have folded are committed, so this statement sees all of them.
     await progress.finish(tx, await eventsBetween(log, projection, progress.checkpoint, upTo), upTo);
     if (!deadLettersAccepted) await refuseDeadLetters(tx, projection);
     const ended = await deleteRebuild(tx, name, version, 'beside');
@@ -177,7 +177,7 @@ export async function completeRebuild(options: {
     if (ended) await forgetRecalled(tx, name, version, ended.requestedAt);
     await adoptTable(tx, { name, version, tableName, checkpoint: upTo, codeFingerprint });
     await forgetLeftOut(tx, before.tableName);
-    // What was thrown away while this was under way may be among what this has kept.
+    // Dead letters that were discarded during the rebuild may be among those it has kept.
     await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');
     await dropLater(tx, readSchema, before.tableName, oldTableSeconds);
     await recordStep(tx, {
@@ -185,7 +185,7 @@ export async function completeRebuild(options: {
       version,
       from: before.state,
       to: before.state === 'failed' ? 'ready' : before.state,
-      // Rows that were found to differ are built anew: they are compared once more.
+      // Rows that were found to differ are rebuilt, so they are compared once more.
       heldReason: before.heldBy === 'verification' ? null : before.heldReason,
       actor,
       reason: `rebuilt up to position ${upTo}${ended ? `${rebuiltFrom(ended)}, ${ended.eventsFolded} events folded` : ''}`,
@@ -195,8 +195,8 @@ export async function completeRebuild(options: {
 }
 
 /**
- * The last events may have brought dead letters. What was folded in this transaction is undone then, so that the rebuild's owner has to begin
- * anew, as one that was fenced off does.
+ * The last events may have added dead letters. The error then rolls back this transaction, and the rebuild's owner starts again, like one that was
+ * fenced off.
  */
 async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise<void> {
   const held = await rebuildHeldByDeadLetters(tx, projection);
@@ -206,9 +206,9 @@ async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise
 }
 
 /**
- * Has the table of a rebuild that waits for an operator take over, with its dead letters.
+ * Lets the table of a rebuild that waits for an operator take over, with its dead letters.
  *
- * @throws RefoldError `INVALID_TRANSITION` where none waits
+ * @throws RefoldError `INVALID_TRANSITION` if none waits
  */
 export async function acceptRebuild(db: Database, name: string, version: number, step: StepReason): Promise<void> {
   await db.transaction(async (tx) => {

@@ -11,17 +11,17 @@ export interface SnapshotScheduleOptions {
   readonly readSchema: string;
   readonly projections: readonly Projection[];
   readonly versions: Versions;
-  /** Names this process in the list of snapshots. */
+  /** Identifies this process in the list of snapshots. */
   readonly owner: string;
   readonly logger: Logger;
 }
 
-// A snapshot is never needed on the second; what is asked each time is one small statement for each projection that declares a schedule.
+// Snapshots need no precise timing. Each check is one small statement for each projection that declares a schedule.
 const lookMilliseconds = 1000;
 
 /**
- * Takes the snapshots of read tables that projections declare, and drops older ones of its own. Of several processes one takes each.
- * Undefined where no projection declares any.
+ * Takes the scheduled snapshots of read tables, and drops older scheduled ones. Of several processes, one takes each snapshot.
+ * Undefined if no projection declares a schedule.
  */
 export function createSnapshotSchedule(options: SnapshotScheduleOptions): Rounds | undefined {
   const { db, versions, logger } = options;
@@ -51,7 +51,7 @@ async function takeDue(
 ): Promise<void> {
   const { id, name, version, snapshots } = projection;
   await db.transaction(async (tx) => {
-    // Another process may take it now, or have taken it since the look.
+    // Another process may be taking it now, or have taken it since the check.
     if (!snapshots || !(await trySnapshotLock(tx, name, version)) || !(await isDue(tx, projection))) return;
     const step = { actor: owner, reason: `every ${snapshots.everyEvents} events` };
     const taken = await takeSnapshot({ db, readSchema, name, version, automatic: true }, step);

@@ -26,15 +26,15 @@ export interface TakeSnapshotOptions {
   readonly readSchema: string;
   readonly name: string;
   readonly version: number;
-  /** By the declared schedule. */
+  /** Whether the declared schedule takes it. */
   readonly automatic?: boolean;
 }
 
 /**
- * Copies a version's read table, its position and its dead letters, all as of one moment, while its processor goes on. Appends leave an inline
+ * Copies a version's read table, its position and its dead letters as of one moment, while its processor continues. Appends leave an inline
  * version for that moment, and join it again.
  *
- * @throws RefoldError `INVALID_TRANSITION` where the version has no table; `DATABASE_ERROR` with `sqlState` 55P03 where it is inline, and a
+ * @throws RefoldError `INVALID_TRANSITION` if the version has no table; `DATABASE_ERROR` with `sqlState` 55P03 if it is inline and a
  *   transaction that has appended to it stays open
  */
 export async function takeSnapshot(options: TakeSnapshotOptions, step: StepReason): Promise<TableSnapshot> {
@@ -46,7 +46,7 @@ export async function takeSnapshot(options: TakeSnapshotOptions, step: StepReaso
   }
 }
 
-/** Undefined where appends fold into the version in the transaction's snapshot, so that its table is at no position. */
+/** Returns undefined if appends fold into the version in the transaction's snapshot, because its table then has no single position. */
 async function copyTable(
   tx: Queryable,
   { readSchema, name, version, automatic = false }: TakeSnapshotOptions,
@@ -81,12 +81,12 @@ async function copyTable(
   });
 }
 
-/** The snapshots of a version, or of all versions; newest first within a version. */
+/** Returns the snapshots of a version, or of all versions; newest first within a version. */
 export function listSnapshots(db: Database, name?: string, version?: number): Promise<TableSnapshot[]> {
   return readTableSnapshots(db, name, version);
 }
 
-/** Drops a snapshot and its copy of the table. @throws RefoldError `INVALID_TRANSITION` where there is none */
+/** Drops a snapshot and its copy of the table. @throws RefoldError `INVALID_TRANSITION` if there is none */
 export async function dropSnapshot(
   db: Database,
   name: string,
@@ -104,10 +104,10 @@ export async function dropSnapshot(
 }
 
 /**
- * The snapshot to begin from, for a table that is declared as the snapshot's was. It can't be dropped until the transaction ends.
+ * Returns the snapshot to start from. Its table must be declared as it is now. The lock keeps it from being dropped until the transaction ends.
  *
- * @throws RefoldError `INVALID_TRANSITION` where there is none, or where other events had been thrown away when it was taken;
- *   `PROJECTION_CHANGED` where its table was declared differently
+ * @throws RefoldError `INVALID_TRANSITION` if there is none, or if other events were discarded when it was taken;
+ *   `PROJECTION_CHANGED` if its table was declared differently
  */
 export async function expectSnapshot(
   tx: Queryable,
@@ -138,7 +138,7 @@ export async function expectSnapshot(
   return found;
 }
 
-/** Makes the table of `projection`; with a snapshot, as it was then. */
+/** Creates the table of `projection`, with the snapshot's rows if there is one. */
 export async function createTableFrom(
   tx: Queryable,
   readSchema: string,

@@ -1,12 +1,12 @@
-/** Something that is done again and again until it is stopped. */
+/** A periodic task. */
 export interface Rounds {
-  /** Does the next one at once, or another right after the one in work. */
+  /** Runs the task now, or once more right after the current run. */
   soon(): void;
-  /** Ends what is in work; resolves when nothing of it is left. */
+  /** Aborts the current run, and resolves when it has ended. */
   stop(): Promise<void>;
 }
 
-/** Runs one round after the other, so many milliseconds apart; `work` has to end soon when the signal aborts. */
+/** Runs a task periodically, at the given interval. Runs never overlap. `work` must end soon after the signal aborts. */
 export function createRounds(
   milliseconds: number,
   work: (signal: AbortSignal) => Promise<void>,

@@ -1,7 +1,7 @@
-/** Something that happens again and again, to be waited for. */
+/** A signal that re-arms after each wait. */
 export interface Signal {
   fire(): void;
-  /** Resolves the next time that it fires. */
+  /** Resolves the next time it fires. */
   next(): Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { holdingReason, type WithBreakingRule } from './change-usage.ts';
 import { changesForClients, type SchemaDeclarations } from './schema-changes.ts';
 
-/** Whom a version would break by which changes, and who asked for them; null where none does, or its declaration does not mind. */
+/** Returns which changes of a version would break clients, and which clients use them; null if none would, or the declaration allows it. */
 export async function wouldBreak(
   tx: Queryable,
   declarations: SchemaDeclarations,
@@ -15,7 +15,7 @@ export async function wouldBreak(
   return reason === null ? null : { what: `clients of ${changes?.than}: ${reason}`, breaking: changes?.breaking ?? [] };
 }
 
-/** @throws RefoldError `INVALID_TRANSITION`; the changes are its `fields.breaking` */
+/** @throws RefoldError `INVALID_TRANSITION`, with the changes in `fields.breaking` */
 export async function refuseBreaking(
   tx: Queryable,
   declarations: SchemaDeclarations,

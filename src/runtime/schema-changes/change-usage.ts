@@ -7,25 +7,25 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { type FieldUsage, readUsage, recordedDays } from '../../store/registry/field-usage.ts';
 import type { SchemaChanges } from './schema-changes.ts';
 
-/** A change, with those who lately asked for what it concerns. */
+/** A change, with the clients that recently used what it concerns. */
 export interface UsedChange extends VersionChange {
-  /** Of a breaking change: by client, those who asked most first. Without those who pin a version: nothing changes for them. */
+  /** For a breaking change: usage by client, most operations first. Clients that pin a version are left out: nothing changes for them. */
   readonly askedBy: readonly FieldUsage[];
 }
 
-/** The changes between two versions, with who would notice. */
+/** The changes between two versions, with the clients that they affect. */
 export interface UsedChanges extends SchemaChanges {
   readonly changes: readonly UsedChange[];
-  /** The days that were looked at. */
+  /** The number of days of usage considered. */
   readonly days: number;
-  /** For how many days all gateways have recorded what clients ask for; null where one of them does not. */
+  /** For how many days all gateways have recorded usage; null if one of them does not. */
   readonly recordedDays: number | null;
 }
 
-/** Clients that are released once a month are seen in that time. */
+/** Long enough to include clients that run or are released only once a month. */
 export const usualDays = 30;
 
-/** Looks up who asked for what breaks. */
+/** Adds which clients use what breaks. */
 export async function withUsage(
   db: Queryable,
   name: string,
@@ -50,12 +50,12 @@ function isConcerned({ concerns }: SchemaChange, path: string): boolean {
   return path === concerns || (concerns !== null && !concerns.includes('.') && path.startsWith(`${concerns}.`));
 }
 
-/** A version, with what its declaration says of breaking changes. */
+/** A version, with its declared rule for breaking changes. */
 export type WithBreakingRule = Pick<Projection, 'name' | 'version'> & {
   readonly activation: Pick<ActivationRule, 'breaking'>;
 };
 
-/** Why changes hold a version at ready, by its rule: null where they don't. */
+/** Returns why changes hold a version at ready by its rule; null if they don't. */
 export async function holdingReason(
   db: Queryable,
   { name, version, activation: { breaking } }: WithBreakingRule,
@@ -67,12 +67,12 @@ export async function holdingReason(
   return `${whatBreaks(name, version, found)}${usageSentence(used)}`;
 }
 
-/** `8 breaking changes, see 'refold changes balance@2'.` */
+/** For example `8 breaking changes, see 'refold changes balance@2'.` */
 export function whatBreaks(name: string, version: number, { changes }: SchemaChanges): string {
   return `${breakingText(changes)}, see 'refold changes ${name}@${version}'.`;
 }
 
-/** Whether it is known that nobody has asked for what breaks in all of the days. */
+/** Whether complete records show that no client used what breaks in all of the days. */
 function isUnused({ changes, days, recordedDays: recorded }: UsedChanges): boolean {
   if (recorded === null || recorded < days) return false;
   return changes.every(
@@ -80,7 +80,7 @@ function isUnused({ changes, days, recordedDays: recorded }: UsedChanges): boole
   );
 }
 
-// A reason is read in a terminal; `refold changes` has them all.
+// The reason must fit a terminal. `refold changes` lists them all.
 const shownChanges = 3;
 const shownClients = 3;
 
@@ -98,13 +98,13 @@ function usageSentence({ changes, days, recordedDays: recorded }: UsedChanges): 
   return ` Nobody has asked for any of it ${time}.`;
 }
 
-/** `web 3.2 (1204 operations, last 2026-11-21)`, with the same client's fields put together. */
+/** For example `web 3.2 (1204 operations, last 2026-11-21)`. The fields of one client are combined. */
 export function clientsText(askedBy: readonly FieldUsage[], most: number = shownClients): string {
   const clients = [
     ...Map.groupBy(askedBy, ({ client, clientVersion }) => `${client} ${clientVersion}`.trim()).entries(),
   ];
   const texts = clients.slice(0, most).map(([client, usage]) => {
-    // Of several fields under one name the one that is asked for most: an operation may ask for all of them.
+    // The highest count of the client's fields, because one operation may use all of them.
     const operations = Math.max(...usage.map((one) => one.operations));
     const last = usage
       .map(({ lastAt }) => lastAt.slice(0, 10))

@@ -5,8 +5,8 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { StoredDefinition } from '../../store/registry/definitions.ts';
 
 /**
- * A version that this process does not declare, as far as the registry keeps it: its table and its GraphQL names, not its code. Compared,
- * never folded into; `sibling` is a declared version of the same projection.
+ * Creates a version that this process does not declare from its registry entry: its table and GraphQL names, without code. It is only compared,
+ * never folded into. `sibling` is a declared version of the same projection.
  */
 export function definedVersion(
   sibling: Projection,
@@ -16,7 +16,7 @@ export function definedVersion(
   declaredNames: ReadonlySet<string>,
 ): Projection {
   const columns = Object.fromEntries(definition.columns.map(({ name, type, flags }) => [name, { type, flags }]));
-  const typed = columns as unknown as Columns; // what is read of a column is its type and its flags; the modifiers are for declarations
+  const typed = columns as unknown as Columns; // only type and flags of a column are read; the modifiers are for declarations
   const relations = Object.entries(definition.relations ?? sibling.relations).filter(
     ([name, relation]) =>
       declaredNames.has(relation.target) &&

@@ -5,24 +5,24 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { type DefinedVersion, highestActive, readDefinition } from '../../store/registry/definitions.ts';
 import { definedVersion } from './defined-version.ts';
 
-/** What the GraphQL schema is made of. */
+/** The declarations that determine the GraphQL schema. */
 export type SchemaDeclarations = Pick<Config, 'projections' | 'commands'> & {
   readonly gateway: Pick<Config['gateway'], 'maxPageSize'>;
 };
 
-/** What becomes different for clients when one version answers in place of another. */
+/** What changes for clients if one version answers in place of another. */
 export interface SchemaChanges {
-  /** The version that answers until then. */
+  /** The version that answers at present. */
   readonly than: string;
   /** All differences, the breaking ones first. */
   readonly changes: readonly VersionChange[];
-  /** Of each breaking one, derived ones too, a sentence such as `CartSummary.totalAmount was removed.` */
+  /** For each breaking change, including derived ones, a sentence such as `CartSummary.totalAmount was removed.` */
   readonly breaking: readonly string[];
 }
 
 /**
- * What clients would lose if this version answered from now on; null where no lower version answers now, or where nobody here knows what the
- * version looks like. Versions that are not declared here are compared by what the registry keeps of them.
+ * Returns what clients would lose if this version became active; null if no lower version answers, or if the version's definition is
+ * unknown here. Versions that are not declared here are compared by their registry entries.
  */
 export async function changesForClients(
   db: Queryable,
@@ -31,12 +31,12 @@ export async function changesForClients(
   version: number,
 ): Promise<SchemaChanges | null> {
   const served = await highestActive(db, name);
-  // Below a higher one that answers, nothing changes for clients.
+  // Below a higher answering version, nothing changes for clients.
   if (!served || served.version >= version) return null;
   return changesBetween(db, declarations, name, served.version, version);
 }
 
-/** As {@link changesForClients}, of any two versions of a projection. */
+/** Like {@link changesForClients}, for any two versions of a projection. */
 export async function changesBetween(
   db: Queryable,
   declarations: SchemaDeclarations,
@@ -47,7 +47,7 @@ export async function changesBetween(
   const a = await knownVersion(db, declarations.projections, name, older);
   const b = await knownVersion(db, declarations.projections, name, newer);
   if (!a || !b) return null;
-  // GraphQL is loaded where schemas are compared, so that it is not in the start of every process.
+  // GraphQL is imported only here, to keep it out of the start of every process.
   const { versionChanges } = await import('../../schema/version-changes.ts');
   const { projections, commands, gateway } = declarations;
   const changes = versionChanges(a, b, { projections, commands, maxPageSize: gateway.maxPageSize });
@@ -55,7 +55,7 @@ export async function changesBetween(
   return { than: a.id, changes, breaking };
 }
 
-/** A version as it is declared here, or else as the registry keeps it; undefined where nothing of its projection is declared. */
+/** Returns a version as declared here, or otherwise as in the registry; undefined if no version of its projection is declared. */
 export async function knownVersion(
   db: Queryable,
   projections: readonly Projection[],

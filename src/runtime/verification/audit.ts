@@ -27,28 +27,28 @@ export interface AuditOptions {
   readonly log: EventLog;
   readonly readSchema: string;
   readonly projection: Projection;
-  /** Compare about one row of so many; another part each round, all of them in as many rounds. */
+  /** Compare about one row in this many. Each round compares another part; all rows take this many rounds. */
   readonly oneOf: number;
   readonly round: bigint;
-  /** Share of the time in which it works; it pauses in between. 1 works without a pause. */
+  /** The share of time that it works; it pauses in between. 1 means no pause. */
   readonly share: number;
   readonly signal: AbortSignal;
-  /** After each page of the log; throws to end the audit. */
+  /** Called after each page of the log. Throws to end the audit. */
   onPage?(): Promise<void>;
 }
 
 const pageSize = 2_000;
 
 /**
- * Compares a sample of a version's rows with the log, slowly: first the rows are read in one short snapshot, then the log is folded up to
- * where they were, at the pace that `share` leaves. Nothing is kept open meanwhile; memory holds the sample, twice.
+ * Slowly compares a sample of a version's rows with the log. It first reads the rows in one short snapshot, then folds the log up to their
+ * position, at the pace that `share` allows. No transaction stays open meanwhile. Memory holds the sample twice.
  *
- * @returns undefined where the registry does not know the version any more.
+ * @returns undefined if the registry no longer knows the version.
  * @throws the signal's reason
  */
 export async function auditVersion(options: AuditOptions): Promise<Verification | undefined> {
   const { db, log, readSchema, projection, oneOf, round, share, signal, onPage } = options;
-  // One evaluation of its SQL, whatever the number of rows that are compared.
+  // Its SQL is evaluated once, however many rows are compared.
   if (projection.sqlFold) return verifyVersion({ db, log, readSchema, projection, ...(onPage ? { onPage } : {}) });
   const chosen = oneOfSoMany(oneOf, round);
   const sample = await readSample(options, chosen);
@@ -81,20 +81,20 @@ export async function auditVersion(options: AuditOptions): Promise<Verification 
 
 interface Sample {
   readonly position: GlobalPosition;
-  /** Of a live inline version none: all its rows are at the position, and beyond it where events are. */
+  /** Empty for a live inline version: all its rows are at the position, plus the events of `beyond`. */
   readonly partitions: readonly Partition[];
-  /** Events after the position that the rows show, too. */
+  /** Events after the position that the rows also include. */
   readonly beyond: readonly RecordedEvent[];
   readonly rows: ReadonlyMap<string, Row>;
   readonly leftOut: Discarded;
 }
 
-/** The chosen rows and the position that they are at. Only the keys of the others are read. */
+/** Reads the chosen rows and their position. Of other rows only the keys are read. */
 async function readSample(
   { db, log, readSchema, projection }: Pick<AuditOptions, 'db' | 'log' | 'readSchema' | 'projection'>,
   chosen: (text: string) => boolean,
 ): Promise<Sample | undefined> {
-  // Before the snapshot, so that the snapshot shows all that is at or below it.
+  // Read before the snapshot, so the snapshot contains everything up to it.
   const horizon = await log.horizon();
   return db.transaction(
     async (snapshot) => {

@@ -21,17 +21,17 @@ export interface AuditorOptions {
   readonly versions: Versions;
   /** Seconds from the end of one audit of a version to the start of the next. */
   readonly everySeconds: number;
-  /** Compare about one row of so many. */
+  /** Compare about one row in this many. */
   readonly oneOf: number;
   readonly owner: string;
   readonly logger: Logger;
 }
 
 const lookMilliseconds = 1000;
-// What is left to the process: an audit has all the time in the world.
+// An audit has no deadline, so nearly all time is left to the rest of the process.
 const share = 0.05;
 
-/** Audits the declared versions that are ready or active, one at a time, each by one process of the application. */
+/** Audits the declared versions that are ready or active, one at a time. Each audit runs in one process of the application. */
 export function createAuditor(options: AuditorOptions): Rounds {
   const { db, projections, versions, owner, logger, everySeconds } = options;
 

@@ -9,17 +9,17 @@ export interface CompareOptions {
   readonly db: Database;
   readonly readSchema: string;
   readonly projections: readonly Projection[];
-  /** The version that is to become active. */
+  /** The version to activate. */
   readonly projection: Projection;
 }
 
-/** Why the version must not take over, or else what was found equal. */
+/** Why the version must not become active, or otherwise what was found equal. */
 export type Compared = { readonly problem: string } | { readonly problem: null; readonly said: string };
 
 /**
- * Compares the rows of a version with those of the one that answers until then, over the columns that its declaration names.
+ * Compares the rows of a version with those of the version that answers at present, over the columns that its declaration names.
  *
- * @throws RefoldError `INVALID_TRANSITION` where the two are never at the same position: try again later.
+ * @throws RefoldError `INVALID_TRANSITION` if the two are never at the same position: try again later.
  */
 export async function compareWithPrevious({
   db,

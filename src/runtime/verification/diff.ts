@@ -10,18 +10,18 @@ import { type RegisteredVersion, readRegistry } from '../../store/registry/regis
 import { diffTables, type TableDiff } from '../../store/tables/diff-tables.ts';
 
 export interface VersionDiff extends TableDiff {
-  /** Both versions were at this position. */
+  /** The position of both versions. */
   readonly position: GlobalPosition;
 }
 
-// Two versions at the head are at the same position most of the time; a snapshot that finds them apart is taken again.
+// Two versions at the head are usually at the same position. If a snapshot finds them apart, take another.
 const tries = 100;
 const pauseMilliseconds = 50;
 
 /**
- * Compares what two versions of a projection say, over the columns that both have, at one and the same position.
+ * Compares the rows of two versions of a projection at the same position, over the columns that both have.
  *
- * @throws RefoldError `INVALID_TRANSITION` where they have different keys, or are never at the same position (one is still building)
+ * @throws RefoldError `INVALID_TRANSITION` if they have different keys, or are never at the same position (one is still building)
  */
 export async function diffVersions(
   db: Database,
@@ -63,14 +63,14 @@ export async function diffVersions(
   }
 }
 
-/** Where both are in a snapshot; null where they are apart. What appends fold into is where the snapshot's last event is. */
+/** Returns the position of both versions in a snapshot; null if they differ. A live inline version is at the snapshot's last event. */
 export async function samePosition(
   snapshot: Queryable,
   a: RegisteredVersion,
   b: RegisteredVersion,
 ): Promise<GlobalPosition | null> {
   const behind = [a, b].filter(({ inline }) => inline !== 'live');
-  // Rows of all partitions of both, or what differs may only be further on.
+  // All partitions of both must be at the position. Otherwise rows may differ only because one is further ahead.
   const positions = new Set(behind.flatMap((entry) => [entry.checkpoint, furthest(entry.partitions)]));
   if (behind.length === 2) return positions.size === 1 ? a.checkpoint : null;
   const last = await lastVisible(snapshot);

@@ -20,19 +20,19 @@ export interface VerifySetBasedOptions {
   readonly readSchema: string;
   readonly projection: Projection;
   readonly fold: SqlFold;
-  /** The table that is verified. */
+  /** The table to verify. */
   readonly tableName: string;
   readonly upTo: GlobalPosition;
   readonly samples: number;
-  /** Called after each batch; the next one is folded when it is done. */
+  /** Awaited after each batch, before the next one is folded. */
   onBatch(position: GlobalPosition): Promise<void>;
 }
 
-// Larger than any batch of the processor, and not a multiple of one: SQL that depends on where batches end makes another table.
+// Larger than any batch of the processor and no multiple of one, to find SQL whose result depends on where batches end.
 const batchSize = 1_234_567n;
 const upcastBatchSize = 12_345n;
 
-/** Evaluates `evolveSql` over the whole log into a temporary table and compares, all in the database. */
+/** Evaluates `evolveSql` over the whole log into a temporary table and compares the tables, all in the database. */
 export async function verifySetBased({
   snapshot,
   log,
@@ -48,7 +48,7 @@ export async function verifySetBased({
   const expected = await createTemporaryTable(snapshot, storedIn(projection, tableName), readSchema);
   const merge = createSetMerge(projection, fold, expected);
   const size = merge.upcast.length > 0 ? upcastBatchSize : batchSize;
-  // What the table has skipped is not folded again: a trigger of `setUp` may have refused it, which the temporary table does not have.
+  // Do not fold skipped events again: a trigger of `setUp` may have refused them, and the temporary table lacks it.
   const skipped = await readRefused(snapshot, tableName);
   for (let after = beginning; after < upTo; ) {
     while (skipped[0] !== undefined && skipped[0] <= after) skipped.shift();
@@ -66,7 +66,7 @@ export async function verifySetBased({
         await savepoint(snapshot, () => merge.run(snapshot, { after: from, upTo: to, upcast }, { keys: false }));
       },
       async (position, error) => {
-        // What the policy sets aside is not in the table either.
+        // Events skipped by policy are not in the table either.
         if (projection.onError.policy === 'skip') return 'skip';
         throw new RefoldError(
           'EVOLVE_FAILED',

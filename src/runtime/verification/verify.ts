@@ -22,11 +22,11 @@ import { verifySetBased } from './verify-set-based.ts';
 export type { Difference } from '../../store/tables/compare-tables.ts';
 
 export interface Verification {
-  /** Both were looked at as of this position. */
+  /** The position of table and log. */
   readonly position: GlobalPosition;
   readonly rowsCompared: number;
   readonly differences: number;
-  /** The first of them, 20 at most. */
+  /** The first differences, at most 20. */
   readonly samples: readonly Difference[];
 }
 
@@ -36,13 +36,13 @@ export interface VerifyOptions {
   readonly readSchema: string;
   readonly projection: Projection;
   /**
-   * Compare about one row of so many, chosen by its key and always the same ones; 1 compares all. A version with `evolveSql` is
-   * compared as a whole, since that is in the database and costs no memory here.
+   * Compare about one row in this many, chosen by key and always the same rows; 1 compares all. A version with `evolveSql` is always
+   * compared as a whole, because that happens in the database and needs no memory here.
    * @default 1
    */
   readonly oneOf?: number;
   onProgress?(position: GlobalPosition, of: GlobalPosition): void;
-  /** Called after each page of the log and of the table; the next one is read when it is done. Throws to end the verification. */
+  /** Awaited after each page of the log and of the table, before the next one is read. Throws to end the verification. */
   onPage?(): Promise<void>;
 }
 
@@ -55,10 +55,10 @@ export function withoutHiddenKeys(projection: Projection, found: Verification): 
 }
 
 /**
- * Folds the log again, from the first event up to the version's checkpoint, and compares with the table. Memory holds the compared
- * rows, so a large table is verified by a sample. The version goes on meanwhile: the table is read as it was at the checkpoint.
+ * Folds the log again, from the first event up to the version's checkpoint, and compares the result with the table. Memory holds the compared
+ * rows, so a large table is verified by a sample. The version continues meanwhile: the table is read as of the checkpoint.
  *
- * @throws RefoldError `INVALID_TRANSITION` where the registry does not know the version
+ * @throws RefoldError `INVALID_TRANSITION` if the registry does not know the version
  */
 export async function verifyVersion({
   db,
@@ -69,7 +69,7 @@ export async function verifyVersion({
   onProgress,
   onPage,
 }: VerifyOptions): Promise<Verification> {
-  // Before the snapshot, so that the snapshot shows all that is at or below it.
+  // Read before the snapshot, so the snapshot contains everything up to it.
   const horizon = await log.horizon();
   return db.transaction(
     async (snapshot) => {
@@ -84,9 +84,9 @@ export async function verifyVersion({
       checkDeclaredTable(projection, found.tableFingerprint);
       const chosen = oneOfSoMany(oneOf);
       const inline = found.inline === 'live' || found.inline === 'leaving';
-      // Each row is compared as of where its own partition is.
+      // Each row is compared as of its own partition's checkpoint.
       const upTo = inline ? earlierPosition(horizon, found.checkpoint) : globalPosition(furthest(found.partitions));
-      // What commits with the events is there with them, also above the horizon.
+      // Inline rows commit with their events, so the table also includes visible events above the horizon.
       const range = { after: upTo, upTo: found.checkpoint };
       const beyond = inline ? await readVisible(snapshot, log.families, range, projection.filter) : [];
       const { sqlFold, name, version } = projection;
@@ -132,12 +132,12 @@ export async function verifyVersion({
         samples: differences.slice(0, samplesKept),
       };
     },
-    // A transaction that only reads can't make the temporary table of a set-based fold.
+    // A read-only transaction cannot create the temporary table of a set-based fold.
     { isolation: 'repeatable read', readOnly: projection.sqlFold === null },
   );
 }
 
-/** Chooses about one key of so many, always the same ones in the same round; in as many rounds each is chosen once. */
+/** Chooses about one key in so many, always the same ones in the same round. In as many rounds, each key is chosen once. */
 export function oneOfSoMany(oneOf: number, round = 0n): (text: string) => boolean {
   if (oneOf === 1) return () => true;
   const wanted = Number(round % BigInt(oneOf));
@@ -148,21 +148,21 @@ export interface FoldAgainOptions {
   readonly log: EventLog;
   readonly projection: Projection;
   readonly upTo: GlobalPosition;
-  /** Where each row is to be taken, where partitions are at different positions. @default at `upTo` */
+  /** The position of each row, if partitions are at different positions. @default all rows at `upTo` */
   readonly partitions?: readonly Partition[];
-  /** Events after that which are folded, too. @default none */
+  /** Events after `upTo` to fold too. @default none */
   readonly beyond?: readonly RecordedEvent[];
   /** Which rows are folded, by the text of their key. */
   readonly chosen: (text: string) => boolean;
-  /** What the table lacks: dead letters, what an operator has thrown away, and what the database refused and was skipped. @default nothing */
+  /** What the table lacks: dead letters, discarded events, and events skipped because the database refused a row. @default nothing */
   readonly leftOut?: Discarded;
-  /** Events read at once. @default 10000 */
+  /** Events per read. @default 10000 */
   readonly pageSize?: number;
-  /** Called after each page; the next one is read when it is done. */
+  /** Awaited after each page, before the next one is read. */
   readonly onPage?: (position: GlobalPosition) => Promise<void> | void;
 }
 
-/** The chosen rows as the log says they are, by the text of their key; null where a row was removed. */
+/** Returns the chosen rows as folded from the log, by the text of their key; null for a deleted row. */
 export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, Row | null>> {
   const { log, projection, upTo, partitions = [], beyond = [], chosen, pageSize = 10_000, onPage } = options;
   const { leftOut = new Set() } = options;
@@ -192,13 +192,13 @@ export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, 
       fold(projection, toFold(foldSteps(projection, events)), memory, { freeze: false });
       return;
     }
-    // What the policy sets aside is not in the table either.
+    // Dead letters and skipped events are not in the table either.
     const steps = toFold(foldSteps(projection, events, () => {}));
     foldAround(projection, steps, memory, { freeze: false, block: policy === 'dead-letter', blocked });
   }
 }
 
-/** Compares a row of the table with what it should be, and takes that out of what is expected. */
+/** Compares a row of the table with the expected row, and removes that from `expected`. */
 export function compareRow(
   projection: Projection,
   expected: Map<string, Row | null>,
@@ -212,7 +212,7 @@ export function compareRow(
   return columns.length > 0 ? [{ key, kind: 'different', columns }] : [];
 }
 
-/** What is expected and was not found. */
+/** Returns the expected rows that were not found. */
 export function missingRows(expected: ReadonlyMap<string, Row | null>): Difference[] {
   return [...expected].flatMap(([key, row]) => (row ? [{ key, kind: 'missing' as const, columns: [] }] : []));
 }

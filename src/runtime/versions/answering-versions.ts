@@ -21,6 +21,7 @@ export interface AnsweringVersion {
   readonly processes: readonly string[];
 }
 
+/**
  * Returns which version answers for each read model: one entry if all gateways agree, otherwise one for each different result. A gateway that
  * declares no version of a read model does not offer it, and is in none of its entries.
  */
