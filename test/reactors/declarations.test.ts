@@ -59,7 +59,7 @@ describe('a declaration that can’t work is refused with the way out', () => {
     ],
     [{ handle: {} }, "'handle' names no event type; name at least one."],
     [{ handle: { OrderPlaced: 1 } }, 'handle.OrderPlaced is no function.'],
-    [{ events: [] }, "'events' is a family, or families, that defineEvents made."],
+    [{ events: [] }, "'events' is a family, or a list of families, created with defineEvents."],
     [{ from: 'start' }, "'from' is 'beginning' or 'now', found 'start'."],
     [{ concurrency: 0 }, "'concurrency' is a whole number from 1 to 1000, found 0."],
     [{ timeout: 0 }, "'timeout' is a number of milliseconds, found 0."],

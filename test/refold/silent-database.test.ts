@@ -71,7 +71,7 @@ test('a network that swallows everything is told as an outage, and all goes on b
   await until(() => lines.some((line) => line.startsWith('the database is available again')));
   const told = lines.filter((line) => line.startsWith('the database is not available'));
   expect(told.length).toBeGreaterThan(0);
-  expect(lines.filter((line) => line.includes('looking for work failed'))).toEqual([]);
+  expect(lines.filter((line) => line.includes('could not look for work'))).toEqual([]);
 });
 
 test('open connections that are silent are replaced while new ones get through', async () => {

@@ -23,7 +23,7 @@ test('an outage is a line when it begins, one a minute with a count, and one whe
     logger.error({ err: new RefoldError('OUTCOME_UNKNOWN', 'lost') }, 'not written');
   }
   expect(said()).toEqual([
-    'the database is not available: what needs it is tried again. RefoldError: nothing listens there',
+    'the database is not available: operations that need it are retried. RefoldError: nothing listens there',
     'the database is still not available: 240 attempts failed since the last line',
     'the database is still not available: 240 attempts failed since the last line',
   ]);

@@ -189,10 +189,10 @@ async function foldLeft(
   const rows = await table.load(tx, [...keys.values()]);
   const blocked = await readBlockedAmong(tx, projection.tableName, [...keys.keys()]);
   const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-    // A version that started again from a snapshot may meet events that were discarded since.
+  // A version that started again from a snapshot may meet events that were discarded since.
   const discarded = await readDiscards(tx, projection.name, projection.version);
   const batch = foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
-      // The processor will meet the event, stop there and report it.
+  // The processor will meet the event, stop there and report it.
   for (const error of batch.refused.values()) throw error;
   for (const failure of batch.skipped) projection.onError.onSkip?.(failure);
   await expectOrder(tx, table, batch.claims);

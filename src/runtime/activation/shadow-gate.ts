@@ -27,7 +27,7 @@ export function shadowVerdict(standing: ShadowStanding): ShadowVerdict {
     };
   return {
     outcome: 'different',
-    said: `Of ${compared} live queries compared ${time} ${differing} were answered differently${where}: ${percent(differing / compared)}, and at most ${percent(maxDifferent)} may be. ${ends}`,
+    said: `Of ${compared} live queries compared ${time}, ${differing} were answered differently${where}: ${percent(differing / compared)}, and at most ${percent(maxDifferent)} may be. ${ends}`,
   };
 }
 

@@ -41,8 +41,7 @@ export function createCanaryRecorder(db: Queryable, logger: Logger): CanaryRecor
     return next;
   }
 
-  const warn = (error: unknown) =>
-    logger.warn({ err: error }, `canary metrics not saved. ${String(error)}`);
+  const warn = (error: unknown) => logger.warn({ err: error }, `canary metrics not saved. ${String(error)}`);
   const rounds = createRounds(flushMilliseconds, flush, warn);
 
   return {

@@ -14,12 +14,8 @@ export function registerReactorMetrics(registry: Registry, look: () => Promise<r
   gauge('refold_reactor_lag_positions', "Positions of the log between the reactor's checkpoint and its head.", (one) =>
     Number(one.lag),
   );
-  gauge('refold_reactor_stopped', '1 if the reactor stopped at an event.', ({ state }) =>
-    Number(state === 'stopped'),
-  );
-  gauge('refold_reactor_paused', '1 if an operator has paused the reactor.', ({ state }) =>
-    Number(state === 'paused'),
-  );
+  gauge('refold_reactor_stopped', '1 if the reactor stopped at an event.', ({ state }) => Number(state === 'stopped'));
+  gauge('refold_reactor_paused', '1 if an operator has paused the reactor.', ({ state }) => Number(state === 'paused'));
   gauge(
     'refold_reactor_dead_letters',
     'Events that the reactor could not handle, and those waiting behind them.',

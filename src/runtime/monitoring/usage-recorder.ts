@@ -95,8 +95,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
     await flush();
   }
 
-  const warn = (error: unknown) =>
-    logger.warn({ err: error }, `field usage not saved; trying again. ${String(error)}`);
+  const warn = (error: unknown) => logger.warn({ err: error }, `field usage not saved; trying again. ${String(error)}`);
   const rounds = createRounds(flushMilliseconds, round, warn);
 
   return {

@@ -15,7 +15,7 @@ export async function crowdedServer(
   if (wanted <= admitted) return [];
   const all = others === 0 ? 'this process' : `this process and ${others} that live already`;
   return [
-      `The server admits ${admitted} connections, and ${all} may open ${wanted} (database.maxConnections is ${maxConnections}). When none is left, statements wait. ` +
+    `The server admits ${admitted} connections, and ${all} may open ${wanted} (database.maxConnections is ${maxConnections}). When none is left, statements wait. ` +
       `Lower maxConnections to ${Math.floor(admitted / (others + 1))} at most, raise the server's max_connections, or use a pooler.`,
   ];
 }

@@ -136,7 +136,7 @@ async function leaveLiveAlone(db: Database, { id, name, version }: Projection, c
   const inline = (await readInlineVersions(db)).find((one) => one.name === name && one.version === version);
   if (inline === undefined || inline.status === 'building') return;
   await releaseProcessor(db, claim);
-  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rows commit with appends by now.`, {
+  throw new RefoldError('PROCESSOR_FENCED', `${id}: its rows now commit with appends.`, {
     name,
     version,
     mode: 'inline',

@@ -205,7 +205,7 @@ export function createWorker(options: WorkerOptions): Worker {
       await recordStop(tx, owned.claim, stopOf(error, reason, maintained.codeFingerprint));
     });
     owned.stopped = true;
-    logger.error({ projection: id, err: error }, `${id} has stopped; the other projections go on. ${reason}`);
+    logger.error({ projection: id, err: error }, `${id} has stopped; the other projections continue. ${reason}`);
   }
 
   async function drop(slot: Slot, owned: Owned, error: unknown): Promise<void> {
@@ -245,7 +245,9 @@ export function createWorker(options: WorkerOptions): Worker {
     for (const slot of some) slot.owned = undefined;
     if (leaving.length === 0) return;
     await Promise.all(leaving.map(settle));
-    await announce?.().catch((error: unknown) => logger.debug({ err: error }, 'could not announce released units; other processes will find them by probing'));
+    await announce?.().catch((error: unknown) =>
+      logger.debug({ err: error }, 'could not announce released units; other processes will find them by probing'),
+    );
     for (const { lock } of leaving) await lock.release().catch(() => {});
   }
 
@@ -255,7 +257,9 @@ export function createWorker(options: WorkerOptions): Worker {
     if (!processor.failure)
       await processor
         .flush()
-        .catch((error: unknown) => logger.debug({ err: error }, 'could not write folded rows; the next owner folds them again'));
+        .catch((error: unknown) =>
+          logger.debug({ err: error }, 'could not write folded rows; the next owner folds them again'),
+        );
     await releaseProcessor(db, claim).catch(() => {});
   }
 
@@ -266,7 +270,9 @@ export function createWorker(options: WorkerOptions): Worker {
   const look = (): Promise<void> => {
     if (stopped) return Promise.resolve();
     looking ??= lookForWork()
-      .catch((error: unknown) => logger.warn({ err: error }, `could not look for work; trying again: ${messageOf(error)}`))
+      .catch((error: unknown) =>
+        logger.warn({ err: error }, `could not look for work; trying again: ${messageOf(error)}`),
+      )
       .finally(() => {
         looking = undefined;
       });

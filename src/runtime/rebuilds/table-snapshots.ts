@@ -55,11 +55,7 @@ async function copyTable(
   const found = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
   if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
   if (found.state === 'retired' || found.state === 'failed')
-    throw refused(
-      name,
-      version,
-      `is ${found.state}; only the table of a version that is maintained is worth a snapshot.`,
-    );
+    throw refused(name, version, `is ${found.state}; only a version that is maintained can have a snapshot taken.`);
   if (found.inline === 'live' || found.inline === 'leaving') return undefined;
   if (furthest(found.partitions) > found.checkpoint)
     throw refused(

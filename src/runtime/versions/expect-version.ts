@@ -27,7 +27,7 @@ export function checkDeclaredTable({ id, name, version, tableFingerprint }: Proj
   if (tableFingerprint === stored) return;
   throw new RefoldError(
     'PROJECTION_CHANGED',
-    `${id}: its table is declared here differently from the one in the database, which deployed processes go on with. Undo the change, or run this where the deployed declarations are. A changed table is declared as ${name}@${version + 1}.`,
+    `${id}: its table is declared here differently from the one in the database, which deployed processes still use. Undo the change, or run this where the deployed declarations are. A changed table is declared as ${name}@${version + 1}.`,
     { name, version },
   );
 }

@@ -214,7 +214,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
           case 'building':
             throw refused(name, version, `is still building; 'refold status' shows how far it is.`);
           case 'failed':
-            throw refused(name, version, `has failed; 'refold status' says why, and it goes on when that is fixed.`);
+            throw refused(name, version, `has failed; 'refold status' says why. It continues when the cause is fixed.`);
           case 'retired':
             throw refused(name, version, `is retired; declare the next version instead.`);
         }

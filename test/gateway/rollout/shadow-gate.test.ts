@@ -83,7 +83,7 @@ test('a version that waits for live queries is held, and says so in status, chec
     return found?.state === 'ready' && found.heldReason;
   });
   expect(held).toBe(
-    "It waits for 3 live queries that are compared in the last 24 hours: 0 were, of which 0 were answered differently. 'refold shadow balance@2' shows more, 'refold activate balance@2' activates it all the same.",
+    "Waiting for 3 compared live queries in the last 24 hours: 0 so far, of which 0 were answered differently. 'refold shadow balance@2' shows more, 'refold activate balance@2' activates it all the same.",
   );
   const findings = await checkDeclarations(db, configOf([first, second, third]));
   expect(findings).toContainEqual({ kind: 'note', message: `balance@2 is held at ready: ${held}` });
@@ -122,7 +122,7 @@ test('a version becomes active when enough live queries agree, and is held where
   const third = await version(3);
   expect(third?.state).toBe('ready');
   expect(third?.heldReason).toMatch(
-    /^Of (\d+) live queries compared in the last 24 hours \1 were answered differently \(last: Mine, at balances\.nodes\[\]\.movements\): 100 %, where 0 % may be\./,
+    /^Of (\d+) live queries compared in the last 24 hours, \1 were answered differently \(last: Mine, at balances\.nodes\[\]\.movements\): 100 %, and at most 0 % may be\./,
   );
   const [{ reason } = { reason: '' }] = await db.query<{ reason: string }>({
     text: `select reason from refold.transitions where version = 2 and to_state = 'active'`,

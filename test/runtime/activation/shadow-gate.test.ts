@@ -24,12 +24,12 @@ test('what is not answered counts as different, up to the declared share', () =>
   const { outcome, said } = shadowVerdict({ ...standing, same: 97, different: 1, failed: 2, example });
   expect(outcome).toBe('different');
   expect(said).toMatch(
-    /^Of 100 live queries compared in the last hour 3 were answered differently \(last: Cart, which it does not take\): 3 %, where 2 % may be\./,
+    /^Of 100 live queries compared in the last hour, 3 were answered differently \(last: Cart, which it rejects\): 3 %, and at most 2 % may be\./,
   );
 });
 
 test('a comparison that an operator has stopped says how it goes on', () => {
   expect(shadowVerdict({ ...standing, withinSeconds: 90, stopped: true }).said).toMatch(
-    /in the last 90 seconds: 0 were, .*The comparison was stopped: 'refold shadow balance@2 --one-of 10' starts it again,/,
+    /in the last 90 seconds: 0 so far, .*The comparison was stopped: 'refold shadow balance@2 --one-of 10' starts it again,/,
   );
 });

@@ -106,6 +106,6 @@ test('says so where all live processes together may want more connections than t
   expect(await crowdedServer(db, { maxConnections: share, notifications: true })).toEqual([]);
   expect(await crowdedServer(db, { maxConnections: share + 2, notifications: false })).toEqual([]);
   expect(await crowdedServer(db, { maxConnections: share + 2, notifications: true })).toEqual([
-    `The server admits ${admitted} connections, and this process and ${others} that live already may open ${(others + 1) * (share + 2)} (database.maxConnections is ${share + 2}). Where none is left, statements wait. Lower maxConnections to ${share} at most, raise the server's max_connections, or use a pooler.`,
+    `The server admits ${admitted} connections, and this process and ${others} that live already may open ${(others + 1) * (share + 2)} (database.maxConnections is ${share + 2}). When none is left, statements wait. Lower maxConnections to ${share} at most, raise the server's max_connections, or use a pooler.`,
   ]);
 });

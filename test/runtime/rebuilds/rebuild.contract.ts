@@ -191,7 +191,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
         evolve: { Credited: (row, { id }) => ({ credits: (row?.credits ?? 0) + 1, last: id }) },
       });
       await expect(form.ask(runtime, ahead)).rejects.toThrow(
-        'credits@1: its table is declared here differently from the one in the database, which deployed processes go on with.',
+        'credits@1: its table is declared here differently from the one in the database, which deployed processes still use.',
       );
       expect(await readAllRebuilds(runtime.db)).toEqual([]);
       await credits(runtime, 5);

@@ -146,7 +146,7 @@ test('snapshots are listed with who took them, when and why, and are gone when t
   await runtime.lifecycle.retire('balance', 1, step);
   expect((await listSnapshots(runtime.db)).map(({ id }) => id)).toEqual([other.id]);
   await expect(take(runtime, balanceV1)).rejects.toThrow(
-    'balance@1 is retired; only the table of a version that is maintained is worth a snapshot.',
+    'balance@1 is retired; only a version that is maintained can have a snapshot taken.',
   );
 });
 

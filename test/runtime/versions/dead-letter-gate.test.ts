@@ -170,7 +170,7 @@ test('a rebuild with dead letters that the table which answers does not have wai
   const heldReason = async () => (await status(runtime, 1))?.rebuild?.heldReason;
   await requestRebuild(db, worse, readSchema, byAnn);
   expect(await until(heldReason)).toBe(
-    "6 dead letters that the table which answers does not have. 'refold rebuild credits@1 --accept-dead-letters' has it take over all the same, 'refold rebuild credits@1 --cancel' ends it.",
+    "6 dead letters that the table which answers does not have. 'refold rebuild credits@1 --accept-dead-letters' lets it take over all the same, 'refold rebuild credits@1 --cancel' ends it.",
   );
   expect(await status(runtime, 1)).toMatchObject({ state: 'active', deadLetters: 0 });
   // It follows the log meanwhile.

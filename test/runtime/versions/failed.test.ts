@@ -102,7 +102,7 @@ test('a version on its way that stops at an event is failed, and goes on with fi
   expect(metrics).toContain('refold_version_failed{projection="credits",version="2"} 1');
   expect(metrics).toContain('refold_version_failed{projection="credits",version="1"} 0');
   await expect(runtime.lifecycle.activate('credits', 2, { actor: 'ann', reason: 'now' })).rejects.toThrow(
-    "credits@2 has failed; 'refold status' says why, and it goes on when that is fixed.",
+    "credits@2 has failed; 'refold status' says why. It continues when the cause is fixed.",
   );
   expect(runtime.versions.current().served.get('credits')).toMatchObject({
     state: 'active',

@@ -109,7 +109,7 @@ test('changed code under the same version is warned of', async () => {
   await stop(await start([balanceV1]));
   await start([balanceOtherCode]);
   expect(said).toContain(
-    "balance@1: the code of its key or evolve is not the code that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare balance@2; after a bug was mended, 'refold rebuild balance@1' builds all rows with the new code.",
+    "balance@1: the code of its key or evolve is not the code that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare balance@2; after a bug was fixed, 'refold rebuild balance@1' builds all rows with the new code.",
   );
 });
 
