@@ -58,7 +58,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
   let samples: readonly Sample[] = [];
   let currentAt = Number.NEGATIVE_INFINITY;
   let tables: ReadonlySet<string> = new Set();
-  /** As the replica said at the last look. The primary has had time since to show the same event. */
+  /** The last event that the replica reported at the previous check. The primary must show the same event by now. */
   let last: LastEvent | undefined;
   let said: string | undefined;
   let timer: NodeJS.Timeout | undefined;

@@ -48,7 +48,7 @@ export interface VerifyOptions {
 
 export const samplesKept = 20;
 
-/** For logs and status: without the keys of rows whose key columns are personal or have a rule of access. */
+/** Hides the keys of rows whose key columns are personal or have an access rule. Use it for logs and status. */
 export function withoutHiddenKeys(projection: Projection, found: Verification): Verification {
   if (!hidesKey(projection)) return found;
   return { ...found, samples: found.samples.map((sample) => ({ ...sample, key: hiddenText })) };
