@@ -1,4 +1,6 @@
-/** `" Did you mean 'x'?"` for the nearest of the known names, or nothing where none is near. */
+/**
+ * `" Did you mean 'x'?"` with the most similar known name. If none is similar, lists up to 12 known names; else returns an empty string.
+ */
 export function closest(name: string, known: readonly string[]): string {
   const ranked = known.map((candidate) => ({
     candidate,
@@ -11,7 +13,7 @@ export function closest(name: string, known: readonly string[]): string {
     : '';
 }
 
-// Levenshtein distance, two rows.
+// Levenshtein distance with two rows.
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let row = 1; row <= a.length; row++) {

@@ -5,21 +5,23 @@ import type { EventFamily } from './event-family.ts';
 /** One line of an imported file. */
 export interface ImportLine {
   readonly text: string;
-  /** 1, 2, 3… */
+  /** Starts at 1. */
   readonly number: number;
 }
 
-/** What some lines of a file become: events of one stream, appended together. */
+/** Events of one stream, appended together, that some lines of the file become. */
 export interface ImportedAppend {
   readonly family: EventFamily;
   readonly streamId: string;
   readonly events: readonly NewEvent[];
-  /** The same for the same lines in every run, and unique over the log: what was imported already is not imported again. Up to 1 KiB. */
+  /**
+   * Must be the same for the same lines in every run, and unique in the log: Refold skips keys that were imported before. At most 1 KiB.
+   */
   readonly idempotencyKey: string;
   readonly expectedVersion?: ExpectedVersion;
 }
 
-/** How a file becomes events. Made by {@link defineImport}. */
+/** Defines how a file becomes events. Created by {@link defineImport}. */
 export interface Import {
   readonly kind: 'import';
   readonly name: string;
@@ -28,8 +30,8 @@ export interface Import {
 }
 
 /**
- * Declares how a text file, read line by line, becomes events: `refold import NAME FILE` streams it in.
- * An interrupted import is run again from the start; idempotency keys skip what is there, a range of the file at a time.
+ * Declares how a text file, read line by line, becomes events. `refold import NAME FILE` runs it. Run an interrupted import again from the
+ * start. Idempotency keys skip what was imported, one range of the file at a time.
  *
  * @throws RefoldError `INVALID_DECLARATION`
  * @example
@@ -47,9 +49,9 @@ export function defineImport(options: Omit<Import, 'kind'>): Import {
   if (!/^[a-z][a-z0-9-]{0,62}$/.test(options.name))
     throw invalidDeclaration(
       `defineImport('${options.name}')`,
-      `an import is named in kebab-case, such as 'online-retail'.`,
+      `the name of an import is kebab-case, such as 'online-retail'.`,
     );
   if (typeof options.toAppends !== 'function')
-    throw invalidDeclaration(`defineImport('${options.name}')`, `'toAppends' is an async generator function.`);
+    throw invalidDeclaration(`defineImport('${options.name}')`, `'toAppends' must be an async generator function.`);
   return Object.freeze({ kind: 'import', ...options });
 }

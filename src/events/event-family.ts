@@ -5,16 +5,16 @@ import type { NewEvent, RecordedEvent } from './event.ts';
 
 export type EventSchemas = Readonly<Record<string, StandardSchemaV1>>;
 
-/** Turns the payload of one version into the payload of the next. Pure. */
+/** Converts a payload of one version to the next version. Pure. */
 export type Upcaster = (payload: never) => unknown;
 
-/** A family of event types that live in the same kind of stream. Made by {@link defineEvents}. */
+/** A family of event types that share one kind of stream. Created by {@link defineEvents}. */
 export interface EventFamily<Name extends string = string, Schemas extends EventSchemas = EventSchemas> {
   readonly kind: 'event-family';
   readonly name: Name;
   readonly schemas: Schemas;
   readonly types: readonly string[];
-  /** Upcasters of a type, oldest first; its payload version is their number plus one. */
+  /** The upcasters of each type, oldest first. A type's payload version is the number of its upcasters plus one. */
   readonly upcasters: Readonly<Partial<Record<string, readonly Upcaster[]>>>;
 }
 
@@ -38,8 +38,8 @@ export type RecordedEventOf<F extends EventFamily, Type extends EventTypeOf<F> =
 }[Type];
 
 /**
- * `T` where JSON keeps it as it is; a message as a type where it would not. Payloads that contain themselves, such as trees and any JSON
- * (`z.json()`), have no end: they are looked into ten levels deep.
+ * `T` if JSON preserves it; otherwise an error message as a type. Recursive payloads, such as trees and any JSON (`z.json()`), are checked
+ * ten levels deep.
  */
 type JsonOnly<T, Depth extends readonly unknown[] = []> = Depth['length'] extends 10
   ? T
@@ -59,8 +59,8 @@ type JsonSchemas<S extends EventSchemas> = {
 
 export interface EventFamilyOptions<S extends EventSchemas> {
   /**
-   * Per event type, how payloads written by older code become today's, oldest step first: the first upcaster takes version 1
-   * and gives version 2, and so on. Stored events never change; they are upcast whenever they are read.
+   * Per event type, the functions that convert payloads written by older code, oldest first. The first upcaster takes version 1 and returns
+   * version 2, and so on. Stored events never change. They are upcast on every read.
    */
   readonly upcasters?: { readonly [T in keyof S & string]?: readonly Upcaster[] };
 }
@@ -71,9 +71,9 @@ const typeName = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 /**
  * Declares a family of events with a payload schema for each type (any Standard Schema validator: zod, valibot, arktype …).
  *
- * Payloads are validated before they are written, and are not validated again when they are read.
+ * Payloads are validated before they are written. They are not validated again when they are read.
  *
- * @throws RefoldError `INVALID_DECLARATION` for a name that can't be used or an upcaster of an unknown type.
+ * @throws RefoldError `INVALID_DECLARATION` for an invalid name or an upcaster of an unknown type.
  * @example
  * const cart = defineEvents('shopping_cart', {
  *   ProductItemAdded: z.object({ productId: z.string(), quantity: z.int(), unitPrice: z.string() }),
@@ -112,17 +112,17 @@ export function defineEvents<const Name extends string, const S extends EventSch
     name,
     schemas: Object.freeze({ ...schemas }),
     types: Object.freeze(types),
-    upcasters: Object.freeze(Object.assign(Object.create(null), options.upcasters)), // a type may be called 'constructor'
+    upcasters: Object.freeze(Object.assign(Object.create(null), options.upcasters)), // null prototype: a type may be called 'constructor'
   });
 }
 
-/** The version that payloads of this type are written with. */
+/** The payload version that new events of this type are written with. */
 export function payloadVersion(family: EventFamily, type: string): number {
   return (family.upcasters[type]?.length ?? 0) + 1;
 }
 
 /**
- * Checks an event against its family and gives the payload as its schema returns it.
+ * Validates an event against its family and returns it with the payload that its schema returned.
  *
  * @throws RefoldError `UNKNOWN_EVENT_TYPE`, or {@link InvalidInput} `INVALID_PAYLOAD`.
  */
@@ -146,7 +146,7 @@ export async function validateEvent(family: EventFamily, event: NewEvent): Promi
   return { ...event, payload: result.value };
 }
 
-/** The issues of a Standard Schema validator with plain paths. */
+/** Converts the issues of a Standard Schema validator to issues with plain paths. */
 export function inputIssues(
   issues: readonly StandardSchemaV1.Issue[],
 ): { path: (string | number)[]; message: string }[] {
@@ -159,11 +159,11 @@ export function inputIssues(
   }));
 }
 
-/** Brings a stored payload to the newest shape of its type. */
+/** Upcasts a stored payload to the newest version of its type. */
 export function upcast(family: EventFamily, type: string, version: number, payload: unknown): unknown {
   const steps = family.upcasters[type];
   if (!steps || version > steps.length) return payload;
   return steps
     .slice(version - 1)
-    .reduce<unknown>((value, step) => (step as (payload: unknown) => unknown)(value), payload); // Upcaster takes never only to accept any parameter type
+    .reduce<unknown>((value, step) => (step as (payload: unknown) => unknown)(value), payload); // Upcaster declares `never` only to accept any parameter type
 }

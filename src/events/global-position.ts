@@ -1,22 +1,22 @@
 declare const brand: unique symbol;
 
 /**
- * An event's place in the order of the whole log: 1, 2, 3… with holes where appends rolled back.
- * A bigint inside, a decimal string outside (JSON, GraphQL, command line), never a bare number.
+ * An event's position in the whole log, starting at 1. Rolled-back appends leave gaps. A bigint in code, a decimal string outside (JSON,
+ * GraphQL, command line), never a bare number.
  */
 export type GlobalPosition = bigint & { readonly [brand]: 'GlobalPosition' };
 
-/** Before the first event of the log. */
-export const beginning = 0n as GlobalPosition; // brands the one constant
+/** The position before the first event of the log. */
+export const beginning = 0n as GlobalPosition; // brands this constant
 
-/** Brands a bigint read from PostgreSQL, or parses the decimal string that a client sent; throws a `RangeError` for anything else. */
+/** Brands a bigint from PostgreSQL, or parses a decimal string from a client. @throws RangeError for anything else */
 export function globalPosition(value: bigint | string): GlobalPosition {
   const position = typeof value === 'string' ? parsePosition(value) : value;
   if (position < 0n) throw new RangeError(`A global position is not negative, found ${position}.`);
-  return position as GlobalPosition; // the one place that brands
+  return position as GlobalPosition; // the only other place that brands
 }
 
-// 2^47: the horizon's lock keys carry positions in 48 bits, and bigint columns could hold no more than 2^63.
+// 2^47: the lock keys of the horizon hold positions in 48 bits. The bigint columns could hold up to 2^63.
 const largestPosition = 2n ** 47n;
 
 function parsePosition(text: string): bigint {

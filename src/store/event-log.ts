@@ -38,14 +38,14 @@ export interface AppendRequest<F extends EventFamily = EventFamily> {
   readonly events: readonly NewEventOf<F>[];
   /** @default 'any' */
   readonly expectedVersion?: ExpectedVersion;
-  /** Names the append: a second one with the same key writes nothing and gives the first one's result. Up to 1 KiB. */
+  /** Identifies the append. A second append with the same key writes nothing and returns the first one's result. At most 1 KiB. */
   readonly idempotencyKey?: string;
   /**
-   * Of the request that the key stands for, such as a hash: the same key with another one is refused instead of answered. Keys that have one
-   * are those of clients that may ask again, and are forgotten after `runtime.idempotencyDays`; keys without are kept with the log.
+   * A fingerprint of the request, such as a hash. The same key with another fingerprint is refused. Set it for keys that clients choose:
+   * such keys are deleted after `runtime.idempotencyDays`. Keys without a fingerprint are kept as long as the log.
    */
   readonly idempotencyFingerprint?: string;
-  /** Goes with each of the events; an event's own keys win. */
+  /** Added to each event's metadata. If an event sets the same key, the event's value wins. */
   readonly metadata?: EventMetadata;
 }
 
@@ -53,25 +53,25 @@ export interface AppendToStreamsRequest {
   readonly streams: readonly StreamAppend[];
   readonly idempotencyKey?: string;
   /**
-   * Of the request that the key stands for, such as a hash: the same key with another one is refused instead of answered. Keys that have one
-   * are those of clients that may ask again, and are forgotten after `runtime.idempotencyDays`; keys without are kept with the log.
+   * A fingerprint of the request, such as a hash. The same key with another fingerprint is refused. Set it for keys that clients choose:
+   * such keys are deleted after `runtime.idempotencyDays`. Keys without a fingerprint are kept as long as the log.
    */
   readonly idempotencyFingerprint?: string;
   readonly metadata?: EventMetadata;
 }
 
 export interface AppendResult {
-  /** Position of the last event; read models that have reached it show the append. */
+  /** Position of the last event. A read model that has reached it shows the append. */
   readonly position: GlobalPosition;
   readonly firstPosition: GlobalPosition;
-  /** Each stream's version after the append. */
+  /** The version of each stream after the append. */
   readonly streams: readonly StreamVersion[];
   readonly events: readonly RecordedEvent[];
-  /** The idempotency key had been used: nothing was written now, and this is the result of then. */
+  /** True if the idempotency key was used before: nothing was written now, and this is the earlier result. */
   readonly duplicate: boolean;
 }
 
-/** What became of one of several appends that were sent together. */
+/** The outcome of one append of a list that was sent together. */
 export type AppendVerdict =
   | { readonly kind: 'written' | 'duplicate' }
   | { readonly kind: 'refused'; readonly error: ConcurrencyConflict | InvalidInput | RefoldError };
@@ -80,35 +80,35 @@ export type AppendVerdict =
 export interface EventLog {
   readonly families: ReadonlyMap<string, EventFamily>;
   /**
-   * Appends events to one stream; all of them or none.
+   * Appends events to one stream: all of them or none.
    *
-   * @param within a transaction to append in, instead of joining other callers' appends. Inline projections fold in it, too: it is READ
-   *   COMMITTED then, and short, since others that touch the same rows wait for it.
-   * @throws ConcurrencyConflict when the stream is not at the expected version; {@link InvalidInput} before anything is sent;
-   *   RefoldError `EVOLVE_FAILED` where an inline projection that stops at errors can't fold it; `DATABASE_UNAVAILABLE` where nothing was
-   *   written, `OUTCOME_UNKNOWN` where it may have been: repeat it with the same idempotency key.
+   * @param within a transaction to append in. Without it, the append may share a batch with appends of other callers. Inline projections
+   *   fold in this transaction too. It must then be READ COMMITTED, and should be short because other appends to the same rows wait for it.
+   * @throws ConcurrencyConflict if the stream is not at the expected version. {@link InvalidInput} if the request is invalid; nothing is
+   *   sent. RefoldError `EVOLVE_FAILED` if an inline projection with `onError: 'stop'` cannot fold an event; `DATABASE_UNAVAILABLE` if
+   *   nothing was written; `OUTCOME_UNKNOWN` if the events may have been written: retry with the same idempotency key.
    */
   append<F extends EventFamily>(request: AppendRequest<F>, within?: Queryable): Promise<AppendResult>;
-  /** Appends to several streams at once; to all of them or to none. */
+  /** Appends to several streams: to all of them or to none. */
   appendToStreams(request: AppendToStreamsRequest, within?: Queryable): Promise<AppendResult>;
   /**
-   * Sends independent appends as one statement: each is written or refused for itself, and the positions of what is written
-   * are in the order of the list. For imports; a failure of the database fails them all.
+   * Sends independent appends as one statement. Each append is written or refused on its own. Positions follow the order of the list. Meant
+   * for imports. If the database fails, all appends of the list fail.
    */
   appendInOrder(requests: readonly AppendRequest[]): Promise<readonly AppendVerdict[]>;
-  /** What an append with this idempotency key wrote; undefined where there was none. @throws InvalidInput where it had another fingerprint */
+  /** What an append with this idempotency key wrote; undefined if there was none. @throws InvalidInput if it had another fingerprint */
   findAppend(idempotencyKey: string, idempotencyFingerprint?: string): Promise<AppendResult | undefined>;
-  /** The events of a stream, in its order or backwards. Read page by page, so a stream of any length fits. */
+  /** The events of a stream, forward or backward. Reads page by page, so a stream can have any length. */
   readStream<F extends EventFamily>(
     family: F,
     streamId: string,
     options?: ReadStreamOptions,
   ): AsyncIterable<RecordedEventOf<F>>;
   /**
-   * The state of a stream, now or at any stream position, position of the log or time, with old payloads in today's shape. Snapshots, where the
-   * declaration keeps some, only make it faster.
+   * The state of a stream, now or as of a stream position, a global position or a time. Old payloads are upcast first. If the declaration
+   * keeps snapshots, they only make this faster.
    *
-   * @throws InvalidInput for an `at` that is none of these.
+   * @throws InvalidInput if `at` is none of these
    * @example
    * const { state, version } = await log.stateOf(cartState, 'c1', { at: '2026-01-31T12:00:00Z' });
    */
@@ -117,34 +117,39 @@ export interface EventLog {
     streamId: string,
     options?: StateOfOptions,
   ): Promise<StateOf<S>>;
-  /** How many events the stream has; 0 where it does not exist. */
+  /** The number of events in the stream; 0 if it does not exist. */
   streamVersion(family: EventFamily, streamId: string): Promise<number>;
-  /** The position up to which the log is complete: nothing at or below can still appear to later statements. */
+  /** The position up to which the log is complete: no later statement can see a new event at or below it. */
   horizon(): Promise<GlobalPosition>;
   /**
-   * The horizon, and whether the log is still the one that was known: with the anchor of a position from before. For who remembers a
-   * position and goes on from it.
+   * The horizon, and whether the log still holds the known position, judged by the position's anchor. For readers that store a position and
+   * resume from it.
    */
   readHead(known: GlobalPosition | null): Promise<LogHead>;
-  /** The last position that was drawn. */
+  /** The highest position that was assigned. */
   head(): Promise<GlobalPosition>;
-  /** The events at these positions, in their order. */
+  /** The events at these positions, in log order. */
   readAt(positions: readonly GlobalPosition[]): Promise<RecordedEvent[]>;
-  /** A page of the whole log, by filter, in its order, up to a horizon. */
+  /** A page of the whole log, filtered, in log order, up to a horizon. */
   readAll(options: ReadAllOptions): Promise<EventPage>;
   /**
-   * The horizon, and the first page of {@link EventLog.readAll} up to it, in one round trip: for who has read up to the head and looks again.
-   * Read on with `readAll` where the page ends before the horizon. Within a transaction of the caller's, that has to be READ COMMITTED.
+   * The horizon and the first page of {@link EventLog.readAll} up to it, in one round trip. For readers at the head that poll again. If the
+   * page ends before the horizon, continue with `readAll`.
+   *
+   * @param within a transaction to read in. It must be READ COMMITTED.
    */
   readTail(options: ReadTailOptions, within?: Queryable): Promise<LogTail>;
 }
 
 export interface EventLogOptions extends AppendQueueOptions {
-  /** The inline projections that commit with what is appended here. @default none */
+  /** The inline projections that commit with the events appended here. @default none */
   readonly inline?: InlineAppendsOptions;
-  /** Told the last position of what has been committed, sooner than a notification would; not of what is appended within a caller's transaction. */
+  /**
+   * Called with the last committed position, earlier than a notification would arrive. Not called for appends within a caller's
+   * transaction.
+   */
   readonly onAppended?: (position: GlobalPosition) => void;
-  /** Told the outcome of each statement that appends: an error, or undefined. */
+  /** Called with the outcome of each appending statement: an error or undefined. */
   readonly onSent?: (error?: unknown) => void;
 }
 
@@ -219,7 +224,7 @@ export function createEventLog(
     const outcomes = (sound.length === 0 ? [] : await send(sound)).values();
     return checks.map((check) => {
       if (check instanceof InvalidInput) return { kind: 'refused', error: check };
-      const outcome = outcomes.next().value as AppendOutcome; // one for each that is sound
+      const outcome = outcomes.next().value as AppendOutcome; // one outcome for each valid append
       switch (outcome.kind) {
         case 'conflict':
           return { kind: 'refused', error: conflictOf(outcome) };
@@ -234,7 +239,7 @@ export function createEventLog(
   async function alone(target: Queryable, one: CheckedAppend): Promise<AppendOutcome> {
     if (inline?.concerns([one])) return inline.appendWithin(target, one);
     const [outcome] = await appendBatch(target, [one.prepared]);
-    return outcome as AppendOutcome; // one for each append
+    return outcome as AppendOutcome; // one outcome for each append
   }
 
   return {
@@ -244,7 +249,7 @@ export function createEventLog(
       appendToStreams(
         { streams: [{ family, streamId, events, expectedVersion } as StreamAppend], ...appendOptions },
         within,
-      ), // events and family agree
+      ), // `events` and `family` have matching types
     appendToStreams,
     async findAppend(idempotencyKey, idempotencyFingerprint) {
       const written = await findAppend(db, idempotencyKey);
@@ -253,7 +258,7 @@ export function createEventLog(
       return resultOf({ kind: 'duplicate', ...written }, await readPositions(db, byName, written.positions));
     },
     readStream: <F extends EventFamily>(family: F, streamId: string, readOptions?: ReadStreamOptions) =>
-      readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // written only after its schema took it
+      readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // every stored payload was validated by its schema
     async stateOf(state, streamId, stateOptions) {
       knownFamily(byName, state.family.name);
       return readState(db, state, streamId, stateOptions);
@@ -290,11 +295,11 @@ function conflictOf({ part, actual }: AppendOutcome & { kind: 'conflict' }): Con
   return new ConcurrencyConflict({ family, streamId, expected: expectedVersion, actual });
 }
 
-/** The key belongs to a workflow's step that was found to write nothing, by another process while this one decided. */
+/** The key belongs to a workflow step. Another process ran the same step in the meantime and recorded that it writes nothing. */
 function decidedOtherwise(): RefoldError {
   return new RefoldError(
     'PROCESSOR_FENCED',
-    'Another process has decided this step meanwhile, and wrote no event. Run it again.',
+    'Another process has run this step in the meantime and wrote no event. Run it again.',
   );
 }
 
@@ -305,6 +310,6 @@ function resultOf(
   const { positions, streams, kind } = outcome;
   const [firstPosition] = positions;
   const position = positions.at(-1);
-  if (firstPosition === undefined || position === undefined) throw new Error('an append has at least one event'); // checked before
+  if (firstPosition === undefined || position === undefined) throw new Error('an append has at least one event'); // checkAppend refuses empty appends
   return { position, firstPosition, streams, events, duplicate: kind === 'duplicate' };
 }

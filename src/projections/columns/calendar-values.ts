@@ -9,7 +9,7 @@ export function checkDate(value: unknown, path: string): string {
   return text;
 }
 
-// PostgreSQL writes the year before 1 otherwise, and `Date` takes February 30 for March 2.
+// Excludes the year 0, which PostgreSQL writes differently, and dates such as February 30, which `Date` reads as March 2.
 function isCalendarDay(text: string): boolean {
   const day = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().slice(0, 10) === text && !text.startsWith('0000');
@@ -24,8 +24,8 @@ export function checkTimestamp(value: unknown, path: string): string {
 }
 
 /**
- * One text per instant: UTC, at least milliseconds, microseconds where they are not zero.
- * `Date` knows milliseconds only, so the digits of the fraction are carried over by hand.
+ * One text per instant: UTC, at least milliseconds, microseconds if they are not zero. `Date` has milliseconds only, so the digits of the
+ * fraction are copied from the text.
  */
 export function canonicalTimestamp(text: string): string | undefined {
   const match = /^(.{10})[T ](\d{2}:\d{2})(?::(\d{2})(?:\.(\d+))?)?(Z|[+-].*)$/i.exec(text);

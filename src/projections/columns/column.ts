@@ -1,7 +1,7 @@
 import { invalidDeclaration } from '../../errors.ts';
 import { type Decimal, decimal } from './decimal.ts';
 
-/** What a column is, without its TypeScript types. */
+/** The type of a column, without its TypeScript types. */
 export type ColumnKind =
   | { readonly kind: 'text' | 'integer' | 'bigint' | 'boolean' | 'uuid' | 'date' | 'timestamptz' | 'json' }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
@@ -12,14 +12,14 @@ export type ColumnKind =
 export interface ColumnFlags {
   readonly nullable: boolean;
   readonly primaryKey: boolean;
-  /** Offered in `where` and `orderBy`, and served by an index that Refold makes. */
+  /** Offered in `where` and `orderBy`. Refold creates an index for it. */
   readonly index: boolean;
   readonly unique: boolean;
-  /** The column within whose values this one is unique. */
+  /** The column that limits the uniqueness: values are unique among rows with the same value there. */
   readonly within?: string;
-  /** Found by parts of its text, and in upper and lower case alike. */
+  /** Supports search for any part of the text, and case-insensitive search. */
   readonly search: boolean;
-  /** Its values are in no message, log or status. */
+  /** Values never appear in messages, logs or status. */
   readonly personal: boolean;
   readonly hasDefault: boolean;
   readonly default?: unknown;
@@ -27,34 +27,34 @@ export interface ColumnFlags {
   readonly deprecated?: string;
 }
 
-/** How a column is found. */
+/** Options of an index. */
 export interface IndexOptions {
   /**
-   * Of a text: by any part of it as well (`contains`), and by patterns in upper and lower case alike (`ilike`). A second index serves that, which is
-   * several times as large as the text and makes writes slower. Needs PostgreSQL's extension `pg_trgm`, which Refold creates where it may.
+   * For text: also supports search for any part of it (`contains`) and case-insensitive patterns (`ilike`). This needs a second index,
+   * which is several times as large as the text and makes writes slower. It needs PostgreSQL's extension `pg_trgm`, which Refold creates if
+   * it may.
    * @default false
    */
   readonly search?: boolean;
 }
 
-/** Among which rows a value is unique. */
+/** The rows among which a value is unique. */
 export interface UniqueOptions<Within extends string = string> {
-  /** Another column of the table: rows that differ in it may have the same value, such as those of two tenants. @default all rows */
+  /** Another column of the table. Rows that differ in it may have the same value, for example rows of two tenants. @default all rows */
   readonly within?: Within;
 }
 
 declare const types: unique symbol;
 
-// Says `unknown` kind by kind: a literal that `evolve` returns keeps its type only where the expected type can hold literals.
+// Lists the kinds instead of `unknown`: a literal that `evolve` returns keeps its literal type only if the expected type can hold literals.
 type AnyInput = string | number | bigint | boolean | object | null | undefined;
 
-// `unknown` would be no AnyInput; and a bigint would not survive JSON.
+// Not `unknown`, which AnyInput does not include. No bigint, which JSON cannot represent.
 type AnyJson = string | number | boolean | object;
 type JsonOf<T> = unknown extends T ? AnyJson : T;
 
 /**
- * A column of a read table. Immutable: each modifier gives a new column.
- * `Value` is what `evolve` reads, `Input` what it may return.
+ * A column of a read table. Immutable: each modifier returns a new column. `Value` is what `evolve` reads, `Input` what it may return.
  */
 export interface Column<
   Value = unknown,
@@ -66,25 +66,25 @@ export interface Column<
   readonly flags: ColumnFlags;
   /** Types only; never set. */
   readonly [types]?: { value: Value; input: Input; optional: Optional; key: Key };
-  /** Part of the row's key. Several key columns make a composite key in the order of their declaration. */
+  /** Part of the row's key. Several key columns form a composite key, in order of declaration. */
   primaryKey(): Column<Value, Input, Optional, true>;
-  /** May hold null; absent in `evolve`'s result means null. */
+  /** Allows null. If `evolve`'s result leaves the column out, the value is null. */
   nullable(): Column<Value | null, Input | null, true, Key>;
-  /** The value when `evolve`'s result leaves the column out. */
+  /** The value if `evolve`'s result leaves the column out. */
   default(value: Input): Column<Value, Input, true, Key>;
   /**
-   * Offers the column in `where` and `orderBy`; Refold makes the index that serves both. Of a list, an object or JSON: in `where` alone, by
-   * what is in it.
+   * Offers the column in `where` and `orderBy`, and creates the index for both. A list, an object or JSON is offered in `where` only, to
+   * search for its contents.
    */
   index(options?: IndexOptions): Column<Value, Input, Optional, Key>;
   /**
-   * As {@link index}, with a unique index, and a look-up by it in GraphQL: `parcelByTrackingId(trackingId)`. With `within` the look-up takes
-   * both: `parcelByTrackingId(trackingId, tenantId)`. Nulls are never the same.
+   * Like {@link index}, with a unique index and a GraphQL lookup field: `parcelByTrackingId(trackingId)`. With `within` the field takes
+   * both values: `parcelByTrackingId(trackingId, tenantId)`. Nulls are never equal.
    */
   unique(options?: UniqueOptions): Column<Value, Input, Optional, Key>;
   /**
-   * The values are personal data: no message, log or status of Refold holds them, nor does the error that is kept with a dead letter. Of a key
-   * column, neither the key nor the id of the stream is named. Who may read the column is for `access` to say.
+   * Marks the values as personal data: they never appear in Refold's messages, logs or status, or in the stored error of a dead letter. For
+   * a key column, neither the key nor the stream id appears. Use `access` to restrict who may read the column.
    */
   personal(): Column<Value, Input, Optional, Key>;
   /** The field's description in GraphQL. */
@@ -95,7 +95,7 @@ export interface Column<
 
 export type Columns = Readonly<Record<string, Column>>;
 
-/** Whether a column is JSON in the table: it has no order, and is found by what is in it. */
+/** Whether a column is stored as jsonb. It has no order, and is searched by its contents. */
 export function isContainer({ type }: Pick<Column, 'type'>): boolean {
   return type.kind === 'json' || type.kind === 'object' || type.kind === 'list';
 }
@@ -118,8 +118,8 @@ type OptionalColumn<C extends Columns> = {
 }[keyof C & string];
 
 /**
- * A row as `evolve` may return it: key columns may be left out (Refold fills them in), and so may columns with a default and
- * nullable ones. `undefined` leaves a column out as well, so that a payload's optional field can be given as it is.
+ * A row as `evolve` may return it. It may leave out key columns (Refold fills them in), columns with a default, and nullable columns.
+ * `undefined` also means left out. You can pass an optional field of a payload unchanged.
  */
 export type RowInputOf<C extends Columns> = Simplify<
   { readonly [N in Exclude<keyof C & string, OptionalColumn<C>>]: InputOf<C[N]> } & {
@@ -129,7 +129,7 @@ export type RowInputOf<C extends Columns> = Simplify<
 
 type IsUnion<T, U = T> = T extends unknown ? ([U] extends [T] ? false : true) : never;
 
-/** What names a row: the key column's value, or an object of them where the key is composite. */
+/** The key of a row: the key column's value, or an object of the key columns if the key is composite. */
 export type KeyOf<C extends Columns> =
   IsUnion<KeyColumnOf<C>> extends true
     ? Simplify<{ readonly [N in KeyColumnOf<C>]: InputOf<C[N]> }>
@@ -152,7 +152,7 @@ function column<Value, Input>(type: ColumnKind, flags: ColumnFlags = noFlags): C
     describe: (description: string) => next({ description }),
     deprecated: (reason: string) => next({ deprecated: reason }),
   };
-  return Object.freeze(made) as unknown as Column<Value, Input, false, false>; // the modifiers change only the phantom types
+  return Object.freeze(made) as unknown as Column<Value, Input, false, false>; // modifiers change only the phantom types
 }
 
 const noFlags: ColumnFlags = {
@@ -172,7 +172,7 @@ export type DecimalInput = Decimal | string | bigint;
  *
  * | type | in `evolve` | PostgreSQL | GraphQL |
  * | --- | --- | --- | --- |
- * | `text` | string | text | String; ID as a key, as what names one in a relation, or called `id` or `…Id` |
+ * | `text` | string | text | String; ID if it is a key, refers to a row in a relation, or is called `id` or `…Id` |
  * | `integer` | number, 32 bits | integer | Int |
  * | `bigint` | bigint | bigint | BigInt, a decimal string |
  * | `decimal(p, s)` | {@link Decimal} | numeric(p, s) | Decimal, an exact string |
@@ -194,7 +194,7 @@ export const t = Object.freeze({
   date: () => column<string, string>({ kind: 'date' }),
   timestamptz: () => column<string, string>({ kind: 'timestamptz' }),
   json: <T = AnyJson>() => column<JsonOf<T>, JsonOf<T>>({ kind: 'json' }),
-  /** Exact: `precision` digits in all, `scale` of them after the point. A value with more digits is refused, never rounded. */
+  /** Exact: `precision` digits in total, `scale` of them after the point. A value with more digits is refused, never rounded. */
   decimal: (precision: number, scale: number): Column<Decimal, DecimalInput, false, false> => {
     if (
       !Number.isInteger(precision) ||

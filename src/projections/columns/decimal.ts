@@ -1,38 +1,38 @@
 import createBig, { type Big } from 'big.js';
 
 /**
- * An exact decimal of any length (big.js). Immutable: `plus`, `minus`, `times`, `cmp` … give new values.
- * `t.decimal` columns hold these, from the event to the client; no float is ever on the way.
+ * An exact decimal of any length (big.js). Immutable: `plus`, `minus`, `times`, `cmp` … return new values. `t.decimal` columns hold these.
+ * No step between event and client uses a float.
  */
 export type Decimal = Big;
 
-// An own constructor, so that an application's settings of the shared Big never change how Refold counts.
+// A separate constructor: an application's settings of the shared Big do not affect Refold.
 const LibraryDecimal = createBig();
 
-/** What big.js keeps of a decimal. */
+/** The internal fields of a big.js decimal. */
 interface Parts {
   /** 1 or -1. */
   s: number;
-  /** Of the first digit. */
+  /** The exponent of the first digit. */
   e: number;
-  /** The digits, without zeros at either end. */
+  /** The digits, without leading or trailing zeros. */
   c: number[];
   constructor: unknown;
 }
 
 /**
- * Does what the library's constructor does, and is called by its operations for their operands and results. The usual texts and numbers are
- * read here: the library looks for an exponent by patterns, which is most of what `decimal('12.50').times(3)` takes there.
+ * Replaces the library's constructor. The library's operations call it for their operands and results. It parses ordinary texts and numbers
+ * itself: the library searches for an exponent with regular expressions, which takes most of the time of `decimal('12.50').times(3)`.
  */
 function makeDecimal(this: Parts, value: unknown): void {
   if (!copyDecimal(this, value) && !readDigits(this, value)) {
-    // Refuses what is none.
+    // The library throws if the value is not a decimal.
     copyDecimal(this, new LibraryDecimal(value as string));
   }
   this.constructor = makeDecimal;
 }
 
-// A constructor with all that the library's own has: its operations look for their settings there.
+// Has all properties of the library's constructor, because its operations read their settings from there.
 const ExactDecimal = Object.assign(makeDecimal, LibraryDecimal) as unknown as typeof LibraryDecimal;
 makeDecimal.prototype = LibraryDecimal.prototype;
 
@@ -44,7 +44,7 @@ function copyDecimal(target: Parts, value: unknown): boolean {
   return true;
 }
 
-/** Reads digits with or without a point between them; false for all else. */
+/** Parses digits with an optional point between them. Returns false for anything else. */
 function readDigits(target: Parts, value: unknown): boolean {
   const text = typeof value === 'number' && !Object.is(value, -0) ? String(value) : value;
   if (typeof text !== 'string') return false;
@@ -59,7 +59,7 @@ function readDigits(target: Parts, value: unknown): boolean {
     else return false;
   }
   if (text.length === start) return false;
-  // Counted from behind, since zeros before the first digit were left out.
+  // Counted from the end, because leading zeros were skipped.
   const behindPoint = point < 0 ? 0 : text.length - point - 1;
   const exponent = digits.length - behindPoint - 1;
   while (digits.at(-1) === 0) digits.pop();
@@ -71,15 +71,15 @@ function readDigits(target: Parts, value: unknown): boolean {
 }
 
 /**
- * Makes an exact decimal from a decimal string, a bigint, a whole number or another decimal.
+ * Creates an exact decimal from a decimal string, a bigint, a whole number or another decimal.
  *
- * @throws RangeError for a fraction given as `number`: `0.1 + 0.2` has already lost its exactness. Give it as a string.
+ * @throws RangeError for a fraction passed as `number`: `0.1 + 0.2` is already inexact. Pass a string.
  * @example
  * decimal('12.50').times(3).toFixed(2) // '37.50'
  */
 export function decimal(value: string | bigint | number | Decimal): Decimal {
   if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-    throw new RangeError(`decimal(${value}): a number is no exact decimal; give a string such as '${value}'.`);
+    throw new RangeError(`decimal(${value}): a fractional number is not exact; pass a string such as '${value}'.`);
   }
   try {
     return new ExactDecimal(typeof value === 'bigint' ? value.toString() : value);
@@ -88,12 +88,12 @@ export function decimal(value: string | bigint | number | Decimal): Decimal {
   }
 }
 
-/** Whether a value was made by {@link decimal} or is a result of what was: immutable, so that it need not be copied. */
+/** Whether a value comes from {@link decimal} or an operation on such a value. It is immutable and need not be copied. */
 export function isOwnDecimal(value: unknown): value is Decimal {
   return typeof value === 'object' && value !== null && value.constructor === ExactDecimal;
 }
 
-/** Whether a value is a {@link Decimal}, of this or another copy of big.js. */
+/** Whether a value is a {@link Decimal} of this or another copy of big.js. */
 export function isDecimal(value: unknown): value is Decimal {
   return (
     typeof value === 'object' && value !== null && 'c' in value && 'e' in value && 's' in value && 'toFixed' in value

@@ -14,14 +14,14 @@ export function show(value: unknown): string {
 }
 
 /**
- * `wayOut` is for whoever wrote the projection; of a value that a client sent, `problem` is all there is to say. `withoutValue` is for logs
- * that may not hold it.
+ * `wayOut` is advice for the developer of the projection. For a value that a client sent, only `problem` is shown. `withoutValue` is for
+ * logs that must not contain the value.
  */
 export function invalidRow(problem: string, wayOut = '', withoutValue = problem): RefoldError {
   return new RefoldError('INVALID_ROW', problem + wayOut, { problem, withoutValue: withoutValue + wayOut });
 }
 
-/** What is wrong with a value that a client sent, of the error of a codec. */
+/** The problem in a codec's error, for a value that a client sent. */
 export function problemOf({ message, fields: { problem } }: RefoldError): string {
   return typeof problem === 'string' ? problem : message;
 }

@@ -3,10 +3,10 @@ import { listParts } from './list-parts.ts';
 import { storableText } from './text-values.ts';
 
 /**
- * A JSON value as it is when it comes back from a `jsonb` column: what its text says, with keys by length, then by bytes. An `evolve` that lists keys
- * must not see another order after a reload. Frozen, so that the next one can be made of its parts.
+ * Returns a JSON value in the form in which a `jsonb` column returns it, with keys sorted by length, then by bytes. An `evolve` that lists
+ * keys must see the same order before and after a reload. The result is frozen, because later values may share its parts.
  *
- * `before`: an earlier value that was made here. Its objects and lists that are in this one as well are not looked at again.
+ * `before`: an earlier result of this function. Its objects and lists that occur in the new value are not checked again.
  */
 export function checkJson(value: unknown, path: string, before?: unknown): unknown {
   const canonical = canonicalOrRefused(value, path, before);
@@ -18,7 +18,7 @@ function canonicalOrRefused(value: unknown, path: string, before: unknown): unkn
   try {
     return canonicalPart(value, '', before);
   } catch (error) {
-    // What is wrong with the value as a whole is told before what is wrong with a text in it.
+    // Report a problem of the whole value before one of a text inside it.
     const text = jsonText(value);
     if (text === undefined || text === 'null') throw wrongType(path, 'a JSON value', value);
     if (/(^|[^\\])(\\\\)*\\u0000/.test(text)) throw unstorable(path);
@@ -30,11 +30,11 @@ function jsonText(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
-    return undefined; // a bigint, or a circle
+    return undefined; // a bigint or a cycle
   }
 }
 
-/** What `JSON.stringify` would write for a member of this key, in canonical form; undefined where it leaves the member out. */
+/** What `JSON.stringify` writes for a member with this key, in canonical form; undefined if it omits the member. */
 function canonicalPart(value: unknown, key: string | number, before: unknown): unknown {
   if (value === before) return before;
   switch (typeof value) {
@@ -53,7 +53,7 @@ function canonicalPart(value: unknown, key: string | number, before: unknown): u
   }
 }
 
-/** Whether `JSON.stringify` writes what is in it and nothing else. */
+/** Whether `JSON.stringify` writes exactly the value's own members. */
 function isPlain(value: object): boolean {
   if ('toJSON' in value && typeof value.toJSON === 'function') return false;
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
@@ -69,7 +69,7 @@ function listPart(entry: unknown, index: number, before: unknown): unknown {
 }
 
 function canonicalObject(value: object, before: unknown): object {
-  const given = value as Record<string, unknown>; // an object
+  const given = value as Record<string, unknown>; // any object
   const known = typeof before === 'object' && before !== null ? (before as Record<string, unknown>) : {};
   const result: Record<string, unknown> = {};
   for (const key of inOrder(Object.keys(given))) {
@@ -84,7 +84,7 @@ function canonicalObject(value: object, before: unknown): object {
   return Object.freeze(result);
 }
 
-/** Keys as jsonb sorts them; nearly always they are in order already. */
+/** Sorts keys in the order of jsonb. They are nearly always sorted already. */
 function inOrder(keys: string[]): string[] {
   for (let index = 1; index < keys.length; index++) {
     if (compareKeys(keys[index - 1] as string, keys[index] as string) > 0) return keys.sort(compareKeys); // index < length
@@ -96,7 +96,7 @@ function compareKeys(a: string, b: string): number {
   const bytes = Buffer.byteLength(a);
   const byLength = bytes - Buffer.byteLength(b);
   if (byLength !== 0) return byLength;
-  // ASCII, whose characters are its bytes.
+  // Both are ASCII: code units equal bytes.
   if (bytes === a.length && bytes === b.length) return a < b ? -1 : a > b ? 1 : 0;
   return Buffer.from(a).compare(Buffer.from(b));
 }

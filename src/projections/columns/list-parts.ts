@@ -1,8 +1,8 @@
 /**
- * The entries of a list in canonical form, where `before` is an earlier list in that form, frozen with all that is in it. Its objects stay what
- * they are, wherever they stand now, and are not looked at again; what replaces one of them is told which it was.
+ * Returns the entries of a list in canonical form. `before` is an earlier list in that form, deeply frozen. Its objects that occur in the
+ * new list, at any index, are reused without another check. An object that replaces one of them is compared with it by `canonical`.
  *
- * Each of them is taken once: a row read back from its table holds no object twice, and `evolve` must not see one here.
+ * Each object is reused once: a row read from its table contains no object twice, and `evolve` must see the same here.
  */
 export function listParts(
   list: readonly unknown[],
@@ -24,7 +24,10 @@ export function listParts(
 
 const none = { moved: new Set<unknown>(), replaced: new Set<unknown>() };
 
-/** Of the objects that are not where they were: which are in the list still, and which are not. */
+/**
+ * Among the objects that are no longer at their index: those that are elsewhere in the list (`moved`), and those that are gone
+ * (`replaced`).
+ */
 function elsewhere(list: readonly unknown[], known: readonly unknown[]): typeof none {
   const missing = known.filter((entry, index) => entry !== list[index] && typeof entry === 'object' && entry !== null);
   if (missing.length === 0) return none;

@@ -5,28 +5,28 @@ import { invalidRow, show } from './invalid-row.ts';
 import { textLimits } from './text-limits.ts';
 import { codecOf, type ValueCodec } from './value-codec.ts';
 
-/** A row in memory: column name to value. */
+/** A row in memory: column names to values. */
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Brings values of a table's columns into their one canonical form, so that a row kept in memory equals the same row
- * read back from PostgreSQL, whatever the size of a batch.
+ * Converts values of a table's columns to one canonical form. A row cached in memory then equals the same row read back from PostgreSQL, at
+ * any batch size.
  */
 export interface RowCodec {
   /**
-   * Checks what `evolve` returned, fills in defaults and the key. Throws `INVALID_ROW` with the column named. `before`: the row that it was
-   * made of, in canonical form already; what is as it was there is not looked at again, be it a value or a part of one. For that, lists,
-   * objects and JSON are frozen.
+   * Checks the result of `evolve`, and fills in defaults and the key. `before` is the row that `evolve` received, already in canonical
+   * form. Values and parts that are unchanged from it are not checked again. Lists, objects and JSON are frozen to make that safe.
+   * @throws RefoldError `INVALID_ROW` that names the column
    */
   normalise(row: object, key: readonly unknown[], before?: Row | null): Row;
-  /** The values of a key in their canonical form. */
+  /** The values of a key in canonical form. */
   normaliseKey(key: readonly unknown[]): readonly unknown[];
-  /** A row as JSON that `json_to_recordset` takes without loss. */
+  /** The row as JSON that `json_to_recordset` reads without loss. */
   encode(row: Row): Record<string, unknown>;
-  /** A row as the driver read it. */
+  /** Converts a row that the driver read. */
   decode(raw: Record<string, unknown>): Row;
   encodeValue(column: string, value: unknown): unknown;
-  /** {@link encodeValue} of one column, for whoever encodes many. */
+  /** {@link encodeValue} of one column, for encoding many values. */
   encoderOf(column: string): (value: unknown) => unknown;
   decodeValue(column: string, raw: unknown): unknown;
 }
@@ -35,13 +35,13 @@ export interface RowCodec {
 interface Part {
   readonly name: string;
   readonly codec: ValueCodec;
-  /** Its place in the key. */
+  /** Its index in the key; undefined if it is not part of it. */
   readonly inKey: number | undefined;
-  /** The lists, objects and JSON of this column that were made here, and are frozen; undefined where its values are immutable by themselves. */
+  /** The lists, objects and JSON of this column that this codec created and froze. Undefined for immutable scalars. */
   readonly made: WeakSet<object> | undefined;
 }
 
-/** @param limits how many bytes texts hold that are in an index; none for values that are looked for, and not stored */
+/** @param limits the maximum of bytes per indexed text; pass none for search values, which are not stored */
 export function createRowCodec(
   columns: Columns,
   keyColumns: readonly string[],
@@ -55,7 +55,7 @@ export function createRowCodec(
     return { name, codec: codecOf(column, limits[name]), inKey: keyIndex.get(name), made };
   });
   const byName = new Map(parts.map((part) => [part.name, part.codec]));
-  // Copied for each row, which is then filled: faster than adding the columns one by one, and all rows have one shape.
+  // Each row starts as a copy: faster than adding columns one by one, and all rows share one hidden class.
   const blank: Readonly<Record<string, unknown>> = Object.fromEntries(names.map((name) => [name, null]));
   const codec = (name: string) => {
     const found = byName.get(name);
@@ -66,7 +66,7 @@ export function createRowCodec(
 
   return {
     normalise(row, key, before = null) {
-      const given = row as Record<string, unknown>; // any object is looked at by its columns' names
+      const given = row as Record<string, unknown>; // any object; only its columns' names are read
       for (const name in given) {
         if (!byName.has(name) && Object.hasOwn(given, name))
           throw invalidRow(`the result has a column '${name}' that the table does not declare.${closest(name, names)}`);
@@ -77,8 +77,8 @@ export function createRowCodec(
         const value = given[name];
         if (inKey === undefined) {
           let known = before === null ? undefined : before[name];
-          // What was read from the table is not frozen, and may have been changed in place.
-          if (made && !made.has(known as object)) known = undefined; // of a scalar it says no
+          // Values read from the table are not frozen, and may have been mutated.
+          if (made && !made.has(known as object)) known = undefined; // false for a scalar
           if (value === known && value !== undefined) {
             result[name] = known; // not `value`, which may be -0
             continue;
@@ -101,8 +101,9 @@ export function createRowCodec(
       }
       return result;
     },
-    normaliseKey: (key) => keyCodecs.map((codec, index) => codec.normalise(key[index], keyColumns[index] as string)), // one of each
-    // Loops, since every row that is written or read comes through here: entries made for each value cost as much as the codecs.
+    normaliseKey: (key) => keyCodecs.map((codec, index) => codec.normalise(key[index], keyColumns[index] as string)), // one codec for each
+    // Plain loops, because this runs for every row that is written or read. Creating entries for each value would cost as much as the
+    // codecs.
     encode(row) {
       const result = { ...blank };
       for (let index = 0; index < parts.length; index++) {

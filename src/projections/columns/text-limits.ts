@@ -1,16 +1,17 @@
 import type { Column, Columns } from './column.ts';
 import { uniqueIndexes } from './unique-indexes.ts';
 
-// A third of a page is what an entry of an index holds, with its header.
+// PostgreSQL's maximum size of a B-tree entry is about a third of a page, less the entry's header.
 const longestEntry = 2704 - 16;
-// A length and what aligns the next value.
+// The length header and the padding before the next value.
 const aroundValue = 8;
-/** No index takes a longer text, whatever else is in it. */
+/** The maximum for any indexed text, even if it is alone in its index. */
 const longestIndexedText = 1024;
 
 /**
- * How many bytes the texts hold that are in an index, so that no entry is longer than PostgreSQL takes. A text is 1,024 bytes at most, and less
- * where several share an entry: the key's columns are in each index of the table. Indexes for parts of texts and for JSON hold no whole values.
+ * The maximum of bytes for each indexed text. The limits keep index entries within PostgreSQL's maximum. A text holds at most 1,024 bytes,
+ * and fewer if several texts share an entry: every index of the table contains the key columns. Indexes for parts of texts and for JSON
+ * store no whole values.
  */
 export function textLimits(columns: Columns, keyColumns: readonly string[]): Readonly<Record<string, number>> {
   const sorted = Object.keys(columns).filter((name) => columns[name]?.flags.index && !columns[name]?.flags.unique);
@@ -29,13 +30,13 @@ export function textLimits(columns: Columns, keyColumns: readonly string[]): Rea
   return limits;
 }
 
-/** What a value that is no text takes at most. */
+/** The maximum size of a value that is not text. */
 function sizeOf(column: Column | undefined): number {
   switch (column?.type.kind) {
     case 'enum':
       return Math.max(...column.type.values.map((value) => value.length)) + aroundValue;
     case 'decimal':
-      // Two bytes for four digits, on both sides of the point.
+      // Two bytes per four digits, on both sides of the point.
       return Math.ceil(column.type.precision / 2) + 2 * aroundValue;
     case 'integer':
     case 'bigint':
@@ -45,6 +46,6 @@ function sizeOf(column: Column | undefined): number {
     case 'timestamptz':
       return 16 + aroundValue;
     default:
-      return 0; // texts, and what has an index of another kind
+      return 0; // texts, and columns with another kind of index
   }
 }

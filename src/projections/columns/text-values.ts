@@ -2,10 +2,10 @@ import { invalidRow, unstorable } from './invalid-row.ts';
 
 export function storableText(text: string, path: string): string {
   if (text.includes('\u0000')) throw unstorable(path);
-  return text.toWellFormed(); // a lone surrogate would come back from PostgreSQL as U+FFFD
+  return text.toWellFormed(); // PostgreSQL would return a lone surrogate as U+FFFD
 }
 
-/** A text that is to be in an index, see `textLimits`. */
+/** Checks a text that is stored in an index, see `textLimits`. */
 export function indexableText(text: string, path: string, most: number): string {
   const bytes = text.length * 3 <= most ? 0 : Buffer.byteLength(text);
   if (bytes <= most) return text;

@@ -1,6 +1,6 @@
 import type { Columns } from './column.ts';
 
-/** The columns of each unique index beside the key: one, and the one within which its values are unique. */
+/** The columns of each unique index besides the key: the unique column, and its `within` column if it has one. */
 export function uniqueIndexes(columns: Columns, keyColumns: readonly string[]): readonly (readonly string[])[] {
   return Object.entries(columns)
     .filter(([name, { flags }]) => flags.unique && name !== keyColumns[0])

@@ -10,18 +10,18 @@ import { indexableText, storableText } from './text-values.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Brings the values of one column into their canonical form, and to PostgreSQL and back. */
+/** Converts the values of one column to their canonical form, and to PostgreSQL and back. */
 export interface ValueCodec {
   /**
-   * Lists, objects and JSON are frozen. `before`: an earlier value of the column in canonical form; objects and lists of it that are in this one as
-   * well are not looked at again.
+   * Freezes lists, objects and JSON. `before` is an earlier value of the column in canonical form. Its objects and lists that occur in the
+   * new value are not checked again.
    */
   normalise(value: unknown, path: string, before?: unknown): unknown;
   encode(value: unknown): unknown;
   decode(raw: unknown): unknown;
 }
 
-/** @param mostBytes of a text that is in an index */
+/** @param mostBytes the maximum of bytes for an indexed text */
 export function codecOf(column: Column, mostBytes?: number): ValueCodec {
   const inner = kindCodec(column, mostBytes);
   const { nullable, hasDefault } = column.flags;
@@ -95,14 +95,14 @@ function objectCodec(fields: Columns): ValueCodec {
     normalise(value, path, before) {
       if (typeof value !== 'object' || value === null || Array.isArray(value))
         throw wrongType(path, 'an object', value);
-      const given = value as Record<string, unknown>; // an object, checked above
+      const given = value as Record<string, unknown>; // checked above
       for (const name of Object.keys(given)) {
         if (!Object.hasOwn(fields, name))
           throw invalidRow(
             `'${path}' has a field '${name}' that it does not declare.${closest(name, Object.keys(fields))}`,
           );
       }
-      const known = before as Fields | undefined; // of this codec
+      const known = before as Fields | undefined; // made by this codec
       return Object.freeze(
         Object.fromEntries(
           entries.map(([name, codec]) => [name, codec.normalise(given[name], `${path}.${name}`, known?.[name])]),

@@ -2,63 +2,66 @@ import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import { refuseUnknown } from './refuse-unknown.ts';
 
-/** When a version that has caught up becomes active. An operator's `refold activate` asks for none of it but `breaking`. */
+/** The conditions under which a version that has caught up becomes active. `refold activate` skips all of them except `breaking`. */
 export interface ActivationOptions {
-  /** `auto`: as soon as all of the others hold. `manual`: on the operator's word (`refold activate`). @default 'auto' */
+  /** `auto`: as soon as all other conditions hold. `manual`: when an operator runs `refold activate`. @default 'auto' */
   readonly by?: 'auto' | 'manual';
-  /** How many positions of the log the version may be behind to count as ready. @default 100 */
+  /** How many positions the version may be behind the log and still count as ready. @default 100 */
   readonly maxLag?: number;
-  /** How old the first event may be that the version has yet to fold when it becomes active, in seconds. @default any age */
+  /** The maximum age, in seconds, of the oldest event that the version has not yet folded. @default no limit */
   readonly maxLagSeconds?: number;
-  /** How long the version stays at ready before it becomes active, in seconds: time to look at it. @default 0 */
+  /** How long the version stays `ready` before it becomes active, in seconds. Use the time to inspect it. @default 0 */
   readonly minReadySeconds?: number;
   /**
-   * Whether the log is folded again and compared with the version's rows before it becomes active: all of them, or about one of so many.
-   * A difference holds it at ready. A full comparison holds all rows in memory.
+   * Whether Refold folds the log again and compares the result with the version's rows first: all rows, or about one in `oneOf`. A
+   * difference keeps the version at `ready`. A full comparison holds all rows in memory.
    * @default false
    */
   readonly verify?: boolean | { readonly oneOf: number };
   /**
-   * Whether its rows are compared with those of the version that answers until then, over all columns that both have or over these. A
-   * difference holds it at ready. For a version that only adds to the one before.
+   * Whether Refold compares the rows with those of the active version, over all shared columns or over the named ones. A difference keeps
+   * the version at `ready`. Use it for a version that only adds to the previous one.
    * @default not compared
    */
   readonly compareWith?: 'previous' | { readonly columns: readonly string[] };
   /**
-   * Whether live queries are executed on it, too, and compared with what clients were answered (`refold shadow`), until enough of them agree.
-   * Without traffic it stays at ready. A version that is the first of its projection waits for none.
+   * Whether Refold also runs live queries on the version and compares the responses with those that clients received (`refold shadow`),
+   * until enough agree. Without traffic the version stays `ready`. The first version of a projection does not wait.
    * @default not compared
    */
   readonly shadow?: ShadowGateOptions;
   /**
-   * What becomes of a version whose GraphQL types would break what clients can ask for now, such as by a removed field: `hold` keeps it at
-   * ready until `refold activate --breaking`, `allow` lets it become active. `{ unusedDays }` lets it where it is known that no client has asked
-   * for any of what breaks in so many days: all gateways have recorded what clients ask for (`gateway.fieldUsage`) all that time.
+   * What happens if the version's GraphQL types would break client queries, for example by removing a field. `hold` keeps the version at
+   * `ready` until `refold activate --breaking`. `allow` lets it become active. `{ unusedDays }` lets it become active if no client has used
+   * any breaking part for that many days. This needs usage records of all gateways (`gateway.fieldUsage`) for the whole time.
    * @default 'hold'
    */
   readonly breaking?: BreakingRule;
   /**
-   * How many dead letters and skipped events a version may have that the version which answers does not have: `none-new`, `any`, or at most so
-   * many. More of them hold it at ready, and a rebuild of a version that answers does not take over. Where no version answers, nothing is
-   * compared.
+   * How many dead letters and skipped events the version may have that the active version does not have: `none-new`, `any`, or a maximum.
+   * More of them keep the version at `ready`, and a rebuild does not replace the active version's table. If no version is active, nothing
+   * is compared.
    * @default 'none-new'
    */
   readonly deadLetters?: 'none-new' | 'any' | number;
 }
 
-/** What live queries have to say before a version becomes active. */
+/** The results of live queries that a version needs before it becomes active. */
 export interface ShadowGateOptions {
-  /** How many have to be compared within the time below. Those that could not be, by the moment, don't count. */
+  /**
+   * How many compared queries are needed within `withinSeconds`. A query whose responses could not be compared because they were read at
+   * different moments does not count.
+   */
   readonly queries: number;
-  /** The share of them, from 0 to 1, that may be answered differently, or not at all. @default 0 */
+  /** The highest allowed share, from 0 to 1, of queries with a different response or none. @default 0 */
   readonly maxDifferent?: number;
-  /** The time that counts, up to now, in seconds, by the minute; 7 days at most. @default 86400 */
+  /** The period that counts, up to now, in seconds, at a resolution of one minute. At most 7 days. @default 86400 */
   readonly withinSeconds?: number;
-  /** About one of so many queries is compared; more on a busy gateway. @default 10 */
+  /** Compares about one query in this many; fewer on a busy gateway. @default 10 */
   readonly oneOf?: number;
 }
 
-/** What becomes of a version that would break clients. */
+/** What happens with a version that would break clients. */
 export type BreakingRule = 'hold' | 'allow' | { readonly unusedDays: number };
 
 /** {@link ActivationOptions}, checked and complete. */
@@ -67,14 +70,14 @@ export interface ActivationRule {
   readonly maxLag: number;
   readonly maxLagSeconds: number | null;
   readonly minReadySeconds: number;
-  /** Compare about one row of so many with the log; null compares none. */
+  /** Compare about one row in this many with the log; null compares none. */
   readonly verifyOneOf: number | null;
-  /** Compare these columns with the previous version's, or `all` that both have; null compares none. */
+  /** Compare these columns with the previous version's, or `all` shared columns; null compares none. */
   readonly comparedColumns: readonly string[] | 'all' | null;
-  /** Null: live queries are not asked. */
+  /** Null: live queries are not compared. */
   readonly shadow: Required<ShadowGateOptions> | null;
   readonly breaking: BreakingRule;
-  /** Dead letters and skipped events that the version which answers does not have. Infinity: any number. */
+  /** The maximum of dead letters and skipped events that the active version does not have. Infinity: no limit. */
   readonly mostNewDeadLetters: number;
 }
 
@@ -90,7 +93,7 @@ const known = [
   'deadLetters',
 ];
 
-/** The option `activation`, checked and complete. @throws RefoldError `INVALID_DECLARATION` */
+/** Checks the option `activation` and fills in defaults. @throws RefoldError `INVALID_DECLARATION` */
 export function activationRule(
   subject: string,
   columns: readonly string[],
@@ -98,7 +101,7 @@ export function activationRule(
 ): ActivationRule {
   const given = typeof option === 'string' ? { by: option } : option;
   refuseUnknown(subject, 'activation', given, known);
-  // 100: at the head of a busy log a reader is always a few events behind; a first page of answers that old is fresh enough.
+  // 100: at the head of a busy log a reader is always a few events behind. A first page that old is fresh enough.
   const { by = 'auto', maxLag = 100, maxLagSeconds = null, minReadySeconds = 0, breaking = 'hold' } = given;
   if (!['auto', 'manual'].includes(by))
     throw invalidDeclaration(subject, `activation is 'auto' or 'manual', found '${by}'.`);
@@ -121,12 +124,12 @@ export function activationRule(
   if (by === 'manual' && waitsForMore(rule))
     throw invalidDeclaration(
       subject,
-      `activation by 'manual' waits for nothing but the operator; leave out maxLagSeconds, minReadySeconds, verify, compareWith and shadow, or choose by: 'auto'.`,
+      `activation by 'manual' waits only for the operator; leave out maxLagSeconds, minReadySeconds, verify, compareWith and shadow, or choose by: 'auto'.`,
     );
   return Object.freeze(rule);
 }
 
-/** Whether a version that is ready has still to wait for something else than its GraphQL types. */
+/** Whether a version that is ready has conditions left besides its GraphQL types. */
 export function waitsForMore(rule: ActivationRule): boolean {
   const { maxLagSeconds, minReadySeconds, verifyOneOf, comparedColumns, shadow } = rule;
   return (
@@ -134,12 +137,15 @@ export function waitsForMore(rule: ActivationRule): boolean {
   );
 }
 
-// What was compared by the minute is kept for as long.
+// The results per minute are kept for this long.
 const longestSeconds = 7 * 86_400;
 
 function shadowGate(subject: string, given: ShadowGateOptions): Required<ShadowGateOptions> {
   if (typeof given !== 'object' || given === null)
-    throw invalidDeclaration(subject, `activation.shadow is such as { queries: 1000 }, found ${String(given)}.`);
+    throw invalidDeclaration(
+      subject,
+      `activation.shadow must be an object such as { queries: 1000 }, found ${String(given)}.`,
+    );
   refuseUnknown(subject, 'activation.shadow', given, ['queries', 'maxDifferent', 'withinSeconds', 'oneOf']);
   const { queries, maxDifferent = 0, withinSeconds = 86_400, oneOf = 10 } = given;
   for (const [part, value, most] of [
@@ -174,7 +180,7 @@ function checkBreaking(subject: string, breaking: unknown): void {
       `activation.breaking is 'hold', 'allow' or { unusedDays: 30 }, found '${String(breaking)}'.`,
     );
   refuseUnknown(subject, 'activation.breaking', breaking, ['unusedDays']);
-  const { unusedDays } = breaking as { unusedDays?: unknown }; // any object is looked at by its options' names
+  const { unusedDays } = breaking as { unusedDays?: unknown }; // an object of unknown shape; its option names are checked
   if (typeof unusedDays !== 'number' || !Number.isInteger(unusedDays) || unusedDays < 1)
     throw invalidDeclaration(
       subject,

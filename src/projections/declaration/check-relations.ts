@@ -5,9 +5,9 @@ import type { Projection } from './projection.ts';
 import type { Relation } from './relations.ts';
 
 /**
- * Checks that every relation leads somewhere, in every version of where it leads to: any of them may be the one that answers.
+ * Checks that every relation fits every declared version of its target, because any of them may be the served one.
  *
- * @throws RefoldError `INVALID_DECLARATION` saying what to change.
+ * @throws RefoldError `INVALID_DECLARATION` that says what to change.
  */
 export function checkRelations(projections: readonly Projection[]): void {
   for (const projection of projections) {
@@ -33,7 +33,7 @@ function checkRelation(projection: Projection, name: string, relation: Relation,
     const key = target.keyColumns;
     if (from.length !== key.length)
       throw refuse(
-        `names ${from.length} of the ${key.length} key columns of ${target.id} (${key.join(', ')}). Give a column for each, in this order.`,
+        `names ${from.length} of the ${key.length} key columns of ${target.id} (${key.join(', ')}). List one column for each, in this order.`,
       );
     for (const [index, column] of from.entries()) checkKinds(column, key[index] as string); // same length
     return;
@@ -41,7 +41,7 @@ function checkRelation(projection: Projection, name: string, relation: Relation,
   const column = Object.hasOwn(target.columns, relation.to) ? target.columns[relation.to] : undefined;
   if (!column)
     throw refuse(
-      `needs a column '${relation.to}' in ${target.id}, which has none.${closest(relation.to, Object.keys(target.columns))} Every version of ${target.name} that may answer has to have it.`,
+      `needs a column '${relation.to}' in ${target.id}, which has none.${closest(relation.to, Object.keys(target.columns))} Every version of ${target.name} must have it, because any of them may be served.`,
     );
   if (isContainer(column))
     throw refuse(`compares by '${relation.to}' of ${target.id}, which is ${column.type.kind}; name a scalar column.`);
@@ -52,7 +52,7 @@ function checkRelation(projection: Projection, name: string, relation: Relation,
   checkKinds(relation.from, relation.to);
 
   function checkKinds(from: string, to: string): void {
-    const [own, other] = [projection.columns[from] as Column, target.columns[to] as Column]; // declared, checked before
+    const [own, other] = [projection.columns[from] as Column, target.columns[to] as Column]; // checked before: both are declared
     if (own.type.kind !== other.type.kind)
       throw refuse(
         `compares '${from}' (${own.type.kind}) with '${to}' of ${target.id} (${other.type.kind}). Declare both with the same type.`,

@@ -3,7 +3,7 @@ import { closest } from '../../events/closest.ts';
 import { type Column, type Columns, isContainer } from '../columns/column.ts';
 
 /**
- * Checks a table's columns and gives the names of its key columns, in the order of their declaration.
+ * Checks a table's columns and returns the names of its key columns, in order of declaration.
  *
  * @throws RefoldError `INVALID_DECLARATION`
  */
@@ -11,23 +11,23 @@ export function checkTable(subject: string, table: Columns): readonly string[] {
   const names = Object.keys(table);
   for (const name of names) {
     checkName(subject, 'column', name);
-    checkColumn(subject, name, table[name] as Column); // name is one of its keys
+    checkColumn(subject, name, table[name] as Column); // `name` is one of its keys
     checkWithin(subject, name, table);
   }
   const keyColumns = names.filter((name) => table[name]?.flags.primaryKey);
   if (keyColumns.length === 0)
     throw invalidDeclaration(subject, `the table has no key; mark one column, such as 't.text().primaryKey()'.`);
-  // What an index of PostgreSQL holds.
+  // PostgreSQL's limit of columns in an index.
   if (keyColumns.length > 32) throw invalidDeclaration(subject, 'more than 32 key columns.');
   return Object.freeze(keyColumns);
 }
 
-/** `cartId` → `cart_id`. Names are camelCase, so no two become one. */
+/** `cartId` → `cart_id`. Column names are camelCase, so two names never collide. */
 export function sqlNames(table: Columns): Readonly<Record<string, string>> {
   return Object.freeze(Object.fromEntries(Object.keys(table).map((name) => [name, snakeCase(name)])));
 }
 
-// PostgreSQL cuts longer names.
+// PostgreSQL truncates longer names.
 const longestSqlName = 63;
 const systemColumns = ['tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid'];
 
@@ -92,7 +92,7 @@ function checkWithin(subject: string, name: string, table: Columns): void {
     );
 }
 
-/** Fields of objects and items of lists are parts of one column: they are no key and have no index of their own. */
+/** Fields of objects and items of lists are parts of one column. They cannot be keys or have indexes. */
 function checkInside(subject: string, path: string, { type }: Column): void {
   const inside: readonly (readonly [string, Column])[] =
     type.kind === 'object'

@@ -2,20 +2,20 @@ import type { Column, Columns } from '../columns/column.ts';
 import { textLimits } from '../columns/text-limits.ts';
 import type { Projection } from './projection.ts';
 
-/** What a column holds, for the schema of an input that ends up in it. */
+/** The limits of a column, for the schema of an input that is stored in it. */
 export interface ColumnLimit {
-  /** Of a text in an index: bytes in UTF-8 (`Buffer.byteLength(text)`). */
+  /** For an indexed text: the maximum of bytes in UTF-8 (`Buffer.byteLength(text)`). */
   readonly maxBytes?: number;
-  /** Of an integer. */
+  /** For an integer. */
   readonly min?: number;
   readonly max?: number;
-  /** Of a decimal: digits in all, and after the point. */
+  /** For a decimal: the total number of digits, and the digits after the point. */
   readonly precision?: number;
   readonly scale?: number;
 }
 
 /**
- * What the columns of a projection hold. A value beyond is refused when the event is folded, so a command is better refused before.
+ * The limits of a projection's columns. A value beyond them is refused when the event is folded, so validate it in the command.
  *
  * @example
  * const { tracking } = columnLimits(parcelV1);
@@ -28,10 +28,10 @@ export function columnLimits<Name extends string, C extends Columns>(
 ): { readonly [N in keyof C & string]: ColumnLimitOf<C[N]> } {
   const texts = textLimits(projection.columns, projection.keyColumns);
   const limits = Object.entries(projection.columns).map(([name, column]) => [name, limitOf(column, texts[name])]);
-  return Object.freeze(Object.fromEntries(limits)); // one of each column
+  return Object.freeze(Object.fromEntries(limits)); // one entry for each column
 }
 
-/** Every column may have each of them; which it has follows from its kind and its indexes. */
+/** The type allows every limit for every column. The actual ones depend on the column's kind and indexes. */
 type ColumnLimitOf<C> = C extends Column ? ColumnLimit : never;
 
 function limitOf({ type }: Column, maxBytes: number | undefined): ColumnLimit {

@@ -23,12 +23,12 @@ import type { SqlFold } from './sql-fold.ts';
 import { tableHooks } from './table-hooks.ts';
 
 /**
- * Declares one version of a read model: the table, and how events change its rows.
+ * Declares one version of a read model: its table, and how events change its rows.
  *
- * Refold makes the table, folds the whole log into it, keeps it current, and serves it over GraphQL once it is active.
- * To change a read model, declare the next `version` beside this one.
+ * Refold creates the table, folds the whole log into it, keeps it current, and serves it over GraphQL when it is active. To change a read
+ * model, declare the next `version` beside this one.
  *
- * @throws RefoldError `INVALID_DECLARATION` naming what to change.
+ * @throws RefoldError `INVALID_DECLARATION` that names what to change.
  * @example
  * export const cartSummaryV1 = defineProjection({
  *   name: 'cart_summary',
@@ -58,11 +58,11 @@ export function defineProjection<
     ? sqlForm(subject, families, options, keyColumns, onError)
     : evolveForm(subject, families, options.evolve);
   if (form.sqlFold && options.history !== undefined)
-    throw invalidDeclaration(subject, `'history' folds the events of one row, which 'evolveSql' can't. Leave it out.`);
+    throw invalidDeclaration(subject, `'history' folds the events of one row, and 'evolveSql' cannot do that. Leave 'history' out.`);
   const composite = keyColumns.length > 1;
   const rowKey = (key: unknown) => codec.normaliseKey(composite ? keyColumns.map((name) => (key as Row)[name]) : [key]); // KeyOf of a composite key is an object
-  const access = checkAccess(subject, options.table, keyColumns, options.access as Access | undefined); // rules of these columns
-  const keyFunction = (options.key ?? noKey) as (event: RecordedEvent) => unknown; // called with this families' events only
+  const access = checkAccess(subject, options.table, keyColumns, options.access as Access | undefined); // the rules are those of these columns
+  const keyFunction = (options.key ?? noKey) as (event: RecordedEvent) => unknown; // called only with events of these families
 
   return Object.freeze({
     kind: 'projection',
@@ -106,7 +106,7 @@ export function defineProjection<
     keysOf(event: RecordedEvent) {
       const result = keyFunction(event);
       if (result === null || result === undefined) return [];
-      if (typeof result === 'string') return [codec.normaliseKey([result])]; // as nearly all are: no lists to make of it
+      if (typeof result === 'string') return [codec.normaliseKey([result])]; // the common case: avoids creating lists
       if (!Array.isArray(result)) return [rowKey(result)];
       return result.map(rowKey);
     },
@@ -130,17 +130,17 @@ export function defineProjection<
   } satisfies Projection<Name, C>);
 }
 
-/** What a declaration says of its events, in either form. */
+/** What either form declares about its events. */
 interface Form {
   readonly filter: readonly EventFilter[];
   readonly sqlFold: SqlFold | null;
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** What its fingerprint is made of. */
+  /** The input of the code fingerprint. */
   readonly code: unknown;
 }
 
 function evolveForm(subject: string, families: readonly EventFamily[], evolve: object): Form {
-  // Without a prototype: an event type may be called 'constructor'. The handlers are called with matching events only.
+  // Without a prototype, because an event type may be called 'constructor'. The handlers are called with matching events only.
   const handlers: Readonly<Record<string, Handler>> = Object.assign(Object.create(null), evolve);
   return {
     filter: eventFilter(subject, families, handlers),
@@ -160,14 +160,14 @@ function sqlForm(
   if (policy === 'dead-letter')
     throw invalidDeclaration(
       subject,
-      `onError 'dead-letter' holds back later events of one row, which evolveSql can't: it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.`,
+      `onError 'dead-letter' holds back later events of one row. evolveSql cannot do that because it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.`,
     );
   const { fold, filter } = checkEvolveSql(
     subject,
     families,
     options.table,
     keyColumns,
-    options.evolveSql as EvolveSql<EventFamily, Columns>, // checked now, whatever it is
+    options.evolveSql as EvolveSql<EventFamily, Columns>, // its type is unknown here; this checks it
   );
   return { filter, sqlFold: fold, handlers: Object.create(null), code: [filter, fold] };
 }

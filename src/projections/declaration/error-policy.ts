@@ -1,7 +1,7 @@
 import { invalidDeclaration } from '../../errors.ts';
 import type { ErrorPolicy } from './projection.ts';
 
-/** The option `onError`, checked and complete. */
+/** Checks the option `onError` and fills in defaults. */
 export function errorPolicy(subject: string, given: ErrorPolicy['policy'] | ErrorPolicy = 'stop'): ErrorPolicy {
   const policy = typeof given === 'string' ? { policy: given } : given;
   const policies = ['stop', 'skip', 'dead-letter'];

@@ -6,7 +6,7 @@ import type { Columns, KeyOf, RowInputOf, RowOf } from '../columns/column.ts';
 import type { Row } from '../columns/row-codec.ts';
 import type { EventFilter } from './projection.ts';
 
-/** What `evolve` is made of: a handler for each event type that it wants. */
+/** The type of `evolve`: a handler for each event type that the projection handles. */
 export type Evolve<F extends EventFamily, C extends Columns> = {
   readonly [T in EventTypeOf<F>]?: (
     row: RowOf<C> | null,
@@ -15,8 +15,8 @@ export type Evolve<F extends EventFamily, C extends Columns> = {
   ) => RowInputOf<C> | null;
 };
 
-// TypeScript does not look for unknown columns in what an arrow function returns, nor for unknown keys of an inferred map. `unknown`
-// where all is well: anything more precise would stand between the handlers and the types that they are inferred from.
+// TypeScript does not report unknown columns in what an arrow function returns, nor unknown keys of an inferred map. The type is `unknown`
+// if there is no problem: a more precise type would interfere with the inference of the handlers' types.
 export type Checked<E, F extends EventFamily, C extends Columns> = [Problem<E, F, C>] extends [never]
   ? unknown
   : Problem<E, F, C>;
@@ -31,10 +31,10 @@ type Problem<E, F extends EventFamily, C extends Columns> = {
 }[keyof E & string];
 type UnknownColumn<R, C extends Columns> = R extends object ? Exclude<keyof R, keyof C> & string : never;
 
-/** A handler without its types; called with matching events only. */
+/** A handler without its types. It is called with matching events only. */
 export type Handler = (row: Row | null, event: RecordedEvent, key: unknown) => Row | null;
 
-/** The event types that have a handler, by family; what the query that reads the log filters by. */
+/** The handled event types, by family. The query that reads the log filters by them. */
 export function eventFilter(
   subject: string,
   families: readonly EventFamily[],
@@ -47,9 +47,9 @@ export function eventFilter(
 }
 
 /**
- * These event types, by family.
+ * Groups these event types by family.
  *
- * @param naming how a message says that a type is handled
+ * @param naming returns the words with which a message names a handled type
  * @throws RefoldError `INVALID_DECLARATION` for a type that no family defines, or more than one.
  */
 export function handledTypes(

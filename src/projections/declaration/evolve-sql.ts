@@ -8,29 +8,30 @@ import type { EventFilter } from './projection.ts';
 import { refuseUnknown } from './refuse-unknown.ts';
 import type { MergeRule, SqlFold } from './sql-fold.ts';
 
-/** The set-based form of a projection: SQL over a batch of events, merged into the table with one statement. */
+/** The set-based form of a projection: SQL over a batch of events. One statement merges the result into the table. */
 export interface EvolveSql<F extends EventFamily, C extends Columns> {
-  /** The event types that it wants; only these are in `batch`. */
+  /** The event types that it handles. `batch` contains only these. */
   readonly events: readonly EventTypeOf<F>[];
   /**
-   * One `select` from `batch` that gives each key at most once: a column for each of the table's, under its SQL name (`lastAt` → `last_at`),
-   * and others where `merge` or `remove` need them.
+   * One `select` from `batch` that returns each key at most once. It returns each of the table's columns under its SQL name (`lastAt` →
+   * `last_at`), and may return others that `merge` or `remove` use.
    *
-   * `batch` has the columns `position`, `id`, `family`, `stream_id`, `stream_position`, `type`, `payload` (jsonb, upcast), `metadata` (jsonb) and
-   * `recorded_at`, and no order: what depends on the order says so, as `(array_agg(payload->>'owner' order by position desc))[1]` does.
-   * Any split of the log into batches must lead to the same table, so it reads `batch` alone, and no clock.
+   * `batch` has the columns `position`, `id`, `family`, `stream_id`, `stream_position`, `type`, `payload` (jsonb, upcast), `metadata`
+   * (jsonb) and `recorded_at`. It has no order. If a result depends on the order, write the order, as in `(array_agg(payload->>'owner'
+   * order by position desc))[1]`. Any split of the log into batches must lead to the same table, so the SQL must read only `batch` and no
+   * clock.
    */
   readonly rows: string;
-  /** For each column that is not of the key, how it is merged. */
+  /** How each column that is not in the key is merged. */
   readonly merge: { readonly [N in Exclude<keyof C & string, KeyColumnOf<C>>]: MergeRule };
   /**
-   * A condition over `old`, `new` and `merged` (the row as it would be written) under which the row is removed, or none is made.
+   * A condition over `old`, `new` and `merged` (the row that would be written). If it is true, the row is removed, or not created.
    * @default never
    */
   readonly remove?: string;
 }
 
-/** @throws RefoldError `INVALID_DECLARATION` naming what to change. */
+/** @throws RefoldError `INVALID_DECLARATION` that names what to change. */
 export function checkEvolveSql(
   subject: string,
   families: readonly EventFamily[],
@@ -41,23 +42,23 @@ export function checkEvolveSql(
   const refuse = (problem: string) => invalidDeclaration(subject, `evolveSql${problem}`);
   refuseUnknown(subject, 'evolveSql', given, ['events', 'rows', 'merge', 'remove']);
   if (!Array.isArray(given.events) || given.events.length === 0)
-    throw refuse('.events names no event type; name the ones that the batch is made of.');
+    throw refuse('.events names no event type; name those that the batch contains.');
   const filter = handledTypes(subject, families, given.events, (type) => `evolveSql.events names '${type}'`);
   checkText('rows', given.rows);
   if (!/^\s*(select|with)\b/i.test(given.rows)) throw refuse(`.rows is a select from 'batch'.`);
   if (given.remove !== undefined) checkText('remove', given.remove);
   const merged = Object.keys(table).filter((name) => !keyColumns.includes(name));
-  const rules = given.merge as Readonly<Record<string, MergeRule>>; // its keys are looked at here
+  const rules = given.merge as Readonly<Record<string, MergeRule>>; // its keys are checked here
   for (const name of Object.keys(rules)) {
     if (keyColumns.includes(name)) throw refuse(`.merge names '${name}', a key column; the key finds the row.`);
     if (!merged.includes(name))
       throw refuse(`.merge names '${name}', which the table does not declare.${closest(name, merged)}`);
   }
-  for (const name of merged) checkRule(name, table[name] as Column, rules[name]); // names of columns
+  for (const name of merged) checkRule(name, table[name] as Column, rules[name]); // `merged` holds names of columns
   for (const [name, { flags }] of Object.entries(table)) {
     if (flags.hasDefault)
       throw refuse(
-        ` gives every value itself, and column '${name}' has a default; write coalesce(…) in its SQL instead.`,
+        ` must return every value, but column '${name}' has a default. Write coalesce(…) in the SQL instead.`,
       );
   }
   return {
@@ -68,7 +69,7 @@ export function checkEvolveSql(
   function checkRule(name: string, column: Column, rule: MergeRule | undefined): void {
     if (rule === undefined)
       throw refuse(
-        `.merge leaves out '${name}'; say how the batch's value meets the table's, such as 'add' or 'last'.`,
+        `.merge leaves out '${name}'; say how the batch's value is merged into the table's, such as 'add' or 'last'.`,
       );
     if (typeof rule === 'object') {
       checkText(`merge.${name}.sql`, rule.sql);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Columns } from '../columns/column.ts';
 
-/** What the table's fingerprint is made of. */
+/** The input of the table fingerprint. */
 export function describeColumns(columns: Columns): unknown {
   return Object.entries(columns).map(([name, { type, flags }]) => [
     name,
@@ -10,7 +10,7 @@ export function describeColumns(columns: Columns): unknown {
       : type.kind === 'list'
         ? ['list', describeColumns({ item: type.item })]
         : type,
-    // What came later only shows where it is used, so that older tables keep their fingerprints.
+    // Newer flags are included only if set. Older tables keep their fingerprints.
     [
       flags.nullable,
       flags.primaryKey,
@@ -22,7 +22,7 @@ export function describeColumns(columns: Columns): unknown {
   ]);
 }
 
-/** Defaults go with the code: they fill in what `evolve` leaves out. */
+/** Defaults belong to the code fingerprint: they fill in what `evolve` leaves out. */
 export function defaultsOf(columns: Columns): unknown {
   return Object.entries(columns).map(([name, { type, flags }]) => [
     name,
@@ -31,7 +31,7 @@ export function defaultsOf(columns: Columns): unknown {
   ]);
 }
 
-/** Changes with the value, and with nothing else. */
+/** A fingerprint that depends on nothing but the value. */
 export function fingerprint(value: unknown): string {
   const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part));
   return createHash('sha256').update(text).digest('hex').slice(0, 16);

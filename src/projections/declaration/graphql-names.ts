@@ -4,8 +4,8 @@ import type { GraphqlNames } from './projection.ts';
 import { refuseUnknown } from './refuse-unknown.ts';
 
 /**
- * The option `graphql`, checked and complete: what it leaves out is derived from the projection's name. `hasId`: whether it declares an
- * `id` of its own.
+ * Checks the option `graphql` and derives missing names from the projection's name. `hasId`: whether the projection declares an `id` of its
+ * own.
  */
 export function graphqlNames(
   subject: string,
@@ -29,7 +29,7 @@ export function graphqlNames(
   if (globalId && hasId)
     throw invalidDeclaration(
       subject,
-      `graphql.globalId makes a field 'id', but a column or relation has that name. Call it otherwise, such as '${single}Id', or leave globalId out.`,
+      `graphql.globalId adds a field 'id', but a column or relation has that name. Rename it, such as '${single}Id', or leave globalId out.`,
     );
   for (const [part, value] of Object.entries(names)) {
     if (!/^(?!__)[_A-Za-z][_0-9A-Za-z]*$/.test(value))

@@ -4,8 +4,8 @@ import type { Column, Columns } from '../columns/column.ts';
 import type { Projection } from './projection.ts';
 
 /**
- * The columns whose values are in no message, log or status: those that are marked `personal()`, those with a rule of access, and all of them
- * where a rule says who may read which rows.
+ * The columns whose values never appear in messages, logs or status: those marked `personal()`, those with an access rule, and all columns
+ * if a rule restricts the rows.
  */
 export function hiddenColumns(columns: Columns, access: Access | undefined): ReadonlySet<string> {
   const rules = typeof access === 'object' ? access : undefined;
@@ -29,29 +29,29 @@ export function hidesKey({ hidden, keyColumns }: Pick<Projection, 'hidden' | 'ke
   return keyColumns.some((name) => hidden.has(name));
 }
 
-/** A text without the values that are in `from`, which may be anything: an event's payload, a row. */
+/** Replaces in a text all values that occur in `from`, which may be anything: an event's payload, a row. */
 export function withoutValues(text: string, ...from: readonly unknown[]): string {
   const values = new Set<string>();
   for (const one of from) collect(one, values);
-  // The longest first: one value may be a part of another.
+  // Longest first, because one value may be part of another.
   const sorted = [...values].sort((a, b) => b.length - a.length);
   return sorted.reduce((left, value) => left.replaceAll(value, hiddenText), text);
 }
 
-/** What is wrong with a row, as its codec says it without the value; undefined where the error is none of the codec's. */
+/** The codec's description of an invalid row, without the value. Undefined if the error is not from the codec. */
 export function problemWithoutValue(error: unknown): string | undefined {
-  const { code, fields } = (error ?? {}) as Partial<RefoldError>; // of anything else they are undefined, or no texts
+  const { code, fields } = (error ?? {}) as Partial<RefoldError>; // undefined or not text for any other error
   if (code !== 'INVALID_ROW') return undefined;
   return typeof fields?.withoutValue === 'string' ? fields.withoutValue : undefined;
 }
 
-// A shorter text is a part of ordinary words, and tells next to nothing.
+// A shorter value occurs in ordinary words, and reveals almost nothing.
 const shortestHidden = 3;
 
 function collect(value: unknown, into: Set<string>): void {
   if (typeof value === 'object' && value !== null) {
     for (const part of Object.values(value)) collect(part, into);
-    // A decimal, as messages show it.
+    // A decimal, in the form that messages show.
     if ('toFixed' in value) add(String(value), into);
     return;
   }

@@ -3,12 +3,12 @@ import type { Columns, KeyOf } from '../columns/column.ts';
 import type { Row } from '../columns/row-codec.ts';
 
 /**
- * Where the events of a row are found: in the stream with the key as its id (`true`), or in the one that a function names.
- * All events that touch the row must be in it.
+ * Where the events of a row are stored: in the stream whose id is the key (`true`), or in the stream that a function returns. All events
+ * that change the row must be in that stream.
  */
 export type HistoryOption<C extends Columns> = boolean | ((key: KeyOf<C>) => string);
 
-/** From a row's key to the stream with its events; undefined where the projection has no history. */
+/** Returns the stream id for a row's key. Undefined if the projection has no history. */
 export type StreamOfRow = ((key: readonly unknown[]) => string) | undefined;
 
 /** @throws RefoldError `INVALID_DECLARATION` */
@@ -32,7 +32,7 @@ export function historyOf(
   }
   if (typeof option !== 'function')
     throw invalidDeclaration(subject, `'history' is true, or a function from the key to the id of the row's stream.`);
-  const streamOf = option as (key: unknown) => string; // called with keys of this projection only
+  const streamOf = option as (key: unknown) => string; // called only with keys of this projection
   return (key) =>
     streamOf(single ? key[0] : (Object.fromEntries(keyColumns.map((name, index) => [name, key[index]])) satisfies Row));
 }

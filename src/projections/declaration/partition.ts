@@ -1,12 +1,12 @@
 import { invalidDeclaration } from '../../errors.ts';
 import type { Columns } from '../columns/column.ts';
 
-/** More would cost more readings of the log than they save in folding. */
+/** With more partitions, reading the log once per partition costs more than the parallel folding saves. */
 const mostPartitions = 64;
 
 /**
- * The partition that a key belongs to, by the text of the key (`keyText`): FNV-1a of its UTF-16 code units, 32 bits, mixed by the end of
- * MurmurHash3, modulo the number of partitions. Never to be changed: what is folded was folded by it.
+ * The partition of a key, computed from the key's text (`keyText`): FNV-1a over its UTF-16 code units, 32 bits, mixed with the finalizer of
+ * MurmurHash3, modulo the number of partitions. Never change it: existing rows and checkpoints depend on it.
  */
 export function partitionOf(text: string, partitions: number): number {
   if (partitions === 1) return 0;
@@ -14,31 +14,31 @@ export function partitionOf(text: string, partitions: number): number {
   for (let index = 0; index < text.length; index++) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   }
-  // The low bits of FNV alone are poor, and the modulo looks at little else.
+  // The low bits of FNV alone are poorly distributed, and the modulo depends mostly on them.
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return ((hash ^ (hash >>> 16)) >>> 0) % partitions;
 }
 
-/** Where the partitions of a version stood when their number was changed. */
+/** The checkpoints of a version's partitions at the moment when their number changed. */
 export interface FloorLayer {
-  /** How many there were. */
+  /** The number of partitions at that time. */
   readonly of: number;
-  /** Of each, in order. */
+  /** One per partition, in order. */
   readonly checkpoints: readonly bigint[];
 }
 
 /** One partition of a version. */
 export interface Partition {
   readonly partition: number;
-  /** Of how many. */
+  /** The number of partitions of the version. */
   readonly partitions: number;
   readonly checkpoint: bigint;
-  /** What was folded beyond the checkpoint when there was another number of partitions. */
+  /** Positions that were folded beyond the checkpoint when the version had another number of partitions. */
   readonly floors: readonly FloorLayer[];
 }
 
-/** Up to which position the events of a key were folded before there were as many partitions as now. */
+/** The position up to which a key's events were folded before the version had its current number of partitions. */
 export function floorOf(text: string, floors: readonly FloorLayer[]): bigint {
   let floor = 0n;
   for (const { of, checkpoints } of floors) {
@@ -48,7 +48,7 @@ export function floorOf(text: string, floors: readonly FloorLayer[]): bigint {
   return floor;
 }
 
-/** Up to which position the row of a key is folded. */
+/** The position up to which the row of a key is folded. */
 export function reachedBy(text: string, partitions: readonly Partition[]): bigint {
   const own = partitions[partitionOf(text, partitions.length)];
   if (!own) return 0n;
@@ -56,7 +56,7 @@ export function reachedBy(text: string, partitions: readonly Partition[]): bigin
   return floor > own.checkpoint ? floor : own.checkpoint;
 }
 
-/** The furthest position that any row is folded up to. */
+/** The highest position that any row is folded up to. */
 export function furthest(partitions: readonly Partition[]): bigint {
   const all = partitions.flatMap(({ checkpoint, floors }) => [
     checkpoint,
@@ -65,7 +65,7 @@ export function furthest(partitions: readonly Partition[]): bigint {
   return all.reduce((most, position) => (position > most ? position : most), 0n);
 }
 
-/** The option `partitions`, checked. @throws RefoldError `INVALID_DECLARATION` */
+/** Checks the option `partitions`. @throws RefoldError `INVALID_DECLARATION` */
 export function partitionsOption(
   subject: string,
   partitions: number | undefined,
@@ -80,13 +80,13 @@ export function partitionsOption(
   if (evolveSql)
     throw invalidDeclaration(
       subject,
-      `'partitions' split the rows by key, and 'evolveSql' makes them for a whole batch. Leave 'partitions' out, or declare 'key' and 'evolve'.`,
+      `'partitions' split the rows by key, and 'evolveSql' folds a whole batch at once. Leave 'partitions' out, or declare 'key' and 'evolve'.`,
     );
   const unique = Object.entries(table).find(([, { flags }]) => flags.unique && !flags.primaryKey)?.[0];
   if (unique !== undefined)
     throw invalidDeclaration(
       subject,
-      `'${unique}' is unique over all rows, but partitions are not at the same position: a value may be taken before it is given up. Declare it with .index(), or leave 'partitions' out.`,
+      `'${unique}' is unique over all rows, but partitions are at different positions, so one could write a value that another has not released yet. Declare it with .index(), or leave 'partitions' out.`,
     );
   return partitions;
 }

@@ -12,106 +12,111 @@ import type { TableHook } from './table-hooks.ts';
 
 type OneOrMany<F extends EventFamily> = F | readonly F[];
 
-/** What every projection declares, however it folds. */
+/** Options of every projection, in either form. */
 export interface CommonOptions<Name extends string, F extends EventFamily, C extends Columns> {
-  /** snake_case; the same for all versions. */
+  /** The name of the projection, in snake_case. All versions share it. */
   readonly name: Name;
-  /** 1, 2, 3… Queries go to the highest active version. */
+  /** A whole number starting at 1. Queries go to the highest active version. */
   readonly version: number;
-  /** The event family, or families, that it reads. */
+  /** The event family or families that the projection reads. */
   readonly events: OneOrMany<F>;
-  /** The read table's columns, made with {@link t}; at least one `primaryKey()`. */
+  /** The columns of the read table, created with {@link t}. At least one must be a `primaryKey()`. */
   readonly table: C;
   /**
-   * When its rows are written. `async`: behind the append, usually within milliseconds. `inline`: in the append's own transaction, so that
-   * whoever reads after an append sees its rows; each append costs more, appends to the same row wait for each other, and an append whose
-   * event `evolve` fails on is refused (with `onError: 'stop'`). Not with `evolveSql`. A version that is declared anew is built behind
-   * the appends first, and joins them once it has caught up. Changing it builds nothing anew.
+   * When the rows are written. `async`: after the append commits, usually within milliseconds. `inline`: in the transaction of the append,
+   * so a read after the append sees the rows. With `inline`, each append costs more, and appends to the same row wait for each other. With
+   * `onError: 'stop'`, an append is refused if `evolve` fails on its event. `inline` does not work with `evolveSql`. A new inline version
+   * is first built asynchronously. It joins the appends when it has caught up. Changing the mode rebuilds nothing.
    * @default 'async'
    */
   readonly mode?: ProjectionMode;
   /**
    * When a version that has caught up becomes active.
-   * @default 'auto', as soon as at most 100 positions of the log are left, and unless it would break what clients can ask for
+   * @default 'auto': as soon as it is at most 100 positions behind the head of the log, unless it would break what clients can query
    */
   readonly activation?: 'auto' | 'manual' | ActivationOptions;
   /**
-   * Says which code builds the rows, beside the text of `key` and `evolve`, which is looked at anyway: functions that they call are not
-   * seen. Change it with those, such as by a hash of their file, and an edit under the same version is noticed.
+   * Identifies the code that builds the rows. Refold compares the text of `key` and `evolve`, but cannot see the functions that they call.
+   * Change this value when those functions change, for example by using a hash of their file. Refold then notices an edit under the same
+   * version.
    * @default none
    */
   readonly codeVersion?: string | number;
   /**
-   * What becomes of an event that `key`, `evolve` or `evolveSql` fails on: `stop`, `skip` or `dead-letter` (not with `evolveSql`).
+   * What happens when `key`, `evolve` or `evolveSql` fails on an event: `stop`, `skip` or `dead-letter` (not with `evolveSql`).
    * @default 'stop'
    */
   readonly onError?: ErrorPolicy['policy'] | ErrorPolicy;
   /**
-   * Takes a snapshot of the read table after so many events, for `refold rebuild --from-snapshot`, and keeps the newest. A snapshot is a
-   * copy of the table: choose `everyEvents` so that copying it costs little beside folding that many.
-   * @default none are taken by themselves; `keep` is 3
+   * Takes a snapshot of the read table every `everyEvents` events, for `refold rebuild --from-snapshot`, and keeps the newest ones. A
+   * snapshot is a copy of the table. Choose `everyEvents` so high that folding that many events costs much more than the copy.
+   * @default no automatic snapshots; `keep` is 3
    */
   readonly snapshots?: Pick<SnapshotSchedule, 'everyEvents'> & Partial<SnapshotSchedule>;
   /**
-   * Who may read which rows and columns over GraphQL: `public`, `authenticated`, or rules ({@link AccessRules}, {@link tenant}). They hold
-   * for every way to a row: look-ups, lists, aggregates, relations, payloads and subscriptions. Changing them builds nothing anew.
-   * @default 'authenticated' where the configuration has `auth`, else 'public'
+   * Who may read which rows and columns over GraphQL: `public`, `authenticated`, or rules ({@link AccessRules}, {@link tenant}). The rules
+   * apply to every way to read a row: single-row lookups, lists, aggregates, relations, payloads and subscriptions. Changing them rebuilds
+   * nothing.
+   * @default 'authenticated' if the configuration has `auth`, else 'public'
    */
   readonly access?: Access<C>;
   /**
-   * The day on which the version will be retired, such as `'2027-01-31'`: told in the header `Sunset` to clients that pin it.
-   * Nothing happens by itself on that day.
+   * The day on which you plan to retire the version, such as `'2027-01-31'`. Clients that pin the version receive it in the `Sunset`
+   * header. Refold does nothing on that day.
    * @default none
    */
   readonly sunset?: string;
   /**
-   * Runs in the transaction that makes a table of the version, after it: for triggers, further indexes, helper views. A rebuild makes another
-   * table, beside the one that serves. What fails here fails the start, or the request of the rebuild, and leaves nothing behind.
-   * Changing it takes effect with the next table.
+   * Creates triggers, further indexes or helper views. Runs after a table of the version is created, in the same transaction. A rebuild
+   * creates another table, beside the one in use. If it fails, the start or the rebuild request fails and leaves nothing behind. A change
+   * takes effect with the next table.
    * @default nothing
    */
   readonly setUp?: TableHook;
   /**
-   * Runs in the transaction that drops such a table, before it: for what `setUp` made outside of the table. Indexes and triggers of the
-   * table go with it by themselves. Keep the version declared until its table is dropped, a day after it was retired: a process that does
-   * not declare it drops the table alone, and can't where something depends on it.
+   * Removes what `setUp` created outside of the table. Runs before such a table is dropped, in the same transaction. Indexes and triggers
+   * of the table are dropped with it. Keep the version declared until its table is dropped, one day after it was retired. A process that
+   * does not declare the version drops only the table, and cannot if something depends on it.
    * @default nothing
    */
   readonly tearDown?: TableHook;
   /**
-   * By how many owners it is processed at the same time, each with the rows whose keys belong to its part: for a projection that one
-   * process can't keep current, or takes too long to build. Each reads the log for itself. A process that starts with another number changes
-   * it, with nothing built anew. From 1 to 64; not with `evolveSql`, nor with unique columns.
+   * The number of owners that process the projection at the same time. Each owner processes the rows whose keys belong to its partition,
+   * and reads the log on its own. Use it if one process cannot keep the projection current, or takes too long to build it. A process that
+   * starts with another number changes it; nothing is rebuilt. From 1 to 64. Not with `evolveSql` or unique columns.
    * @default 1
    */
   readonly partitions?: number;
-  /** GraphQL names, where the derived ones (`CartSummary`, `cartSummary`, `cartSummaries`) do not read well, and whether rows have a global id. */
+  /**
+   * GraphQL names, if the derived ones (`CartSummary`, `cartSummary`, `cartSummaries`) do not read well, and whether rows have a global id.
+   */
   readonly graphql?: Partial<GraphqlNames>;
   /**
-   * Fields of the GraphQL type that lead to rows of other projections, made with {@link one} and {@link many}. They follow whichever
-   * version of the other is served, so every version of it has the columns that they name. Changing them builds nothing anew.
+   * Fields of the GraphQL type that lead to rows of other projections, created with {@link one} and {@link many}. A relation follows the
+   * served version of the other projection, so every version of that projection must have the named columns. Changing relations rebuilds
+   * nothing.
    */
   readonly relations?: Readonly<Record<string, RelationOption<keyof C & string>>>;
   /** The GraphQL type's description. */
   readonly description?: string;
 }
 
-/** A projection that folds event by event. */
+/** A projection that folds one event at a time. */
 export interface EvolveOptions<Name extends string, F extends EventFamily, C extends Columns, E>
   extends CommonOptions<Name, F, C> {
   /**
-   * The row that an event touches: its key, or a list of keys where one event touches many rows (none: `[]` or null).
-   * A composite key is an object of the key columns. Pure.
+   * The key of the row that an event changes, or a list of keys if it changes several rows. `[]` or null if it changes none. A composite
+   * key is an object of the key columns. Pure.
    */
   readonly key: KeyFunction<F, C>;
   /**
-   * Per event type, the row after the event; null removes the row (or makes none). Pure: never changes `row` or `event`,
-   * reads no clock and no outside. Only the types named here are read from the log.
+   * Per event type, a function that returns the row after the event. Null removes the row, or creates none. Pure: it must not change `row`
+   * or `event`, read the clock or do I/O. Only the types named here are read from the log.
    */
   readonly evolve: E;
   /**
-   * Where the events of a row are found: `true` where the row's key is the id of their stream, or a function from the key to that id. With it
-   * clients ask for a row as it was (`asOf`) and for the events that made it (`cartSummaryEvents`). All events that touch the row must be in
+   * Where the events of a row are stored: `true` if the row's key is the id of their stream, or a function from the key to that id. Clients
+   * can then read a past state of a row (`asOf`) and the events behind it (`cartSummaryEvents`). All events that change the row must be in
    * that one stream (of each family that the projection reads).
    * @default false
    */
@@ -119,12 +124,12 @@ export interface EvolveOptions<Name extends string, F extends EventFamily, C ext
   readonly evolveSql?: never;
 }
 
-/** A projection that folds whole batches in PostgreSQL: for heavy aggregates. Same guarantees as event by event. */
+/** A projection that folds whole batches in PostgreSQL, for heavy aggregates. It has the same guarantees as folding one event at a time. */
 export interface EvolveSqlOptions<Name extends string, F extends EventFamily, C extends Columns>
   extends CommonOptions<Name, F, C> {
-  /** SQL over the batch, merged into the table with one statement. `proveEqual` of `refold/testing` holds it against an `evolve`. */
+  /** SQL over the batch, merged into the table with one statement. Test it against an `evolve` with `proveEqual` of `refold/testing`. */
   readonly evolveSql: EvolveSql<F, C>;
-  /** Which row a command's payload shows; `evolveSql` itself has no need of it. @default none */
+  /** The row that a command's payload shows. `evolveSql` itself does not use it. @default none */
   readonly key?: KeyFunction<F, C>;
   readonly evolve?: never;
   readonly history?: never;
@@ -134,7 +139,7 @@ type KeyFunction<F extends EventFamily, C extends Columns> = (
   event: RecordedEventOf<F>,
 ) => KeyOf<C> | readonly KeyOf<C>[] | null;
 
-/** What {@link defineProjection} takes: either form. */
+/** The options of {@link defineProjection}, in either form. */
 export type ProjectionOptions<Name extends string, F extends EventFamily, C extends Columns, E> =
   | EvolveOptions<Name, F, C, E>
   | EvolveSqlOptions<Name, F, C>;
@@ -179,7 +184,7 @@ export function checkOptions(
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw invalidDeclaration(subject, `unknown option '${name}'.${closest(name, known)}`);
   }
-  // 'cart_summary_v12' must stay within PostgreSQL's 63 bytes, index names with it.
+  // 'cart_summary_v12' and the names of its indexes must fit into PostgreSQL's limit of 63 bytes.
   if (!/^[a-z][a-z0-9_]{0,47}$/.test(options.name))
     throw invalidDeclaration(
       subject,
@@ -198,7 +203,7 @@ export function checkOptions(
       `declares both 'evolve' and 'evolveSql'; keep one, and prove it equal to the other in a test.`,
     );
   if (!options.evolve && !options.evolveSql)
-    throw invalidDeclaration(subject, `declares neither 'evolve' nor 'evolveSql'; one of them makes its rows.`);
+    throw invalidDeclaration(subject, `declares neither 'evolve' nor 'evolveSql'; declare one of them.`);
   if (typeof options.key !== 'function' && !(options.evolveSql && options.key === undefined))
     throw invalidDeclaration(subject, `'key' is a function from an event to the key of its row.`);
   checkMode(subject, options);
@@ -216,7 +221,7 @@ function checkMode(
   if (evolveSql)
     throw invalidDeclaration(
       subject,
-      `mode 'inline' folds the events of one append, which 'evolveSql' is not for. Declare 'evolve', or leave the mode out.`,
+      `mode 'inline' folds the events of one append, and 'evolveSql' folds batches. Declare 'evolve', or leave the mode out.`,
     );
   if (partitions !== undefined && partitions !== 1)
     throw invalidDeclaration(
@@ -228,7 +233,7 @@ function checkMode(
 /** @throws RefoldError `INVALID_DECLARATION` */
 export function checkFamilies(subject: string, families: readonly EventFamily[]): void {
   if (families.length === 0)
-    throw invalidDeclaration(subject, `'events' names no family; name the ones that it reads.`);
+    throw invalidDeclaration(subject, `'events' names no family; name those that the projection reads.`);
   if (families.some((family) => family?.kind !== 'event-family'))
     throw invalidDeclaration(subject, `'events' holds something that defineEvents did not make.`);
 }

@@ -10,7 +10,7 @@ import type { Relation } from './relations.ts';
 import type { SqlFold } from './sql-fold.ts';
 import type { TableHook } from './table-hooks.ts';
 
-/** The event types of one family that a reader of the log wants. */
+/** The event types of one family that a reader of the log is subscribed to. */
 export interface EventFilter {
   readonly family: string;
   readonly types: readonly string[];
@@ -19,41 +19,41 @@ export interface EventFilter {
 /** An event that could not be folded into a row. */
 export interface FoldFailure {
   readonly event: RecordedEvent;
-  /** Null where `key` itself failed. */
+  /** Null if `key` itself failed. */
   readonly key: RowKey | null;
   readonly error: RefoldError;
 }
 
-/** How many events failed: one that failed on several rows is one. */
+/** The number of failed events. An event that failed on several rows counts once. */
 export function eventsIn(failures: readonly FoldFailure[]): number {
   return new Set(failures.map(({ event }) => event.position)).size;
 }
 
 /**
- * What becomes of an event that `key` or `evolve` fails on.
+ * What happens when `key` or `evolve` fails on an event.
  *
- * - `stop`: the processor stops before it; nothing is lost, and nothing goes on.
- * - `skip`: the row stays as it was; `onSkip` is told, before the checkpoint moves.
- * - `dead-letter`: the event is kept, and later events of the same row are kept behind it, in order; other rows go on. Mended, they
- *   are folded with `refold dead-letters retry`.
+ * - `stop`: the processor stops before the event. Nothing is lost, and nothing is processed until the error is fixed.
+ * - `skip`: the row stays as it was. `onSkip` is called before the checkpoint moves.
+ * - `dead-letter`: the event is kept as a dead letter. Later events of the same row are kept behind it, in order. Other rows continue.
+ *   After a fix, `refold dead-letters retry` folds the kept events.
  */
 export interface ErrorPolicy {
   readonly policy: 'stop' | 'skip' | 'dead-letter';
   readonly onSkip?: (failure: FoldFailure) => void;
 }
 
-/** When snapshots of a read table are taken, for rebuilds to start from. */
+/** When snapshots of a read table are taken. Rebuilds can start from them. */
 export interface SnapshotSchedule {
-  /** One after so many events folded into the version. */
+  /** A snapshot is taken after this many events are folded into the version. */
   readonly everyEvents: number;
-  /** How many of them are kept; those taken by hand stay until they are dropped. @default 3 */
+  /** How many automatic snapshots are kept. Manual snapshots stay until they are dropped. @default 3 */
   readonly keep: number;
 }
 
 /**
  * When a version's rows are written.
  *
- * - `async`: behind the append, by whichever process maintains the version.
+ * - `async`: after the append, by the process that owns the version.
  * - `inline`: with the append, in its transaction.
  */
 export type ProjectionMode = 'async' | 'inline';
@@ -61,21 +61,21 @@ export type ProjectionMode = 'async' | 'inline';
 export interface GraphqlNames {
   /** The object type, such as `CartSummary`. */
   readonly type: string;
-  /** The field that gives one row, such as `cartSummary`. */
+  /** The field that returns one row, such as `cartSummary`. */
   readonly single: string;
-  /** The field that gives a connection, such as `cartSummaries`. */
+  /** The field that returns a connection, such as `cartSummaries`. */
   readonly list: string;
   /**
-   * Whether rows have a global `id` and are found by `node(id)`.
-   * @default true, unless the table has a column or the projection a relation called `id`, which then is the field of that name
+   * Whether rows have a global `id` and can be read with `node(id)`.
+   * @default true, unless the table has a column or the projection has a relation called `id`
    */
   readonly globalId: boolean;
 }
 
-/** A key's values in the order of the key columns, in canonical form. */
+/** The values of a key in the order of the key columns, in canonical form. */
 export type RowKey = readonly unknown[];
 
-/** A declared projection version, checked and frozen. Made by `defineProjection`. */
+/** A declared projection version, checked and frozen. Created by `defineProjection`. */
 export interface Projection<Name extends string = string, C extends Columns = Columns> {
   readonly kind: 'projection';
   readonly name: Name;
@@ -84,61 +84,61 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   readonly id: string;
   readonly description?: string;
   readonly families: readonly EventFamily[];
-  /** Derived from the handlers; applied in the query that reads the log. */
+  /** Derived from the handlers. The query that reads the log applies it. */
   readonly filter: readonly EventFilter[];
   readonly columns: C;
-  // Any keyof C would keep a declared projection from being a `Projection`.
+  // Not `keyof C`: a declared projection would then not be assignable to `Projection`.
   readonly keyColumns: readonly string[];
-  /** The columns of each unique index beside the key. */
+  /** The columns of each unique index besides the key. */
   readonly uniqueIndexes: readonly (readonly string[])[];
-  /** `cart_summary_v2`; after rebuilds `cart_summary_v2_g2` and so on, see {@link storedIn} */
+  /** `cart_summary_v2`. After rebuilds `cart_summary_v2_g2` and so on, see {@link storedIn}. */
   readonly tableName: string;
-  /** SQL name of each column, `cartId` → `cart_id`. */
+  /** The SQL name of each column: `cartId` → `cart_id`. */
   readonly sqlNames: Readonly<Record<string, string>>;
   readonly mode: ProjectionMode;
   readonly activation: ActivationRule;
   readonly onError: ErrorPolicy;
-  /** When snapshots of the read table are taken by themselves; null: never. */
+  /** When snapshots of the read table are taken automatically; null: never. */
   readonly snapshots: SnapshotSchedule | null;
   readonly access: Access | undefined;
-  /** The columns whose values are in no message, log or status. */
+  /** Columns whose values never appear in messages, logs or status. */
   readonly hidden: ReadonlySet<string>;
   readonly history: StreamOfRow;
   readonly sunset: Date | null;
-  /** Run with the making and the dropping of each of its tables. */
+  /** Run when one of its tables is created or dropped. */
   readonly setUp: TableHook | undefined;
   readonly tearDown: TableHook | undefined;
-  /** By how many owners it is processed, where the registry does not know it yet. */
+  /** The number of owners that process it. Used only until the registry stores a number. */
   readonly partitions: number;
   readonly graphql: GraphqlNames;
-  /** To other projections, by name; fields of the GraphQL type. */
+  /** Relations to other projections, by name. They are fields of the GraphQL type. */
   readonly relations: Readonly<Record<string, Relation>>;
   readonly codec: RowCodec;
-  /** How a whole batch is folded in PostgreSQL; null where `apply` folds event by event. */
+  /** How PostgreSQL folds a whole batch; null if `apply` folds event by event. */
   readonly sqlFold: SqlFold | null;
-  /** Changes with the table's columns. */
+  /** Changes when the table's columns change. */
   readonly tableFingerprint: string;
-  /** Changes with the code of `key` and `evolve` or the SQL of `evolveSql`, and with `codeVersion`. */
+  /** Changes when the code of `key` and `evolve`, the SQL of `evolveSql` or `codeVersion` changes. */
   readonly codeFingerprint: string;
-  /** The keys of the rows that an event touches; none, one or several. */
+  /** The keys of the rows that an event changes; may be empty. */
   keysOf(event: RecordedEvent): readonly RowKey[];
-  /** One step of the fold: the row after the event, in canonical form; null removes it; `row` itself where nothing changed. */
+  /** Folds one event: returns the row after the event, in canonical form. Null removes the row. Returns `row` itself if nothing changed. */
   apply(row: Row | null, event: RecordedEvent, key: RowKey): Row | null;
 }
 
-/** The version with its rows in another table: each rebuild makes a new one. */
+/** The version with its rows in another table. Each rebuild creates a new table. */
 export function storedIn<P extends Projection>(projection: P, tableName: string): P {
   return Object.freeze({ ...projection, tableName });
 }
 
-/** As {@link keyText}, of a list. */
+/** {@link keyText} for a list of keys. */
 export function keysText(keys: readonly RowKey[]): string {
   return `[${keys.map(keyText).join(',')}]`;
 }
 
-/** The text that stands for a key in maps and change lists; equal keys have equal texts. Never to be changed: partitions go by it. */
+/** The text of a key in maps and change lists. Equal keys have equal texts. Never change it: it decides a row's partition. */
 export function keyText(key: RowKey): string {
-  // Asked for every event. Never put together of parts: such a text is slow to look up for the first time.
+  // Hot path: runs for every event. Not concatenated from parts: V8 flattens such a string on its first lookup, which is slow.
   return key.every(isPlain) ? JSON.stringify(key) : JSON.stringify(key, bigintsAsText);
 }
 

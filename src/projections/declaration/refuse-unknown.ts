@@ -1,7 +1,7 @@
 import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 
-/** @throws RefoldError `INVALID_DECLARATION` where an option has a part that is not among `names`. */
+/** @throws RefoldError `INVALID_DECLARATION` if an option has a key that is not in `names`. */
 export function refuseUnknown(subject: string, option: string, given: object, names: readonly string[]): void {
   for (const name of Object.keys(given)) {
     if (!names.includes(name))

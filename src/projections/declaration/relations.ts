@@ -2,34 +2,34 @@ import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import type { Columns } from '../columns/column.ts';
 
-/** From a row to the one row whose key its columns name. */
+/** A relation from a row to the one row whose key its columns contain. */
 export interface OneRelation<From extends string = string> {
   readonly kind: 'one';
-  /** A projection's name; whichever of its versions is served answers. */
+  /** The name of a projection. Its served version is used. */
   readonly target: string;
   /** This table's columns, in the order of the target's key columns. */
   readonly from: readonly From[];
   readonly description?: string;
 }
 
-/** From a row to all rows that name it. */
+/** A relation from a row to all rows that refer to it. */
 export interface ManyRelation<From extends string = string> {
   readonly kind: 'many';
   readonly target: string;
-  /** The column of this table that they name; the key where nothing is given. */
+  /** The column of this table that the other rows refer to. @default the key */
   readonly from?: From;
-  /** The target's column that names it. */
+  /** The target's column that refers to this row. */
   readonly to: string;
   readonly description?: string;
 }
 
 export type RelationOption<From extends string = string> = OneRelation<From> | ManyRelation<From>;
 
-/** A declared relation, checked within its own projection. */
+/** A declared relation, checked against its own projection. */
 export type Relation = OneRelation | (ManyRelation & { readonly from: string });
 
 /**
- * A relation to one row of another projection, by its key: null where there is none.
+ * A relation to one row of another projection, by its key. Null if there is no such row.
  *
  * @example
  * relations: { customer: one('customer_profile', { from: 'customerId' }) }
@@ -43,8 +43,8 @@ export function one<const From extends string>(
 }
 
 /**
- * A relation to all rows of another projection that name a row of this one, as a list with filters, orders and pages.
- * The column that names it is indexed.
+ * A relation to all rows of another projection that refer to a row of this one: a list with filters, orders and pages. Refold creates an
+ * index on the referring column.
  *
  * @example
  * relations: { carts: many('cart_summary', { to: 'customerId' }) }
@@ -64,7 +64,7 @@ export function many(
   return Object.freeze({ kind: 'many', target, ...options });
 }
 
-/** Checks the relations of one projection as far as it knows itself. @throws RefoldError `INVALID_DECLARATION` */
+/** Checks the relations of one projection without looking at their targets. @throws RefoldError `INVALID_DECLARATION` */
 export function ownRelations(
   subject: string,
   table: Columns,
@@ -88,7 +88,7 @@ export function ownRelations(
   return Object.freeze(Object.fromEntries(checked));
 }
 
-/** The columns that a row is read with so that the relation can be followed. */
+/** The columns of a row that are needed to follow the relation. */
 export function fromColumns({ from }: Relation): readonly string[] {
   return typeof from === 'string' ? [from] : from;
 }
@@ -106,6 +106,6 @@ function keyOr(subject: string, name: string, keyColumns: readonly string[], { f
   if (key !== undefined && others.length === 0) return key;
   throw invalidDeclaration(
     subject,
-    `relation '${name}' has to say which column the other rows name, since the key has several: { from: '${key}', … }.`,
+    `relation '${name}' must name the column that the other rows refer to, because the key has several: { from: '${key}', … }.`,
   );
 }

@@ -2,13 +2,13 @@ import { invalidDeclaration } from '../../errors.ts';
 import type { SnapshotSchedule } from './projection.ts';
 import { refuseUnknown } from './refuse-unknown.ts';
 
-/** The option `snapshots`, checked and complete; null where there is none. */
+/** Checks the option `snapshots` and fills in defaults. Null if it is not set. */
 export function snapshotSchedule(
   subject: string,
   given: (Partial<SnapshotSchedule> & Pick<SnapshotSchedule, 'everyEvents'>) | undefined,
 ): SnapshotSchedule | null {
   if (given === undefined) return null;
-  // 3: the last one may have been taken since a bug went out, and the one before that, too.
+  // 3: when a bug is found, the last two snapshots may already contain its effects.
   const full = { keep: 3, ...given };
   refuseUnknown(subject, 'snapshots', full, ['everyEvents', 'keep']);
   for (const name of ['everyEvents', 'keep'] as const) {

@@ -1,18 +1,18 @@
 /**
- * How a batch's value of a column meets the one in the table. Where the table has no row yet, the batch's value is the row's.
+ * How a column's value of the batch is merged into the table's value. If the table has no row yet, the batch's value is used.
  *
- * - `add`: their sum; a null counts as nothing.
- * - `min`, `max`: the lesser, the greater; a null counts as nothing.
- * - `first`: the table's, unless that is null. `last`: the batch's, unless that is null.
- * - `replace`: the batch's, also where it is null.
- * - `{ sql }`: an expression over `old` (the table's row) and `new` (the batch's), such as `{ sql: 'greatest(old.peak, new.peak)' }`.
+ * - `add`: their sum; a null is ignored.
+ * - `min`, `max`: the lesser or the greater one; a null is ignored.
+ * - `first`: the table's value, unless it is null. `last`: the batch's value, unless it is null.
+ * - `replace`: the batch's value, even if it is null.
+ * - `{ sql }`: an expression over `old` (the table's row) and `new` (the batch's row), such as `{ sql: 'greatest(old.peak, new.peak)' }`.
  */
 export type MergeRule = 'add' | 'min' | 'max' | 'first' | 'last' | 'replace' | { readonly sql: string };
 
-/** What a projection with `evolveSql` declares of a batch, checked. */
+/** The checked declaration of a projection with `evolveSql`. */
 export interface SqlFold {
   readonly rows: string;
-  /** Of each column that is not of the key. */
+  /** One rule for each column outside the key. */
   readonly merge: Readonly<Record<string, MergeRule>>;
   readonly remove: string | null;
 }

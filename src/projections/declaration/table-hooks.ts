@@ -1,19 +1,22 @@
 import { invalidDeclaration } from '../../errors.ts';
 
-/** A version's table, for what a hook does beside it. */
+/** What a table hook receives. */
 export interface HookContext {
-  /** Runs a statement in the hook's transaction; values are bound to `$1`, `$2` and so on. */
+  /** Runs a statement in the hook's transaction. Values are bound to `$1`, `$2` and so on. */
   query(text: string, values?: readonly unknown[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  /** The table, quoted and with its schema: `"read_models"."cart_summary_v2"`. */
+  /** The quoted table name with its schema: `"read_models"."cart_summary_v2"`. */
   readonly table: string;
   readonly schema: string;
-  /** `cart_summary_v2`, after a rebuild `cart_summary_v2_g2`: name what you make after it, since two tables of a version can exist at once. */
+  /**
+   * `cart_summary_v2`, or `cart_summary_v2_g2` after a rebuild. Use it in the names of what you create, because two tables of a version can
+   * exist at once.
+   */
   readonly tableName: string;
 }
 
 export type TableHook = (context: HookContext) => Promise<void> | void;
 
-/** @throws RefoldError `INVALID_DECLARATION` for what is no function */
+/** @throws RefoldError `INVALID_DECLARATION` if a hook is not a function */
 export function tableHooks(
   subject: string,
   hooks: { readonly setUp?: TableHook | undefined; readonly tearDown?: TableHook | undefined },

@@ -3,22 +3,22 @@ import { keyText, type RowKey } from '../declaration/projection.ts';
 import type { FoldStep } from './fold.ts';
 
 /**
- * Events that an operator has thrown away, each for one row, or for whatever rows its key would have told. They are left out
- * wherever the log is folded again.
+ * Events that an operator has discarded: each for one row, or for all of its rows if its key could not be computed. Every later fold of the
+ * log leaves them out.
  */
 export type Discarded = ReadonlySet<string>;
 
-/** The text that stands for an event thrown away for a row; for the whole event where its key could not be told. */
+/** The text of a discarded event. A null key means the whole event: its key could not be computed. */
 export function discardText(position: bigint, key: RowKey | null): string {
   return `${position} ${key === null ? 'null' : keyText(key)}`;
 }
 
-/** The events whose key is to be asked for: not those that were thrown away because it could not be told. */
+/** The events whose keys are computed: without those that were discarded because their key could not be computed. */
 export function eventsToFold(events: readonly RecordedEvent[], discarded: Discarded): readonly RecordedEvent[] {
   return discarded.size === 0 ? events : events.filter(({ position }) => !discarded.has(discardText(position, null)));
 }
 
-/** The steps to fold: not those of events that were thrown away for their row. */
+/** The steps to fold: without the events that were discarded for their row. */
 export function stepsToFold(steps: readonly FoldStep[], discarded: Discarded): readonly FoldStep[] {
   return discarded.size === 0 ? steps : steps.filter(({ event, text }) => !discarded.has(`${event.position} ${text}`));
 }

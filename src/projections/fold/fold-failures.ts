@@ -4,12 +4,12 @@ import type { Row } from '../columns/row-codec.ts';
 import { hidesKey, problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
 import { keyText, type Projection, type RowKey } from '../declaration/projection.ts';
 
-/** Whether an event could not be folded: its `key` or `evolve` failed, or the row that it leads to was refused. */
+/** Whether an event could not be folded: `key` or `evolve` failed, or the resulting row was refused. */
 export function isEvolveFailure(error: unknown): error is RefoldError {
   return error instanceof RefoldError && error.code === 'EVOLVE_FAILED';
 }
 
-/** `key` or `evolve` threw, or returned what the table can't hold. @param row what `evolve` was given */
+/** The error if `key` or `evolve` threw, or returned something that the table cannot store. @param row what `evolve` received */
 export function evolveFailed(
   projection: Projection,
   event: RecordedEvent,
@@ -26,23 +26,23 @@ export function evolveFailed(
     return new RefoldError('EVOLVE_FAILED', `${failed}${reason}${hint}`, fields, { cause });
   const hide = (text: string) => withoutValues(text, event.payload, event.metadata, row, event.streamId);
   const shown = problemWithoutValue(cause) ?? hide(reason);
-  // What is logged of an error is its cause's message, too, with which its stack begins.
+  // Logs include the cause's message, and its stack starts with that message.
   const hidden = new Error(shown);
   hidden.stack = hide(cause instanceof Error ? (cause.stack ?? '') : '').replace(hide(reason), () => shown);
   return new RefoldError('EVOLVE_FAILED', `${failed}${shown}${hint}`, fields, { cause: hidden });
 }
 
-/** Why the database does not take a row. */
+/** Why the database refuses a row. */
 export interface RowRefusal {
-  /** Without any value. */
+  /** Contains no values. */
   readonly reason: string;
-  /** The column that it is about, where that is known. */
+  /** The column that caused the refusal, if known. */
   readonly column?: string | undefined;
-  /** Whether another row has the value that this one would be the second with. */
+  /** Whether another row already has this unique value. */
   readonly taken: boolean;
 }
 
-/** The database refuses the row that the event leads to. */
+/** The error if the database refuses the row that an event leads to. */
 export function rowRefused(
   projection: Projection,
   event: RecordedEvent,
@@ -57,7 +57,7 @@ export function rowRefused(
   );
 }
 
-/** The database refuses what `evolveSql` makes of the event. */
+/** The error if the database refuses the result of `evolveSql` for an event. */
 export function sqlFoldFailed(projection: Projection, event: RecordedEvent, refusal: RowRefusal): RefoldError {
   const { reason, column } = refusal;
   const stream = hidesKey(projection) ? '' : ` of stream '${event.streamId}'`;

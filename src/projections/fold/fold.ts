@@ -5,22 +5,25 @@ import type { Row } from '../columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../declaration/projection.ts';
 import { evolveFailed, isEvolveFailure } from './fold-failures.ts';
 
-/** What the fold reads rows from and writes them to: memory, in front of the read table. */
+/** The rows that the fold reads and writes: a cache in front of the read table. */
 export interface RowMemory {
-  /** The row, null where there is none; undefined where memory does not know. */
+  /** The row, or null if it does not exist. Undefined if the cache does not know. */
   get(text: string): Row | null | undefined;
   set(text: string, key: RowKey, row: Row | null): void;
 }
 
-/** One event meeting one row. */
+/** One event applied to one row. */
 export interface FoldStep {
   readonly event: RecordedEvent;
   readonly key: RowKey;
-  /** The key's text, as in {@link keyText}. */
+  /** The key's text, see {@link keyText}. */
   readonly text: string;
 }
 
-/** Which event meets which row, in the order of the log. An event that touches many rows makes as many steps; a key named twice is one row. */
+/**
+ * The steps of these events, in log order. An event that changes several rows makes several steps. A key that is returned twice counts
+ * once.
+ */
 export function foldSteps(
   projection: Projection,
   events: readonly RecordedEvent[],
@@ -33,7 +36,7 @@ export function foldSteps(
     try {
       const keys = projection.keysOf(event);
       if (keys.length === 1)
-        steps.push({ event, key: keys[0] as RowKey, text: keyText(keys[0] as RowKey) }); // one key: no duplicates to look for
+        steps.push({ event, key: keys[0] as RowKey, text: keyText(keys[0] as RowKey) }); // one key: no duplicates to remove
       else for (const [text, key] of new Map(keys.map((key) => [keyText(key), key]))) steps.push({ event, key, text });
     } catch (cause) {
       onKeyFailure(event, evolveFailed(projection, event, 'key', cause));
@@ -43,11 +46,11 @@ export function foldSteps(
 }
 
 /**
- * Folds the steps, in their order, into the rows of memory. Every row that they touch must be known to memory before.
- * An event takes effect on all its rows or on none: when one fails, memory holds what the events before it made.
- * With `freeze`, rows and events are deep-frozen, so that an `evolve` that changes them fails where it does.
+ * Folds the steps, in order, into the rows in memory. Memory must know every row of the steps. An event changes all of its rows or none: if
+ * one fails, memory holds the result of the events before it. With `freeze`, rows and events are deep-frozen. An `evolve` that mutates them
+ * then throws at the mutation.
  *
- * @throws RefoldError `EVOLVE_FAILED` naming projection, event type, position and stream.
+ * @throws RefoldError `EVOLVE_FAILED` that names projection, event type, position and stream.
  */
 export function fold(
   projection: Projection,
@@ -71,7 +74,7 @@ export function fold(
     const next = evolved(projection, row, event, key);
     if (next === row) continue;
     if (options.freeze) deepFreeze(next);
-    // Nearly all events touch one row, which has nothing to wait for.
+    // Nearly all events change one row, so it can be written at once.
     if (isFirst && steps[index + 1]?.event !== event) memory.set(text, key, next);
     else pending.push({ step, row: next });
   }
@@ -79,10 +82,10 @@ export function fold(
 }
 
 /**
- * As {@link fold}, but an event that fails on a row leaves that row as it is, and the fold goes on. `blocked` holds the rows (their
- * keys' texts) that wait for an earlier event: with `block`, a failure adds its row, and later events of a blocked row are set aside.
+ * Like {@link fold}, but continues after an error: the row of the failed step stays as it is. `blocked` holds the key texts of rows that
+ * wait for an earlier event. With `block`, a failed step blocks its row, and later events of a blocked row are not folded.
  *
- * @returns what was not folded, in order: failures, and events set aside behind one (without an error).
+ * @returns the steps that were not folded, in order: failures, and steps that wait behind one (without an error).
  */
 export function foldAround(
   projection: Projection,
@@ -107,7 +110,7 @@ export function foldAround(
   return unfolded;
 }
 
-/** A step that was not folded; its error, or null where it waits behind an earlier one. */
+/** A step that was not folded. `error` is null if the step waits behind an earlier failure. */
 export interface UnfoldedStep {
   readonly step: FoldStep;
   readonly error: RefoldError | null;

@@ -1,45 +1,45 @@
 import type { Row, RowCodec } from '../columns/row-codec.ts';
 
-/** Values that were taken and given up again between two writes, of one unique index. */
+/** Values of one unique index that were taken and released again between two writes. */
 export interface PassingValues {
   readonly columns: readonly string[];
-  /** Rows with these values in those columns. */
+  /** Rows with these values. */
   readonly rows: readonly Row[];
 }
 
 /**
- * Watches who takes and gives up unique values between two writes. Written at once, rows are only judged as they are in the end, and
- * one that had somebody else's value in between is not noticed; event by event it is refused. So that the same rows are refused in
- * batches of any size, what could differ is looked for here, and a batch that it is found in is divided.
+ * Tracks which rows take and release unique values between two writes. A batch is written at once, so PostgreSQL checks only the final
+ * rows: it does not notice a row that shared a value with another row in between. Folding event by event would refuse that row. To refuse
+ * the same rows at any batch size, this finds possible conflicts, and the caller splits such a batch.
  */
 export interface UniqueClaims {
   changed(text: string, before: Row | null, after: Row | null): void;
-  /** Whether a value was seen with two rows at the same time. */
+  /** Whether two rows had a value at the same time. */
   readonly clash: boolean;
-  /** What the table must not hold: nobody was known to have these values when they were taken. */
+  /** Values that the table must not contain: they were taken while no known row had them. */
   passing(): readonly PassingValues[];
-  /** Everything is written, or forgotten. */
+  /** Call it when everything is written or discarded. */
   clear(): void;
 }
 
 interface Claim {
-  /** Who has the value now, as the text of the key; null where nobody has. */
+  /** The key text of the row that has the value; null if no row has it. */
   holder: string | null;
-  /** Whether the first to take it found nobody known to have it: the table may know better. */
+  /** True if no known row had the value when it was first taken. The table may still contain it. */
   readonly unproven: boolean;
   /** A row with the value. */
   readonly row: Row;
   givenUp: boolean;
 }
 
-/** Undefined where no column is unique: then there is nothing to watch. */
+/** Undefined if no column is unique. */
 export function createUniqueClaims(codec: RowCodec, indexes: readonly (readonly string[])[]): UniqueClaims | undefined {
   if (indexes.length === 0) return undefined;
   const watched = indexes.map((columns) => ({ columns, claims: new Map<string, Claim>() }));
   let clash = false;
 
   const textOf = (columns: readonly string[], row: Row | null): string | null => {
-    if (row === null || columns.some((name) => row[name] === null)) return null; // nulls are never the same
+    if (row === null || columns.some((name) => row[name] === null)) return null; // nulls are never equal
     const [only] = columns;
     if (columns.length === 1 && only !== undefined && typeof row[only] === 'string') return row[only];
     return JSON.stringify(columns.map((name) => codec.encodeValue(name, row[name])));
@@ -51,7 +51,7 @@ export function createUniqueClaims(codec: RowCodec, indexes: readonly (readonly 
       claims.set(value, { holder: null, unproven: false, row, givenUp: true });
       return;
     }
-    // Somebody took it while this row, which was not known to have it, still did.
+    // Another row took the value while this row still had it. This row was not known to have it.
     if (claim.holder !== text) clash = true;
     claim.holder = null;
     claim.givenUp = true;

@@ -1,18 +1,18 @@
 import type { Projection, RowKey } from '../declaration/projection.ts';
 import type { AggregateQuery, Measure, PageQuery, RowFilter } from './row-query.ts';
 
-/** A whole answer that PostgreSQL makes: its shape, which stays the same for a document, and what is read for it this time. */
+/** A whole response that PostgreSQL builds: its shape, which is the same for every run of a document, and the reads of this run. */
 export interface AnswerQuery {
-  /** Statements are kept by it: the same object for the same document. */
+  /** The key of the statement cache: the same object for the same document. */
   readonly shape: AnswerShape;
-  /** In the places that the shape names. */
+  /** Ordered as the shape refers to them. */
   readonly reads: readonly AnswerRead[];
 }
 
-/** The answer's members by their keys, in order. */
+/** The members of a response object by key, in order. */
 export type Members<Part> = readonly (readonly [key: string, part: Part])[];
 
-/** What is known beforehand, as JSON. */
+/** JSON that is known in advance. */
 export interface ConstantPart {
   readonly kind: 'constant';
   readonly json: string;
@@ -22,7 +22,7 @@ export interface AnswerShape {
   readonly roots: Members<RootPart>;
 }
 
-/** `read`: the place of what is read for it. */
+/** `read`: the index in `reads`. */
 export type RootPart =
   | ConstantPart
   | { readonly kind: 'row'; readonly read: number; readonly row: Members<RowPart> }
@@ -36,7 +36,7 @@ export type RowPart =
   | {
       readonly kind: 'one';
       readonly read: number;
-      /** This row's columns, in the order of the other's key. */
+      /** This row's columns, in the order of the target's key. */
       readonly from: readonly string[];
       readonly row: Members<RowPart>;
     }
@@ -48,7 +48,7 @@ export type RowPart =
       readonly page: Members<PagePart>;
     };
 
-/** A column, or a field of an object in one; of objects, and of lists of them, the members that are selected. */
+/** A column, or a field of an object in a column. For objects and lists of objects, `members` are the selected fields. */
 export interface ColumnPart {
   readonly kind: 'column';
   readonly name: string;
@@ -60,7 +60,7 @@ export type PagePart =
   | { readonly kind: 'edges'; readonly members: Members<EdgePart> }
   | { readonly kind: 'nodes'; readonly row: Members<RowPart> }
   | { readonly kind: 'pageInfo'; readonly members: Members<PageInfoPart> }
-  /** `upTo`: what is counted at most; null counts all. */
+  /** `upTo`: the maximum to count to; null counts all rows. */
   | { readonly kind: 'totalCount'; readonly upTo: number | null };
 
 export type EdgePart =
@@ -86,7 +86,7 @@ export type AggregatePart =
     };
 
 export type AnswerRead =
-  /** One row by the columns that name it. */
+  /** One row, found by the columns that identify it. */
   | {
       readonly kind: 'row';
       readonly projection: Projection;
@@ -95,23 +95,23 @@ export type AnswerRead =
       readonly key: RowKey;
       readonly where: RowFilter | null;
     }
-  /** The row that another one leads to, by its key. */
+  /** The row that another row refers to by key. */
   | {
       readonly kind: 'one';
       readonly projection: Projection;
       readonly columns: readonly string[];
       readonly where: RowFilter | null;
     }
-  /** `related`: the column that names another row; null where it is nobody's. */
+  /** `related`: the column that refers to another row; null for a page that belongs to no row. */
   | {
       readonly kind: 'page';
       readonly projection: Projection;
       readonly query: PageQuery;
       readonly related: string | null;
-      /** What cursors begin with: the order's name. */
+      /** The prefix of cursors: the name of the order. */
       readonly order: string;
     }
-  /** `by`: the names of its groupings. */
+  /** `by`: the names of the groupings. */
   | {
       readonly kind: 'aggregate';
       readonly projection: Projection;

@@ -1,16 +1,16 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { type PositionToken, tokenText } from '../../events/position-token.ts';
 
-/** How far somebody knows the rows of a read model: what a change feed goes on from. */
+/** How far a client knows the rows of a read model. A change feed continues from here. */
 export interface ChangeCursor {
   readonly position: GlobalPosition;
-  /** Of the position. @default not known */
+  /** The anchor of the position. @default unknown */
   readonly anchor?: string | null;
-  /** The rows it is of; null: whichever were served then. */
+  /** The generation of the rows; null: the rows that were served at that time. */
   readonly rows: RowGeneration | null;
 }
 
-/** Rows that follow from each other by changes: another version, or rows that were built anew, have others. */
+/** Identifies rows that evolve by changes only. Another version and a rebuild have another generation. */
 export interface RowGeneration {
   readonly version: number;
   readonly generation: number;
@@ -21,14 +21,14 @@ export function tokenIn({ position, anchor = null }: Omit<ChangeCursor, 'rows'>)
   return { position, anchor };
 }
 
-/** `1042.9f3c21ab@2.1`: position 1042 with its anchor, of the first rows of version 2 */
+/** `1042.9f3c21ab@2.1`: position 1042 with its anchor, in generation 1 of version 2 */
 export function cursorText(cursor: ChangeCursor): string {
   const { rows } = cursor;
   const position = tokenText(tokenIn(cursor));
   return rows ? `${position}@${rows.version}.${rows.generation}` : position;
 }
 
-/** What {@link cursorText} made, or a position alone. @throws RangeError for anything else */
+/** Parses the output of {@link cursorText}, or a position alone. @throws RangeError for any other text */
 export function parseCursor(text: string): ChangeCursor {
   const [, position, anchor, version, generation] =
     /^(\d{1,15})(?:\.([0-9a-f]{8}))?(?:@(\d{1,4})\.(\d{1,9}))?$/.exec(text) ?? [];

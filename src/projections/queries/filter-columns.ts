@@ -1,6 +1,6 @@
 import type { RelatedFilter, RowFilter } from './row-query.ts';
 
-/** The columns of its own table that a filter looks at. */
+/** The columns of its own table that a filter reads. */
 export function filterColumns(filter: RowFilter | null): string[] {
   if (filter === null) return [];
   switch (filter.kind) {
@@ -16,7 +16,7 @@ export function filterColumns(filter: RowFilter | null): string[] {
   }
 }
 
-/** The filters over other tables that are part of a filter, at any depth of conditions; not those within them. */
+/** The filters on other tables inside a filter, at any depth of and, or and not. Excludes filters nested in them. */
 export function relatedFilters(filter: RowFilter | null): RelatedFilter[] {
   if (filter === null) return [];
   switch (filter.kind) {

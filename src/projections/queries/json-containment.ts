@@ -1,19 +1,19 @@
 import { isDecimal } from '../columns/decimal.ts';
 import type { JsonValue } from './row-query.ts';
 
-/** A value of a column as it is written to the table: exact numbers are texts there. */
+/** Converts a column's value to the form in which it is stored: exact numbers become text. */
 export function storedJson(value: unknown): JsonValue {
   if (typeof value === 'bigint') return String(value);
   if (isDecimal(value)) return value.toFixed();
   if (Array.isArray(value)) return value.map(storedJson);
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, storedJson(part)]));
-  return value as JsonValue; // what else a row holds
+  return value as JsonValue; // all other values of a row are JSON already
 }
 
-/** Whether one JSON value is in another, as jsonb's `@>` says. */
+/** Whether one JSON value contains another, like jsonb's `@>`. */
 export function jsonHolds(whole: JsonValue, part: JsonValue): boolean {
-  // A list holds its items, too, but only as a whole.
+  // A top-level list also contains its scalar items.
   if (isList(whole) && !isList(part) && !isObject(part)) return whole.some((item) => item === part);
   return holds(whole, part);
 }
@@ -23,7 +23,7 @@ function holds(whole: JsonValue, part: JsonValue): boolean {
   if (isObject(part)) {
     if (!isObject(whole)) return false;
     return Object.entries(part).every(
-      ([name, wanted]) => Object.hasOwn(whole, name) && holds(whole[name] as JsonValue, wanted), // it has it
+      ([name, wanted]) => Object.hasOwn(whole, name) && holds(whole[name] as JsonValue, wanted), // `whole` has the name
     );
   }
   return whole === part;

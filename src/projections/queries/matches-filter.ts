@@ -4,7 +4,7 @@ import { jsonHolds, storedJson } from './json-containment.ts';
 import type { ComparisonOperator, RowFilter } from './row-query.ts';
 import { isLike, withoutCase } from './text-patterns.ts';
 
-/** Whether a filter holds for a row in memory: what the filter's SQL says of the same row in the table. */
+/** Whether a row in memory matches a filter. Returns what the filter's SQL returns for the same row in the table. */
 export function matchesFilter(filter: RowFilter | null, row: Row): boolean {
   if (filter === null) return true;
   switch (filter.kind) {
@@ -35,7 +35,7 @@ export function matchesFilter(filter: RowFilter | null, row: Row): boolean {
     case 'isNull':
       return (row[filter.column] === null) === filter.isNull;
     case 'related':
-      throw new TypeError('A row alone does not tell what is in other tables.'); // access rules have no such filters
+      throw new TypeError('A filter on related rows cannot be evaluated for a row in memory.'); // access rules have no such filters
     case 'compare':
       return compares(filter.operator, row[filter.column], filter.value);
   }
@@ -60,7 +60,7 @@ function compares(operator: ComparisonOperator, value: unknown, bound: unknown):
   }
 }
 
-/** Undefined where only one of them is null. */
+/** Undefined if exactly one of them is null. */
 function order(a: unknown, b: unknown): number | undefined {
   if (a === null && b === null) return 0;
   if (a === null || b === null) return undefined;
@@ -70,7 +70,7 @@ function order(a: unknown, b: unknown): number | undefined {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-// By code points, as the tables do. Of two times, the one with fewer digits is the earlier one, but 'Z' is after the digits.
+// By code points, as in the tables. A time with fewer fraction digits is earlier, so 'Z', which sorts after the digits, is removed.
 function bytesOf(text: string): Buffer {
   return Buffer.from(/^\d{4}-\d{2}-\d{2}T.*Z$/.test(text) ? text.slice(0, -1) : text);
 }

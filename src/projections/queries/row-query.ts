@@ -4,7 +4,7 @@ import type { Projection } from '../declaration/projection.ts';
 
 export type ComparisonOperator = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte';
 
-/** A condition over one table's columns, as data: no SQL, no GraphQL. Values are in canonical form. */
+/** A condition on a table's columns, independent of SQL and GraphQL. Values are in canonical form. */
 export type RowFilter =
   | { readonly kind: 'and' | 'or'; readonly filters: readonly RowFilter[] }
   | { readonly kind: 'not'; readonly filter: RowFilter }
@@ -16,16 +16,16 @@ export type RowFilter =
     }
   | { readonly kind: 'in'; readonly column: string; readonly values: readonly unknown[] }
   | { readonly kind: 'startsWith'; readonly column: string; readonly value: string }
-  /** Any part of a text, character by character. */
+  /** Matches any part of a text, character by character. */
   | { readonly kind: 'contains'; readonly column: string; readonly value: string }
-  /** A pattern as LIKE has them (`%`, `_`, `\`), of a text in upper and lower case alike. */
+  /** A LIKE pattern (`%`, `_`, `\`), case-insensitive. */
   | { readonly kind: 'ilike'; readonly column: string; readonly pattern: string }
-  /** What is in a list, an object or JSON, as jsonb's `@>` has it; `value` as it is written to the table. */
+  /** Containment in a list, an object or JSON, like jsonb's `@>`. `value` has the form in which it is stored. */
   | { readonly kind: 'holds'; readonly column: string; readonly value: JsonValue }
   | { readonly kind: 'isNull'; readonly column: string; readonly isNull: boolean }
   | RelatedFilter;
 
-/** A value of JSON. */
+/** A JSON value. */
 export type JsonValue =
   | string
   | number
@@ -34,18 +34,18 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [name: string]: JsonValue };
 
-/** A condition over the rows of another table that a row leads to. */
+/** A condition on the related rows of another table. */
 export interface RelatedFilter {
   readonly kind: 'related';
-  /** `some`: there is one for which the filter holds. `none`: there is not. `every`: there is none for which it does not. */
+  /** `some`: at least one related row matches the filter. `none`: no row matches. `every`: no row fails to match. */
   readonly quantifier: 'some' | 'none' | 'every';
   readonly target: RelatedTarget;
-  /** The columns that are equal: this table's, then the target's. */
+  /** Pairs of equal columns: this table's, then the target's. */
   readonly columns: readonly (readonly [own: string, other: string])[];
   readonly filter: RowFilter | null;
 }
 
-/** Another projection's table. In texts that stand for filters its place does. */
+/** Another projection's table. In a filter's JSON text it is represented by its name. */
 export interface RelatedTarget {
   readonly projection: Projection;
   toJSON(): string;
@@ -58,21 +58,21 @@ export function relatedTarget(projection: Projection): RelatedTarget {
 export interface RowOrder {
   readonly column: string;
   readonly direction: 'asc' | 'desc';
-  /** Where nulls go. */
+  /** Whether nulls come first or last. */
   readonly nulls: 'first' | 'last';
 }
 
-/** A place between rows: the values of the order's columns, then of the key columns. */
+/** A position between rows: the values of the order columns, then of the key columns. */
 export type Cursor = readonly unknown[];
 
-/** One page of a table, by keyset: stable under writes, as fast on the last page as on the first. */
+/** One page of a table, read by keyset: stable under writes, and the last page is as fast as the first. */
 export interface PageQuery {
   readonly where: RowFilter | null;
-  /** Without the key columns; they are appended ascending, so that the order is total. */
+  /** Without the key columns, which are appended in ascending order to make the order total. */
   readonly orderBy: readonly RowOrder[];
-  /** The columns to read; key and order columns are read beside them. */
+  /** The columns to read. Key and order columns are read in addition. */
   readonly columns: readonly string[];
-  /** From the first row after `after`, or the last rows before `before`. */
+  /** `forward`: the first rows after `after`. `backward`: the last rows before `before`. */
   readonly direction: 'forward' | 'backward';
   readonly limit: number;
   readonly after: Cursor | null;
@@ -86,20 +86,20 @@ export interface RowPage {
 }
 
 /**
- * What is told of many rows at once. `sum` and `avg` are of numbers, `min` and `max` of what has an order, `countDistinct` of what is no
- * list, object or JSON; nulls are left out.
+ * An aggregate over many rows. `sum` and `avg` apply to numbers, `min` and `max` to ordered columns, `countDistinct` to any column that is
+ * not a list, an object or JSON. Nulls are ignored.
  */
 export type Measure =
   | { readonly kind: 'count' }
   | { readonly kind: 'countDistinct' | 'sum' | 'avg' | 'min' | 'max'; readonly column: string };
 
-/** What rows of a group have in common: a column's value, or the part of time that it lies in, by UTC. */
+/** What the rows of a group share: a column's value, or the time bucket of the value in UTC. */
 export interface Grouping {
   readonly column: string;
   readonly bucket: TimeBucket | null;
 }
 
-/** A condition over a group's measure. A null is not equal to anything, and neither less nor greater. */
+/** A condition on a group's measure. A null is never equal to, less than or greater than anything. */
 export interface GroupCondition {
   readonly measure: Measure;
   readonly operator: ComparisonOperator;
@@ -113,23 +113,23 @@ export interface GroupOrder {
   readonly nulls: 'first' | 'last';
 }
 
-/** Measures of the rows that match, as a whole or in groups. */
+/** Measures of the matching rows, in total or per group. */
 export interface AggregateQuery {
   readonly where: RowFilter | null;
-  /** Empty: all rows are one group, which there is even where there are no rows. */
+  /** If empty, all rows form one group, which exists even if there are no rows. */
   readonly groupBy: readonly Grouping[];
   readonly measures: readonly Measure[];
-  /** All must hold. */
+  /** All conditions must hold. */
   readonly having: readonly GroupCondition[];
-  /** The groupings are appended ascending, so that the order is total. */
+  /** The groupings are appended in ascending order to make the order total. */
   readonly orderBy: readonly GroupOrder[];
   readonly limit: number | null;
 }
 
-/** One group, its values in the order of the query. */
+/** One group, with values in the order of the query. */
 export interface AggregateRow {
-  /** Of a column: in its canonical form. Of an hour: its first instant. Of a day or a month: its first day. */
+  /** For a column: its canonical form. For an hour: its first instant. For a day or a month: its first day. */
   readonly key: readonly unknown[];
-  /** Counts are numbers, a sum of whole numbers a bigint, other sums and averages are decimals; null where there is no value. */
+  /** Counts are numbers, sums of whole numbers are bigints, other sums and averages are decimals; null if there is no value. */
   readonly measures: readonly unknown[];
 }

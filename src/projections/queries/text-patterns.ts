@@ -1,27 +1,27 @@
-/** A text of which every character stands for itself in a pattern of LIKE. */
+/** Escapes a text for a LIKE pattern: every character matches only itself. */
 export function literalPattern(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');
 }
 
-/** Of the texts that it is any part of. */
+/** A LIKE pattern that matches texts that contain this text. */
 export function partPattern(text: string): string {
   return `%${literalPattern(text)}%`;
 }
 
-/** The first text, in the order of code points, after all that start with the prefix; none where nothing is after them. */
+/** The first text, in code point order, after all texts that start with the prefix. Undefined if there is none. */
 export function afterPrefix(prefix: string): string | undefined {
   const characters = Array.from(prefix.toWellFormed());
   while (characters.at(-1) === '\u{10ffff}') characters.pop();
   const last = characters.pop()?.codePointAt(0);
   if (last === undefined) return undefined;
-  // Surrogates are no characters: the next after U+D7FF is U+E000.
+  // Surrogates are not characters: U+E000 follows U+D7FF.
   return characters.join('') + String.fromCodePoint(last === 0xd7ff ? 0xe000 : last + 1);
 }
 
-/** What a pattern of LIKE is made of: characters, and what stands for any one (`_`) or any number of them (`%`). */
+/** A part of a LIKE pattern: a character, any single character (`_`), or any number of characters (`%`). */
 type Part = { readonly character: string } | '_' | '%';
 
-/** The parts of a pattern; undefined where it ends with the backslash that should escape something, which PostgreSQL refuses. */
+/** The parts of a pattern. Undefined if it ends with an unfinished escape (`\`), which PostgreSQL refuses. */
 export function patternParts(pattern: string): readonly Part[] | undefined {
   const parts: Part[] = [];
   const characters = Array.from(pattern);
@@ -38,12 +38,13 @@ export function patternParts(pattern: string): readonly Part[] | undefined {
   return parts;
 }
 
-/** Whether a text is of a pattern, as PostgreSQL's LIKE says. */
+/** Whether a text matches a pattern, like PostgreSQL's LIKE. */
 export function isLike(text: string, pattern: string): boolean {
   const parts = patternParts(pattern) ?? [];
   const characters = Array.from(text);
   let [at, part] = [0, 0];
-  // Where to go on if the last '%' has to take one character more. The last is enough: what an earlier one could still take, it can, too.
+  // Where to continue if the last '%' has to match one more character. Only the last '%' matters: it can match whatever an earlier one
+  // could.
   let [retryAt, retryPart] = [0, -1];
   while (at < characters.length) {
     const wanted = parts[part];
@@ -58,8 +59,8 @@ export function isLike(text: string, pattern: string): boolean {
 }
 
 /**
- * A text for comparisons that take upper and lower case for the same. Upper case: a letter's does not depend on those around it, so that a part
- * of a text is a part of it in this form, too. The tables do the same with the rules of ICU (`upper(… collate "und-x-icu")`).
+ * Converts a text to upper case for case-insensitive comparison. Upper case does not depend on the letters around, so a part of a text
+ * stays a part in this form. The tables use ICU's rules for the same (`upper(… collate "und-x-icu")`).
  */
 export function withoutCase(text: string): string {
   return text.toUpperCase();

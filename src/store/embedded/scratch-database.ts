@@ -6,7 +6,10 @@ import { createDatabase, type Database } from '../postgres/database.ts';
 import { migrate } from '../server/migrate.ts';
 import { startEmbeddedPostgres } from './embedded-postgres.ts';
 
-/** Works in a new database with Refold's tables, which is dropped in the end: in the server of the URL, of DATABASE_URL, or in an embedded one. */
+/**
+ * Runs `work` in a new database with Refold's tables and drops it afterwards. Uses the server of the URL or of DATABASE_URL, else an
+ * embedded one.
+ */
 export async function withScratchDatabase<T>(
   url: string | undefined = process.env.DATABASE_URL,
   work: (db: Database) => Promise<T>,
@@ -50,7 +53,7 @@ async function inDatabase<T>(url: string, work: (db: Database) => Promise<T>): P
   }
 }
 
-// As text: a URL that names several hosts is none to `URL`.
+// As text: `URL` cannot parse a URL with several hosts.
 function urlOf(url: string, database: string): string {
   return url.replace(/^([a-z]+:\/\/[^/?]*)(\/[^?]*)?/, `$1/${database}`);
 }

@@ -7,22 +7,22 @@ import type { Queryable } from '../postgres/statement.ts';
 import { inlineRowLockKey, inlineRowsLockKey } from '../server/lock-keys.ts';
 import { heldAmong, type InlineLock, inlineLocksOf } from './inline-locks.ts';
 
-/** A version that wants events of a batch, and its rows that they touch; null where they can't be told before the append. */
+/** A version that handles events of a batch, and the rows that they change. `keys` is null if they cannot be known before the append. */
 export interface Touched {
   readonly projection: Projection;
   readonly keys: ReadonlyMap<string, RowKey> | null;
 }
 
-// The locks of a server are a table of bounded size, 6,400 by default and for all sessions.
+// The lock table of a server has a fixed size: 6,400 by default, for all sessions.
 const mostRowLocks = 512;
 
-/** The table of each version to fold into, null for those that are to be left alone; with the rows locked, see the migration. */
+/** Locks the rows and returns the table of each version to fold into; null for versions to skip. See the migration. */
 export async function enterInline(
   tx: Queryable,
   batch: readonly CheckedAppend[],
   entering: {
     readonly touched: readonly Touched[];
-    /** Versions that this process could fold into, but that want nothing of the batch. */
+    /** Versions of this process that handle no event of the batch. */
     readonly others: readonly Projection[];
     readonly lockTimeoutMs: number | undefined;
   },
@@ -58,7 +58,7 @@ export async function enterInline(
     );
     throw new WaitedForRows(locks, error);
   });
-  if (!row) throw new Error('a select without a table gives one row');
+  if (!row) throw new Error('a select without a table must return one row');
   return row.tables;
 }
 
@@ -70,7 +70,7 @@ export function touchedRows(projection: Projection, batch: readonly CheckedAppen
       try {
         for (const key of projection.keysOf(unplaced(event))) keys.set(keyText(key), key);
       } catch {
-        // Asks where the event is, or fails: the fold tells which, once the event has its place.
+        // `key` reads the position, or fails. The fold finds out which, when the event has its position.
         return { projection, keys: null };
       }
     }
@@ -78,7 +78,7 @@ export function touchedRows(projection: Projection, batch: readonly CheckedAppen
   return { projection, keys };
 }
 
-/** An event as far as it is known before it is written: to ask for the rest is an error. */
+/** The fields of an event that are unknown before it is written. Reading one throws. */
 class Unplaced {
   get position(): never {
     throw new TypeError('position is not known yet');
@@ -101,7 +101,7 @@ export function wants({ filter }: Projection, { family, type }: Pick<RecordedEve
 
 const lockNotAvailable = '55P03';
 
-/** Somebody else holds what the batch had to lock, for too long. Who it is can be asked once the transaction is rolled back. */
+/** Another session held a lock of the batch for too long. After the rollback, {@link whoHolds} can find that session. */
 export class WaitedForRows extends Error {
   readonly locks: readonly InlineLock[];
   override readonly cause: RefoldError;
@@ -113,10 +113,11 @@ export class WaitedForRows extends Error {
   }
 }
 
-/** The server's error, with what is held as its field `inline`. */
+/** The server's error with a field `inline` that names what is locked. */
 export async function whoHolds(db: Queryable, { locks, cause }: WaitedForRows): Promise<RefoldError> {
   const held = await heldAmong(db, locks);
-  // Where it is free again already, one of them it was; without any, it was a version that the append is nothing to.
+  // If the locks are free again, it names the first one that was requested. If none was, a version without events in the batch held the
+  // append.
   const [what = 'rows of an inline projection'] = (held.length > 0 ? held : locks).map((lock) => lock.what);
   const message = `${cause.message}: ${what}`;
   return new RefoldError(cause.code, message, { ...cause.fields, inline: what }, { cause });

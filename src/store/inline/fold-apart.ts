@@ -12,13 +12,13 @@ import { foldBatch, keysTouched, recordSkipsOf } from './folded-batch.ts';
 
 export interface FoldedApart {
   readonly skipped: readonly FoldFailure[];
-  /** With the policy `stop`: why the events can't be folded; the transaction is to be rolled back. */
+  /** With the policy `stop`: why the events cannot be folded. The caller must roll back the transaction. */
   readonly refused: RefoldError | null;
 }
 
 /**
- * Folds events whose rows the database refused together: each is written before the next is folded, so that those which lead to a refused
- * row are found, and the others take effect.
+ * Folds events one by one after the database refused a row of the batch. Each event is written before the next is folded. This finds the
+ * events that lead to a refused row; the others take effect.
  */
 export async function foldApart(
   tx: Queryable,

@@ -13,24 +13,24 @@ import { recordSkips } from '../processors/left-out.ts';
 import { tellChanges } from '../processors/tell-changes.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 
-/** What one batch makes of a version's rows: to be written in the transaction that read them. */
+/** The changes of one batch to a version's rows. They must be written in the transaction that read the rows. */
 export interface FoldedBatch {
   readonly changed: ReadonlyMap<string, { readonly key: RowKey; readonly row: Row | null }>;
   readonly letters: readonly NewDeadLetter[];
-  /** What the policy `skip` left out. */
+  /** The failures that the policy `skip` left out. */
   readonly skipped: readonly FoldFailure[];
-  /** Who took and gave up unique values. */
+  /** Tracks which rows took and released unique values. */
   readonly claims: UniqueClaims | undefined;
-  /** With the policy `stop`: the groups that failed, with what failed; nothing of them is in the rest. */
+  /** With the policy `stop`: the failed groups with their errors. The other fields contain nothing of them. */
   readonly refused: ReadonlyMap<number, RefoldError>;
 }
 
 /**
- * Folds groups of events, in their order, into rows.
+ * Folds groups of events, in order, into rows.
  *
- * @param groups what succeeds or fails as a whole under the policy `stop`
- * @param rows the rows that the events touch, by the text of their keys; what is not there does not exist
- * @param blocked the texts of the rows that wait for a dead letter
+ * @param groups each group succeeds or fails as a whole under the policy `stop`
+ * @param rows the rows that the events change, by key text; a row that is missing does not exist
+ * @param blocked the key texts of the rows that wait for a dead letter
  */
 export function foldBatch(
   projection: Projection,
@@ -43,7 +43,7 @@ export function foldBatch(
   }: {
     readonly freeze: boolean;
     readonly blocked: readonly string[];
-    /** @default nothing: an event that is being appended has not been thrown away */
+    /** @default nothing: an event that is being appended cannot be discarded yet */
     readonly discarded?: Discarded;
   },
 ): FoldedBatch {
@@ -97,20 +97,20 @@ export function foldBatch(
   }
 }
 
-/** The rows that events touch, by the texts of their keys. An event whose key fails is for the fold to tell of. */
+/** The rows that events change, by key text. An event whose key fails is skipped: the fold reports the error. */
 export function keysTouched(projection: Projection, events: readonly RecordedEvent[]): Map<string, RowKey> {
   const keys = new Map<string, RowKey>();
   for (const event of events) {
     try {
       for (const key of projection.keysOf(event)) keys.set(keyText(key), key);
     } catch {
-      // The fold meets it again, and does as the projection declares.
+      // The fold meets the error again and applies the projection's error policy.
     }
   }
   return keys;
 }
 
-/** The statements that write a batch, each to be run in the batch's transaction. */
+/** The statements that write a batch. Each must run in the batch's transaction. */
 export function writesOf(
   tx: Queryable,
   projection: Projection,
@@ -141,7 +141,7 @@ export function writesOf(
   return writes;
 }
 
-/** Of what is left out along with an append, which no processor does. */
+/** Records what an append leaves out. There is no processor that would record it. */
 export async function recordSkipsOf(
   tx: Queryable,
   { name, version, tableName }: Projection,

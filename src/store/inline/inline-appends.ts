@@ -18,33 +18,35 @@ import { foldApart } from './fold-apart.ts';
 import { type FoldedBatch, foldBatch, keysTouched, writesOf } from './folded-batch.ts';
 
 export interface InlineAppendsOptions {
-  /** Connections of its own, for appends that fold; best with a pipeline. */
+  /** Separate connections for appends that fold, preferably with pipelining. */
   readonly db: Database;
   readonly readSchema: string;
   /** The inline versions that this process declares. */
   readonly projections: readonly Projection[];
-  /** Freezes rows and events, so that an impure `evolve` fails where it is. */
+  /** Freezes rows and events. An impure `evolve` then throws at its mutation. */
   readonly freeze: boolean;
-  /** Told of what the policy `skip` has left out. */
+  /** Called with the events that the policy `skip` left out. */
   onSkipped?(projection: Projection, skipped: readonly FoldFailure[]): void;
 }
 
-/** Appends whose events inline projections want: the rows are written in the append's transaction. */
+/** Appends events that inline projections handle, and writes the rows in the same transaction. */
 export interface InlineAppends {
-  /** Whether there may be something for them: where nothing is, the database has to know that nothing was missed. */
+  /**
+   * Whether inline projections may handle events of the batch. If not, the plain append checks in the database that it misses no version.
+   */
   concerns(batch: readonly CheckedAppend[]): boolean;
   /**
-   * As `appendBatch`, and with what is written the rows of the versions that are live. An append whose events one of them can't fold
-   * (with the policy `stop`) is refused, and its neighbours are written.
+   * Like `appendBatch`, and also writes the rows of the live versions. If a version with the policy `stop` cannot fold an append, that
+   * append is refused and the others are written.
    */
   append(batch: readonly CheckedAppend[], lockTimeoutMs?: number): Promise<AppendOutcome[]>;
-  /** The same of one append, in a transaction of the caller's; where it is refused, the transaction is as before and can go on. */
+  /** The same for one append in the caller's transaction. If it is refused, the transaction is unchanged and can continue. */
   appendWithin(tx: Queryable, append: CheckedAppend): Promise<AppendOutcome>;
 }
 
 export function createInlineAppends(options: InlineAppendsOptions): InlineAppends {
   const { db, readSchema, projections, freeze } = options;
-  // Where each version's rows were at the last append: asked for along with the append, before it says where they are now.
+  // The table of each version at the last append. Its rows are read along with the append, before the append returns the current table.
   const lastTables = new Map<string, string>();
   const readTables = new Map<string, ReadTable>();
 
@@ -102,7 +104,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       }),
     ]);
     const groups = outcomes.map(
-      (outcome, index) => (outcome.kind === 'written' ? (batch[index] as CheckedAppend).recorded(outcome) : []), // one outcome for each
+      (outcome, index) => (outcome.kind === 'written' ? (batch[index] as CheckedAppend).recorded(outcome) : []), // one outcome for each append
     );
     const last = lastPosition(groups);
     const folded: { projection: Projection; batch: FoldedBatch }[] = [];
@@ -118,7 +120,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     refuseFailed(folded);
     for (const { projection, batch: made } of folded) {
       for (const failure of made.skipped) projection.onError.onSkip?.(failure);
-      // Before anything is sent: the commit is sent along with the writes.
+      // Must run before anything is sent: the commit is sent together with the writes.
       await expectOrder(tx, tableOf(projection, projection.tableName), made.claims);
     }
     const skips = folded.map(({ projection, batch: { skipped } }) => ({ projection, skipped }));
@@ -152,7 +154,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     return skips;
   }
 
-  /** `known`: the rows, where they were read along with the append. */
+  /** `known`: the rows, if they were read along with the append. */
   async function foldGroups(
     tx: Queryable,
     projection: Projection,
@@ -177,7 +179,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     return known;
   }
 
-  /** Again without those that are refused, until the rest is written. */
+  /** Repeats without the refused appends until the rest is written. */
   async function append(batch: readonly CheckedAppend[], lockTimeoutMs?: number): Promise<AppendOutcome[]> {
     const outcomes: AppendOutcome[] = [];
     let left = batch.map((one, index) => ({ one, index }));
@@ -199,7 +201,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     return outcomes;
   }
 
-  /** Of several appends, whoever joined them finds the one that it is. */
+  /** If a batch fails on a row, the caller that joined the appends finds the failing one. A single append is folded event by event. */
   async function aroundRefusals<T>(
     appends: readonly CheckedAppend[],
     work: (apart: boolean) => Promise<T>,
@@ -212,7 +214,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     }
   }
 
-  /** Nothing was written where a table that was asked for along with the append is gone, or where a version was left meanwhile: again then. */
+  /** Repeats if nothing was written because a table that was read ahead was gone, or because a version left the appends in the meantime. */
   async function untilEntered<T>(work: (lookAhead: boolean) => Promise<T>): Promise<T> {
     for (let lookAhead = true; ; ) {
       try {
@@ -238,7 +240,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
         const [outcome] = await untilEntered((lookAhead) =>
           aroundRefusals([one], (apart) => savepoint(tx, () => appendAndFold(tx, [one], { lookAhead, apart }))),
         );
-        return outcome as AppendOutcome; // one for each append
+        return outcome as AppendOutcome; // one outcome for each append
       } catch (error) {
         const cause = error instanceof Refused ? error.appends.get(0) : undefined;
         if (cause) return { kind: 'refused', error: cause };
@@ -249,20 +251,20 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
   };
 }
 
-// Between the append and the commit, streams, rows and the horizon are held. A process that is frozen or vanishes there must not hold them for
-// longer: the server rolls the append back.
+// Between the append and the commit, the transaction holds streams, rows and the horizon. If the process freezes or disappears there, the server
+// rolls the append back after 5 seconds.
 const begin = 'begin isolation level read committed; set local idle_in_transaction_session_timeout = 5000';
 const undefinedTable = '42P01';
-// As refold.refuse_left() says; in a READ COMMITTED transaction nothing else does.
+// Raised by refold.refuse_left(). Nothing else raises it in a READ COMMITTED transaction.
 const leftMeanwhile = '40001';
 
 interface AppendAndFold {
-  /** Whether rows are asked for where they were at the last append, along with this one. */
+  /** Whether rows are read along with the append, from the tables of the last append. */
   readonly lookAhead: boolean;
-  /** Whether the events, of one append, are folded and written one by one, since the database refused one of their rows. */
+  /** Whether the events of one append are folded and written one by one, because the database refused one of their rows. */
   readonly apart: boolean;
   readonly pipeline?: Pipeline | undefined;
-  /** Absent within a transaction of the caller's. */
+  /** Undefined within a caller's transaction. */
   readonly own?: { readonly lockTimeoutMs: number | undefined; onCommit(): void };
 }
 
@@ -270,7 +272,7 @@ function lastPosition(groups: readonly (readonly RecordedEvent[])[]): RecordedEv
   return groups.findLast((events) => events.length > 0)?.at(-1)?.position;
 }
 
-/** Some appends of a batch can't be folded. Nothing of the batch is to be written. */
+/** Some appends of a batch cannot be folded. Nothing of the batch may be written. */
 class Refused extends Error {
   readonly appends: ReadonlyMap<number, RefoldError>;
 
@@ -294,6 +296,6 @@ function refuseFailed(folded: readonly { projection: Projection; batch: FoldedBa
 }
 
 function refusedBy({ id }: Projection, error: RefoldError): RefoldError {
-  const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append; mend it, or declare another 'onError'.`;
+  const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append. Fix the projection, or declare another 'onError'.`;
   return new RefoldError(error.code, message, { ...error.fields }, { cause: error.cause });
 }

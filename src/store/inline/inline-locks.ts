@@ -9,15 +9,15 @@ import {
   inlineVersionLockKey,
 } from '../server/lock-keys.ts';
 
-/** A lock that an append takes for inline projections, in the words of a message. */
+/** A lock that an append takes for inline projections, described for messages. */
 export interface InlineLock {
   readonly key: bigint;
-  /** Whether it is taken alone; shared otherwise. */
+  /** Whether the lock is exclusive; otherwise it is shared. */
   readonly alone: boolean;
   readonly what: string;
 }
 
-/** What an append locks of a version whose rows it touches; `keys` is null where it locks all of them. */
+/** The locks that an append takes for a version whose rows it changes. `keys` is null if it locks all rows. */
 export function inlineLocksOf(projection: Projection, keys: ReadonlyMap<string, RowKey> | null): InlineLock[] {
   const { id } = projection;
   return [
@@ -32,7 +32,7 @@ export function inlineLocksOf(projection: Projection, keys: ReadonlyMap<string, 
   ];
 }
 
-/** Those of the locks that other sessions hold now, so that they can't be taken. */
+/** The given locks that cannot be taken now because other sessions hold them. */
 export async function heldAmong(db: Queryable, locks: readonly InlineLock[]): Promise<InlineLock[]> {
   const held = await db.query<{ number: number }>({
     text: `
@@ -54,23 +54,23 @@ export async function heldAmong(db: Queryable, locks: readonly InlineLock[]): Pr
 
 /** A transaction that holds locks of inline projections. */
 export interface InlineHolder {
-  /** Tells it from every other one. */
+  /** Unique id of the transaction. */
   readonly transaction: string;
-  /** Null of a prepared transaction. */
+  /** Null for a prepared transaction. */
   readonly pid: number | null;
   readonly applicationName: string | null;
-  /** Age of the transaction; null where this user may not see it. */
+  /** Age of the transaction; null if this user may not see it. */
   readonly seconds: number | null;
   /** Such as `idle in transaction`. */
   readonly state: string | null;
 }
 
-/** The transactions of others that fold into a version, or announce that it is left; the oldest first. */
+/** Transactions of other sessions that fold into a version, or announce that the version leaves the appends. Oldest first. */
 export function readInlineHolders(db: Queryable, id: string): Promise<InlineHolder[]> {
   return readHolders(db, [inlineVersionLockKey(id), inlineLeaveLockKey(id)]);
 }
 
-/** The transactions of others that append; the oldest first. */
+/** Transactions of other sessions that append. Oldest first. */
 export function readAppending(db: Queryable): Promise<InlineHolder[]> {
   return readHolders(db, [inlineGateKey]);
 }

@@ -4,17 +4,17 @@ import type { CheckedAppend } from './append-request.ts';
 import type { AppendOutcome, PreparedAppend } from './append-statement.ts';
 
 export interface AppendQueueOptions {
-  /** Appends that are joined into one statement at most. @default 256 */
+  /** The maximum of appends in one statement. @default 256 */
   readonly maxBatch?: number;
-  /** Statements under way at the same time at most; the more, the smaller the batches. @default 2 */
+  /** The maximum of concurrent statements. More of them make batches smaller. @default 2 */
   readonly maxInFlight?: number;
-  /** How long an append waits for a stream that another transaction holds, in milliseconds. @default 5000 */
+  /** How long an append waits for a stream that another transaction has locked, in milliseconds. @default 5000 */
   readonly lockTimeoutMs?: number;
 }
 
 /**
- * Joins what many callers append at the same time: while statements are under way, what else is to be appended is
- * collected, and leaves as one statement, with one commit, when a slot is free. Each caller gets its own outcome.
+ * Batches concurrent appends of many callers. While statements are in flight, new appends are queued. When a statement finishes, the queue
+ * is sent as one statement with one commit. Each caller gets its own outcome.
  */
 export interface AppendQueue {
   append(checked: CheckedAppend): Promise<AppendOutcome>;
@@ -26,7 +26,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Sends a batch and gives the outcome of each; an error is one of them all, and nothing is written then. */
+/** Sends a batch and returns the outcome of each append. If it throws, all appends failed and nothing was written. */
 export type SendAppends = (batch: readonly CheckedAppend[], lockTimeoutMs: number) => Promise<AppendOutcome[]>;
 
 export function createAppendQueue(sendBatch: SendAppends, options: AppendQueueOptions = {}): AppendQueue {
@@ -35,8 +35,8 @@ export function createAppendQueue(sendBatch: SendAppends, options: AppendQueueOp
   let inFlight = 0;
   let scheduled = false;
 
-  // Not at once: whoever is told an outcome now may append again in the same turn, and so may others. Sent at once, the first
-  // of them would travel alone and all others wait for it.
+  // Not at once: a caller that receives an outcome may append again in the same turn, and so may others. If the first append were sent at
+  // once, it would be a batch of one and all others would wait for it.
   function sendSoon(): void {
     if (scheduled || inFlight >= maxInFlight || waiting.length === 0) return;
     scheduled = true;
@@ -59,8 +59,9 @@ export function createAppendQueue(sendBatch: SendAppends, options: AppendQueueOp
   }
 
   /**
-   * How many of those who wait a statement takes: all, or where they bring many events an equal part for each statement that may leave now. In
-   * one statement they would all be told at once, and append again at once, for ever: this process and the server would take turns.
+   * How many queued appends the next statement takes: all of them or, if they have many events, an equal share for each free statement. If
+   * one statement took them all, all callers would get their outcomes at once and append again at once. This process and the server would
+   * then take turns forever.
    */
   function share(): number {
     let events = 0;
@@ -77,13 +78,13 @@ export function createAppendQueue(sendBatch: SendAppends, options: AppendQueueOp
   };
 }
 
-// Below, a second statement and commit cost as much as is won by sending them beside the first.
+// With fewer events, a second statement and commit cost as much as the parallel execution saves.
 const manyEvents = 64;
 
-// A statement is text in memory, here and in the server: large events travel in smaller company.
+// A statement is held in memory as text, here and in the server. Large events go in smaller batches.
 const longestStatement = 4 * 1024 * 1024;
 
-/** How many of those who wait fit into one statement; at least one. */
+/** How many of the queued appends fit into one statement; at least one. */
 function fitting(waiting: readonly Waiting[], maxBatch: number): number {
   let length = 0;
   const tooMany = waiting.findIndex(({ checked }, index) => {
@@ -95,16 +96,16 @@ function fitting(waiting: readonly Waiting[], maxBatch: number): number {
 
 interface Patience {
   readonly lockTimeoutMs: number;
-  /** What was waited for in vain. */
+  /** How long the appends have already waited without success. */
   readonly waitedMs: number;
-  /** Streams that were found to be held: nobody else of the batch waits for them. */
+  /** Streams that are known to be locked. Other appends of the batch do not wait for them. */
   readonly locked: Set<string>;
 }
 
-// Enough to look whether a lock is free, once the whole batch has waited in vain.
+// Once the whole batch has waited without success, this is enough to check whether a lock is free.
 const lookAgainMs = 100;
 
-/** Gives each of the batch its outcome or its error; never rejects. */
+/** Resolves or rejects each append of the batch. Never rejects itself. */
 async function settle(sendBatch: SendAppends, batch: readonly Waiting[], patience: Patience): Promise<void> {
   const { lockTimeoutMs, waitedMs, locked } = patience;
   const free = batch.filter((one) => !namesOf(one.checked.prepared).some((name) => locked.has(name)));
@@ -123,7 +124,7 @@ async function settle(sendBatch: SendAppends, batch: readonly Waiting[], patienc
       const { prepared } = only.checked;
       const names = namesOf(prepared);
       const { inline } = (error as RefoldError).fields; // only such errors have an SQLSTATE
-      // Of several it is not known which; with a key it may be the key that another append has; and a row is no stream.
+      // With several streams it is unknown which one is locked. With a key, the lock may be that of the key. A row is not a stream.
       if (inline === undefined && names.length === 1 && prepared.idempotencyKey === undefined) locked.add(names.join());
       only.reject(typeof inline === 'string' ? inlineLocked(prepared, waited, inline) : streamLocked(prepared, waited));
       return;
@@ -132,11 +133,11 @@ async function settle(sendBatch: SendAppends, batch: readonly Waiting[], patienc
       for (const { reject } of free) reject(error);
       return;
     }
-    // One of them has something that PostgreSQL refuses, or waits for, and nothing was written: halve until it is alone.
+    // PostgreSQL refuses one of the appends, or one waits for a lock. Nothing was written. Bisect the batch until that append is alone.
     const next = isLocked
       ? { ...patience, lockTimeoutMs: Math.min(lockTimeoutMs, lookAgainMs), waitedMs: waited }
       : patience;
-    // Those of one stream side by side, in their order, so that a stream that is held is found before it is waited for again and again.
+    // Sort by stream, keeping the order within it. A locked stream is then found once, and not waited for in every half.
     const sorted = isLocked ? free.toSorted((a, b) => compare(firstName(a), firstName(b))) : free;
     const middle = Math.ceil(sorted.length / 2);
     await settle(sendBatch, sorted.slice(0, middle), next);
@@ -153,22 +154,22 @@ function streamLocked({ parts }: PreparedAppend, waitedMs: number): RefoldError 
   const list = streams.map(({ family, streamId }) => `'${streamId}' of ${family}`).join(', ');
   return new RefoldError(
     'STREAM_LOCKED',
-    `The append waited ${waitedMs} ms for ${list}, which another transaction holds. Nothing was written: try again. Where it stays so, pg_blocking_pids() tells which session holds it.`,
+    `The append waited ${waitedMs} ms for ${list}, which another transaction holds. Nothing was written: try again. If this persists, pg_blocking_pids() shows the session that holds it.`,
     { streams, waitedMs },
   );
 }
 
-/** `inline`: what is held of inline projections, whose rows are locked before any stream is. */
+/** `inline`: the locked rows of inline projections. They are locked before any stream. */
 function inlineLocked({ parts }: PreparedAppend, waitedMs: number, inline: string): RefoldError {
   const streams = parts.map(({ family, streamId }) => ({ family, streamId }));
   return new RefoldError(
     'STREAM_LOCKED',
-    `The append waited ${waitedMs} ms for ${inline}: another transaction holds it until it ends, since rows of inline projections commit with the append. Nothing was written: try again. Where it stays so, pg_blocking_pids() tells which session holds it.`,
+    `The append waited ${waitedMs} ms for ${inline}: another transaction holds it until it ends, because rows of inline projections commit with the append. Nothing was written: try again. If this persists, pg_blocking_pids() shows the session that holds it.`,
     { streams, inline, waitedMs },
   );
 }
 
-// Appends lock in one order and don't deadlock with each other; with transactions of the user's own they may.
+// Appends take locks in one order and cannot deadlock with each other. They can deadlock with the application's own transactions.
 const deadlockAttempts = 5;
 
 async function withoutDeadlock<T>(work: () => Promise<T>): Promise<T> {

@@ -8,36 +8,36 @@ import { eventMembers, type PreparedAppend, type WrittenAppend } from './append-
 export interface StreamAppend<F extends EventFamily = EventFamily> {
   readonly family: F;
   readonly streamId: string;
-  /** None: the append is written only if the stream has the expected version. */
+  /** If empty, the append only checks that the stream has the expected version. */
   readonly events: readonly NewEventOf<F>[];
   /** @default 'any' */
   readonly expectedVersion?: ExpectedVersion;
 }
 
 export interface AppendOptions {
-  /** Names the append: a second one with the same key writes nothing and gives the first one's result. Up to 1 KiB. */
+  /** Identifies the append. A second append with the same key writes nothing and returns the first one's result. At most 1 KiB. */
   readonly idempotencyKey?: string;
-  /** Of what is asked for under the key: another one under the same key is refused. */
+  /** Fingerprint of the request that the key belongs to. The same key with another fingerprint is refused. */
   readonly idempotencyFingerprint?: string;
-  /** Goes with each of the events; an event's own keys win. */
+  /** Added to each event's metadata. If an event sets the same key, the event's value wins. */
   readonly metadata?: EventMetadata;
 }
 
-/** An append that was checked: ready to be sent, and what its events will be once they have positions. */
+/** A checked append: ready to send, and able to build its recorded events once they have positions. */
 export interface CheckedAppend {
   readonly prepared: PreparedAppend;
-  /** In their order. */
+  /** In the order of the append. */
   readonly events: readonly UnplacedEvent[];
   recorded(written: WrittenAppend): RecordedEvent[];
 }
 
-/** An event before it is written: where and when is not known yet. */
+/** An event before it is written. Its positions and time are not known yet. */
 export type UnplacedEvent = Omit<RecordedEvent, 'position' | 'streamPosition' | 'recordedAt'>;
 
 /**
  * Checks everything that can be checked without the database.
  *
- * @throws InvalidInput `BAD_USER_INPUT` for the arguments, `INVALID_PAYLOAD` for an event's payload; RefoldError `UNKNOWN_EVENT_TYPE`.
+ * @throws InvalidInput `BAD_USER_INPUT` for invalid arguments, `INVALID_PAYLOAD` for an invalid payload; RefoldError `UNKNOWN_EVENT_TYPE`.
  */
 export async function checkAppend(streams: readonly StreamAppend[], options: AppendOptions): Promise<CheckedAppend> {
   const issues = [...argumentIssues(streams, options)];
@@ -85,7 +85,7 @@ async function checkEvent(
     family: family.name,
     streamId,
     type,
-    payload: JSON.parse(payloadJson), // as it will be read, whatever JSON leaves out
+    payload: JSON.parse(payloadJson), // parsed again, so it equals what a reader of the log gets
     payloadVersion: payloadVersion(family, type),
     metadata: metadataJson === '{}' ? {} : JSON.parse(metadataJson),
   };
@@ -98,7 +98,7 @@ function place(streams: readonly UnplacedEvent[][], written: WrittenAppend): Rec
   return streams.flatMap((events, stream) => {
     const before = (written.streams[stream]?.version ?? 0) - events.length;
     return events.map((event, index) => {
-      const position = positions[next++] as RecordedEvent['position']; // one for each event
+      const position = positions[next++] as RecordedEvent['position']; // one position for each event
       return { ...event, position, streamPosition: before + index + 1, recordedAt };
     });
   });
@@ -118,7 +118,7 @@ function* argumentIssues(streams: readonly StreamAppend[], { idempotencyKey }: A
     }
     const name = `${family.name} ${streamId}`;
     if (seen.has(name))
-      yield { path: ['streams'], message: `'${streamId}' of ${family.name} is named twice; put its events together.` };
+      yield { path: ['streams'], message: `'${streamId}' of ${family.name} is listed twice; combine its events.` };
     seen.add(name);
     for (const [index, { id }] of events.entries()) {
       if (id !== undefined && !uuid.test(id))
@@ -127,7 +127,7 @@ function* argumentIssues(streams: readonly StreamAppend[], { idempotencyKey }: A
   }
 }
 
-// What an index entry can hold, with room for the other columns.
+// The size limit of an index entry, less room for the other columns.
 const longestName = 1024;
 
 function* nameIssues(name: string, path: InputIssue['path']): Generator<InputIssue> {
@@ -137,7 +137,7 @@ function* nameIssues(name: string, path: InputIssue['path']): Generator<InputIss
     yield { path, message: 'has characters that can’t be stored (NUL or half of a surrogate pair).' };
 }
 
-// JSON.stringify writes NUL and lone surrogates, and nothing else, as escapes of these forms; jsonb refuses both.
+// JSON.stringify escapes NUL and lone surrogates in these forms, and nothing else. jsonb refuses both.
 const unstorable = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 function storableJson(value: unknown, subject: string): string {

@@ -4,20 +4,20 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import { isoTimestamp } from '../postgres/column-parsers.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** What one caller wants to append, checked and ready to be sent. */
+/** An append of one caller, checked and ready to send. */
 export interface PreparedAppend {
   readonly parts: readonly AppendPart[];
   readonly idempotencyKey: string | undefined;
-  /** Of what is asked for under the key. */
+  /** Fingerprint of the request that the key belongs to. */
   readonly idempotencyFingerprint: string | undefined;
 }
 
-/** One stream of an append. Without events it only checks the stream's version. */
+/** One stream of an append. If it has no events, only the stream's version is checked. */
 export interface AppendPart {
   readonly family: string;
   readonly streamId: string;
   readonly expectedVersion: ExpectedVersion;
-  /** Each event's members as JSON without the opening brace; see {@link eventMembers}. */
+  /** Each event as JSON without the opening brace; see {@link eventMembers}. */
   readonly events: readonly string[];
 }
 
@@ -29,20 +29,20 @@ export interface StreamVersion {
 
 export interface WrittenAppend {
   readonly recordedAt: string;
-  /** One for each event, in order. */
+  /** One position for each event, in order. */
   readonly positions: readonly GlobalPosition[];
-  /** Each stream's version after the append. */
+  /** The version of each stream after the append. */
   readonly streams: readonly StreamVersion[];
-  /** Of what was asked for under its key. */
+  /** Fingerprint of the request that the key belongs to. */
   readonly idempotencyFingerprint?: string | undefined;
 }
 
 export type AppendOutcome =
   | ({ readonly kind: 'written' } & WrittenAppend)
-  /** The idempotency key was used before; what was written then. */
+  /** The idempotency key was used before. Holds what that append wrote. */
   | ({ readonly kind: 'duplicate' } & WrittenAppend)
   | { readonly kind: 'conflict'; readonly part: AppendPart; readonly actual: number }
-  /** An inline projection can't fold it. */
+  /** An inline projection cannot fold the append. */
   | { readonly kind: 'refused'; readonly error: RefoldError };
 
 interface AppendRow {
@@ -62,10 +62,10 @@ interface StoredAppend {
 }
 
 /**
- * Sends a batch of independent appends as one statement and gives the outcome of each. An append that is refused does
- * not touch its neighbours; an error of the database fails them all, and nothing is written.
+ * Sends a batch of independent appends as one statement and returns the outcome of each. A refused append does not affect the others. If
+ * the statement fails, all appends fail and nothing is written.
  *
- * @param lockTimeoutMs how long to wait for each lock; not within a transaction, whose setting it would change.
+ * @param lockTimeoutMs how long to wait for each lock. Omit it within a transaction, because it would change the transaction's setting.
  */
 export async function appendBatch(
   target: Queryable,
@@ -77,11 +77,11 @@ export async function appendBatch(
     text: 'select * from refold.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
     values: [...parametersOf(batch), lockTimeoutMs ?? null],
   });
-  if (!row) throw new Error('refold.append gives one row'); // it has out parameters and no set
+  if (!row) throw new Error('refold.append must return one row'); // it has out parameters and returns no set
   return outcomesOf(batch, row);
 }
 
-/** What an append with this idempotency key wrote; undefined where there was none. */
+/** What an append with this idempotency key wrote; undefined if there was none. */
 export async function findAppend(target: Queryable, idempotencyKey: string): Promise<WrittenAppend | undefined> {
   const [row] = await target.query<{ result: StoredAppend | null }>({
     name: 'refold_find_append',
@@ -91,7 +91,7 @@ export async function findAppend(target: Queryable, idempotencyKey: string): Pro
   return row?.result ? fromStored(row.result) : undefined;
 }
 
-/** An event as `refold.append` reads it, but for the part that it belongs to, which is only known when batches are joined. */
+/** An event in the format of `refold.append`, without the number of its part. That number is known only when batches are joined. */
 export function eventMembers(event: {
   id: string;
   family: string;
@@ -128,7 +128,7 @@ function parametersOf(batch: readonly PreparedAppend[]): unknown[] {
 
   for (const [append, { parts }] of batch.entries()) {
     for (const part of parts) {
-      const stream = streams.get(streamName(part)) as BatchStream; // collected from these parts
+      const stream = streams.get(streamName(part)) as BatchStream; // the map was built from these parts
       const { expectedVersion } = part;
       const partNumber = partAppends.push(append + 1);
       partStreams.push(stream.number);
@@ -157,7 +157,7 @@ function parametersOf(batch: readonly PreparedAppend[]): unknown[] {
   return [families, streamIds, streamSizes, keys, ...ofParts, `[${events.join(',')}]`, inputs];
 }
 
-/** The streams of a batch, numbered from 1 in the order in which every process locks them. */
+/** The streams of a batch, numbered from 1. All processes lock streams in this order. */
 function streamsOf(batch: readonly PreparedAppend[]): Map<string, BatchStream> {
   const byName = new Map<string, BatchStream>();
   for (const { parts } of batch) {
@@ -166,17 +166,17 @@ function streamsOf(batch: readonly PreparedAppend[]): Map<string, BatchStream> {
     }
   }
   if (byName.size === 1) return byName;
-  const names = [...byName.keys()].sort(); // by code units: the same everywhere
+  const names = [...byName.keys()].sort(); // by code units: the same on every machine
   const sorted = new Map<string, BatchStream>();
   for (const [index, name] of names.entries()) {
-    const stream = byName.get(name) as BatchStream; // one of its keys
+    const stream = byName.get(name) as BatchStream; // a key of the map
     stream.number = index + 1;
     sorted.set(name, stream);
   }
   return sorted;
 }
 
-// The name of a family has no space.
+// A family's name contains no space.
 const streamName = ({ family, streamId }: AppendPart) => `${family} ${streamId}`;
 
 function outcomesOf(batch: readonly PreparedAppend[], row: AppendRow): AppendOutcome[] {
@@ -189,14 +189,14 @@ function outcomesOf(batch: readonly PreparedAppend[], row: AppendRow): AppendOut
     part += append.parts.length;
     const verdict = row.verdicts?.[index] ?? 0;
     if (verdict > 0) {
-      const refused = append.parts[verdict - 1 - firstPart] as AppendPart; // the verdict is a part of this append
+      const refused = append.parts[verdict - 1 - firstPart] as AppendPart; // the verdict is the number of a part of this append
       return { kind: 'conflict', part: refused, actual: Number(row.actuals?.[index]) };
     }
     const key = append.idempotencyKey;
     if (verdict < 0) {
       const stored = row.earlier?.[key ?? ''];
       const earlier = stored ? fromStored(stored) : writtenByKey.get(key ?? '');
-      if (!earlier) throw new Error(`No earlier append with the idempotency key '${key}'`); // the verdict says there is
+      if (!earlier) throw new Error(`No earlier append with the idempotency key '${key}'`); // the verdict implies that one exists
       return { kind: 'duplicate', ...earlier };
     }
     const firstEvent = event;
@@ -224,7 +224,7 @@ function fromStored(stored: StoredAppend): WrittenAppend {
   };
 }
 
-/** Forgets keys of clients that are older, a few at a time; tells how many it forgot. */
+/** Deletes old keys of clients, at most `atMost`. Returns how many it deleted. */
 export async function pruneAppendKeys(target: Queryable, days: number, atMost: number): Promise<number> {
   const gone = await target.query({
     name: 'refold_prune_append_keys',

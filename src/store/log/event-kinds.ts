@@ -1,17 +1,17 @@
 import type { EventFamily } from '../../events/event-family.ts';
 
-/** What events of a type and payload version have in common. */
+/** What events of one type and payload version have in common. */
 export interface EventKind {
   readonly family: string;
   readonly type: string;
   readonly payloadVersion: number;
-  /** The family whose upcasters are to be run; undefined where there are none. */
+  /** The family whose upcasters must run; undefined if there are none. */
   readonly upcasts: EventFamily | undefined;
 }
 
-/** The kinds of events that were met. As many as there are types and versions of payloads: only declared ones are asked for. */
+/** The kinds of events seen so far. Bounded by the declared types and payload versions, because only declared types are read. */
 export interface EventKinds {
-  /** Of a copied row's payload version, family and type. */
+  /** Finds the kind by the bytes of a copied row's payload version, family and type. */
   find(bytes: Buffer, from: number, to: number): EventKind;
 }
 
@@ -19,12 +19,12 @@ interface KnownKind extends EventKind {
   readonly bytes: Buffer;
 }
 
-/** Found by their bytes: making a text of them for each event, to look it up by, takes several times as long. */
+/** Looks up kinds by their bytes. Creating a string for each event, to look it up, takes several times as long. */
 export function createKinds(families: ReadonlyMap<string, EventFamily>): EventKinds {
   const known = new Map<number, KnownKind[]>();
   return {
     find(bytes, from, to) {
-      // All of one place have the same length.
+      // All kinds in one bucket have the same length.
       const place = ((to - from) << 16) | ((bytes[to - 1] ?? 0) << 8) | (bytes[to - 4] ?? 0);
       let kinds = known.get(place);
       if (!kinds) {
@@ -45,7 +45,7 @@ function isAt(bytes: Buffer, from: number, expected: Buffer): boolean {
 }
 
 function makeKind(families: ReadonlyMap<string, EventFamily>, bytes: Buffer): KnownKind {
-  const [version, name, type] = bytes.toString('latin1').split('\t') as [string, string, string]; // three columns of ASCII
+  const [version, name, type] = bytes.toString('latin1').split('\t') as [string, string, string]; // three ASCII columns
   const payloadVersion = Number(version);
   const family = families.get(name);
   const upcasts = family && payloadVersion <= (family.upcasters[type]?.length ?? 0) ? family : undefined;

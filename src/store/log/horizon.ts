@@ -2,8 +2,8 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import type { Queryable } from '../postgres/statement.ts';
 
 /**
- * The position up to which the log is complete: whatever is read in a *later* statement up to here is all that will ever
- * be there. Never read events in the same statement, nor in an older snapshot.
+ * The position up to which the log is complete. A *later* statement that reads up to here sees all events that will ever be there. Never
+ * read events in the same statement or in an older snapshot.
  */
 export async function readHorizon(target: Queryable): Promise<GlobalPosition> {
   const [row] = await target.query<{ horizon: bigint }>({
@@ -13,14 +13,14 @@ export async function readHorizon(target: Queryable): Promise<GlobalPosition> {
   return globalPosition(row?.horizon ?? 0n);
 }
 
-/** How far the log is complete, and what tells whether its history is still the one that is known. */
+/** The horizon, and the anchors that show whether the log's history has changed. */
 export interface LogHead {
   readonly horizon: GlobalPosition;
-  /** Of the horizon; null where the transaction keeps one snapshot. */
+  /** The anchor of the horizon; null if the transaction keeps one snapshot. */
   readonly anchor: string | null;
-  /** What the position that was known from before is anchored to now; null where there is none, or the log ends before it. */
+  /** The current anchor of the known position. Null if no position was passed, or if the log ends before it. */
   readonly knownAnchor: string | null;
-  /** When the server was started, in microseconds: most cuts of history begin with a start. */
+  /** When the server was started, in microseconds. Most history changes follow a server start. */
   readonly serverStart: bigint;
 }
 
@@ -32,10 +32,10 @@ export async function readLogHead(target: Queryable, known: GlobalPosition | nul
       from refold.read_head($1)`,
     values: [known],
   });
-  return row as LogHead; // a function that returns one row
+  return row as LogHead; // the function returns one row
 }
 
-/** The anchor of a position, and when the server was started. */
+/** The anchor of a position, and the server's start time. */
 export async function readAnchor(
   target: Queryable,
   position: GlobalPosition,
@@ -45,10 +45,10 @@ export async function readAnchor(
     text: 'select refold.anchor($1) as anchor, refold.server_start() as "serverStart"',
     values: [position],
   });
-  return row as Pick<LogHead, 'anchor' | 'serverStart'>; // a select without from gives one row
+  return row as Pick<LogHead, 'anchor' | 'serverStart'>; // a select without from returns one row
 }
 
-/** The last position that was drawn; appends up to here may be under way or rolled back. */
+/** The highest position that was assigned. Appends up to here may be in progress or rolled back. */
 export async function readHead(target: Queryable): Promise<GlobalPosition> {
   const [row] = await target.query<{ head: bigint }>({
     name: 'refold_head',
@@ -57,9 +57,9 @@ export async function readHead(target: Queryable): Promise<GlobalPosition> {
   return globalPosition(row?.head ?? 0n);
 }
 
-/** A session that holds the horizon back: it has begun to append and not ended. */
+/** A session that holds back the horizon: it has started an append and its transaction is still open. */
 export interface Stall {
-  /** The horizon can't pass this position before the session ends its transaction. */
+  /** The horizon cannot pass this position until the session's transaction ends. */
   readonly tag: GlobalPosition;
   /** Null for a prepared transaction. */
   readonly pid: number | null;
@@ -67,11 +67,11 @@ export interface Stall {
   readonly state: string;
   /** Age of its transaction. */
   readonly seconds: number;
-  /** Null where this user may not see it. */
+  /** Null if this user may not see it. */
   readonly query: string | null;
 }
 
-/** Who holds the horizon back, and for how long: the worst first. */
+/** The sessions that hold back the horizon, and for how long. Worst first. */
 export async function readStalls(target: Queryable): Promise<Stall[]> {
   const rows = await target.query<Omit<Stall, 'tag'> & { tag: bigint }>({
     text: `

@@ -1,8 +1,8 @@
 import type { Queryable } from '../postgres/statement.ts';
 
 /**
- * Whether all appends of a range are in the log. The last of their keys is looked for as well: where keys were deleted by hand, what was
- * recorded of ranges says nothing.
+ * Whether all appends of a range are in the log. Also checks that the last key still exists: if keys were deleted manually, the records of
+ * ranges are not valid.
  */
 export async function isImported(db: Queryable, digest: Buffer, lastKey: string): Promise<boolean> {
   const found = await db.query({
@@ -17,7 +17,7 @@ export async function isImported(db: Queryable, digest: Buffer, lastKey: string)
   return found.length > 0;
 }
 
-/** All appends of a range are committed. */
+/** Records that all appends of a range are committed. */
 export async function recordImported(db: Queryable, digest: Buffer): Promise<void> {
   await db.query({
     name: 'record import range',

@@ -1,19 +1,19 @@
-/** Rows of COPY as they came, one after the other: a buffer for each would cost half as much as decoding it. */
+/** Rows from COPY in one buffer. A buffer per row would cost half as much as decoding the row. */
 export interface PageBytes {
-  /** May be longer than its rows. */
+  /** May be longer than the rows. */
   readonly bytes: Buffer;
-  /** Where each row ends, behind its newline. */
+  /** The end of each row, after its newline. */
   readonly ends: readonly number[];
 }
 
 /** Collects the rows of a page. */
 export interface PageCollector {
-  /** A row with its newline; copied, so that it need not last. */
+  /** Adds a row with its newline. Copies it: the caller may reuse the buffer. */
   add(row: Uint8Array): void;
   collected(): PageBytes;
 }
 
-// Most pages of a process that has caught up hold a few events; a full one takes eight doublings, a tenth of a microsecond an event.
+// When a process has caught up, most pages hold a few events. A full page needs eight doublings, a tenth of a microsecond per event.
 const firstLength = 4096;
 
 export function createPageCollector(): PageCollector {

@@ -6,14 +6,14 @@ import { copiedText } from '../postgres/copy-rows.ts';
 import { createKinds } from './event-kinds.ts';
 import type { PageBytes } from './page-bytes.ts';
 
-/** The columns that a page decoder takes, in its order: what tells the kind of an event side by side, and JSON at the end. */
+/** The columns that a page decoder reads, in its order. The columns that identify an event's kind are adjacent, and JSON is last. */
 export const copiedColumns =
   'position, stream_position, recorded_at, id, payload_version, family, type, stream_id, metadata, payload';
 
-/** Makes events of copied rows, and uses up their bytes. */
+/** Decodes copied rows to events. Overwrites their bytes. */
 export type PageDecoder = (page: PageBytes) => RecordedEvent[];
 
-/** The position in the last of these rows, before they are decoded; undefined where there is none. */
+/** The position of the last row, read before decoding; undefined if there are no rows. */
 export function lastCopiedPosition({ bytes, ends }: PageBytes): GlobalPosition | undefined {
   if (ends.length === 0) return undefined;
   const start = ends.at(-2) ?? 0;
@@ -21,10 +21,10 @@ export function lastCopiedPosition({ bytes, ends }: PageBytes): GlobalPosition |
 }
 
 /**
- * Makes a decoder for events of these families.
+ * Creates a decoder for events of these families.
  *
- * The JSON of a page is moved together to the beginning of its bytes, where it becomes one array that is parsed in one go. Each text of an event is
- * made for itself: a key that a projection keeps in memory must hold neither a whole page there nor a large payload.
+ * It moves all JSON of a page to the start of the page's bytes, where it forms one array that is parsed in one call. Each text of an event
+ * is created on its own: a projection that keeps a key in memory must not keep a whole page or a large payload alive with it.
  */
 export function createPageDecoder(families: ReadonlyMap<string, EventFamily>): PageDecoder {
   const kinds = createKinds(families);
@@ -33,7 +33,7 @@ export function createPageDecoder(families: ReadonlyMap<string, EventFamily>): P
     if (ends.length === 0) return [];
     const events: Unfilled[] = [];
     const upcasts: (EventFamily | undefined)[] = [];
-    let json = 1; // behind the bracket
+    let json = 1; // after the bracket
     let start = 0;
     let nextEscape = bytes.indexOf(backslash);
     for (const end of ends) {
@@ -109,21 +109,21 @@ const openingBracket = 91;
 const backslash = 92;
 const closingBracket = 93;
 
-/** The next tab. Short columns are looked through here: calling into the runtime takes longer. */
+/** The next tab. Columns are short: a call into the runtime takes longer than this loop. */
 function tabFrom(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== tab) at++;
   return at;
 }
 
-/** A whole number in digits. Positions are below 2^53. */
+/** Parses a whole number. Positions are below 2^53. */
 function numberIn(bytes: Buffer, from: number, to: number): number {
   let number = 0;
   for (let at = from; at < to; at++) number = number * 10 + ((bytes[at] ?? zero) - zero);
   return number;
 }
 
-/** As {@link isoTimestamp}, whose work is done in the bytes where no digits are to be added. */
+/** Like {@link isoTimestamp}, but converts the bytes in place if no digits have to be added. */
 function timestampIn(bytes: Buffer, from: number, to: number): string {
   const isUsual =
     to - from >= '2026-01-31 12:00:00.123+00'.length &&
@@ -139,8 +139,8 @@ function timestampIn(bytes: Buffer, from: number, to: number): string {
 }
 
 /**
- * Moves JSON towards the beginning, and tells where it ends then. What PostgreSQL writes as JSON has no control characters, so that COPY escapes
- * nothing in it but backslashes.
+ * Moves JSON towards the start and returns its new end. JSON from PostgreSQL has no control characters, so the only character that COPY
+ * escapes in it is the backslash.
  */
 function moveUnescaped(bytes: Buffer, target: number, from: number, to: number): number {
   let written = target;

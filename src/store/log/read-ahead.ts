@@ -3,18 +3,18 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { CopiedPage, EventPage, ReadAllOptions } from './read-events.ts';
 
 interface Reading<Page> {
-  /** Where its last page ended. */
+  /** The end of its last page. */
   readonly end: GlobalPosition;
-  /** The page after that, already asked for. */
+  /** The page after that, already requested. */
   readonly next: { readonly upTo: GlobalPosition; readonly era: number; readonly page: Promise<Page> } | undefined;
 }
 
-// Readings that are remembered; a process has about as many as it has groups of processors that are apart.
+// The number of remembered readers. A process has about one for each group of processors at different positions.
 const mostReadings = 8;
 
 /**
- * Where somebody reads page after full page with one filter, asks for the next page before this one is decoded and handled:
- * server and process work at the same time. Holds a page of each such reading at most.
+ * Reads ahead: if a caller reads one full page after another with the same filter, requests the next page before decoding the current one.
+ * The server and the process then work in parallel. Holds at most one page per reader.
  */
 export function createReadAhead<Page extends Pick<CopiedPage, 'upTo' | 'full'>>(
   copyPage: (options: ReadAllOptions) => Promise<Page>,
@@ -26,18 +26,18 @@ export function createReadAhead<Page extends Pick<CopiedPage, 'upTo' | 'full'>>(
     const { after, upTo, era = 0, filter, limit } = options;
     const name = JSON.stringify([filter, limit]);
     const reading = readings.get(name);
-    readings.delete(name); // and set again below: the latest are at the end of the map
+    readings.delete(name); // set again below, to keep the most recent at the end of the map
     const continues = reading?.end === after;
     const ahead = continues ? reading?.next : undefined;
-    // What was asked for ahead had an older horizon, and is as true as ever, unless history has changed since.
+    // The page read ahead has an older horizon. It is still valid unless the history has changed since.
     const page = await (ahead && ahead.upTo <= upTo && ahead.era === era ? ahead.page : copyPage(options));
 
     const next =
       continues && page.full && page.upTo < upTo
         ? { upTo, era, page: copyPage({ ...options, after: page.upTo }) }
         : undefined;
-    next?.page.catch(() => {}); // whoever reads on gets the error
-    if (next) await setImmediate(); // the question leaves before decoding keeps the process busy
+    next?.page.catch(() => {}); // the next read gets the error
+    if (next) await setImmediate(); // sends the request before decoding blocks the event loop
     readings.set(name, { end: page.upTo, next });
     const [oldest] = readings.keys();
     if (readings.size > mostReadings && oldest !== undefined) readings.delete(oldest);

@@ -12,50 +12,53 @@ import { createPageCollector, type PageBytes } from './page-bytes.ts';
 import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 
-/** Events of one family by their types. */
+/** Events of one family, by type. */
 export interface EventFilter {
   readonly family: string;
   readonly types: readonly string[];
 }
 
 export interface ReadAllOptions {
-  /** Where the last page ended; read from the next position on. */
+  /** The end of the previous page. Reading starts at the next position. */
   readonly after: GlobalPosition;
-  /** A horizon, from an earlier statement. */
+  /** A horizon that an earlier statement returned. */
   readonly upTo: GlobalPosition;
-  /** Of `upTo`: where the log has another one by now, the page is refused. @default none */
+  /** The anchor of `upTo`. If the log now has another anchor there, the page is refused. @default no check */
   readonly anchor?: string | null;
-  /** Another one: what was read ahead before may be gone. @default 0 */
+  /** A new era discards pages that were read ahead in an earlier one. @default 0 */
   readonly era?: number;
   /** @default all events of the known families */
   readonly filter?: readonly EventFilter[];
-  /** Events of a page at most. */
+  /** The maximum of events in a page. */
   readonly limit: number;
 }
 
 export interface EventPage {
   readonly events: readonly RecordedEvent[];
-  /** Where the next page begins after: everything that passes the filter up to here was read. */
+  /** The page covers all matching events up to here. The next page starts after it. */
   readonly upTo: GlobalPosition;
 }
 
 export interface ReadTailOptions extends Omit<ReadAllOptions, 'upTo' | 'anchor' | 'era'> {
-  /** A position that is known from before, whose anchor is wanted. @default none */
+  /** A known position whose anchor to read. @default none */
   readonly known?: GlobalPosition | null;
 }
 
-/** How far the log is complete, and a page of what is new. The horizon may be before what was read after: one that is looked up later can be lower. */
+/**
+ * The horizon and a page of new events. The horizon can be lower than the `after` of the request: a later horizon may be lower than an
+ * earlier one.
+ */
 export interface LogTail extends EventPage, LogHead {}
 
-/** A page as it came, not yet made into events. */
+/** A page of copied rows that are not decoded yet. */
 export interface CopiedPage {
   readonly rows: PageBytes;
   readonly upTo: GlobalPosition;
-  /** Whether there may be more before the `upTo` that was asked for. */
+  /** Whether there may be more events up to the requested `upTo`. */
   readonly full: boolean;
 }
 
-/** Reads a page of the whole log, in its order; a page decoder makes events of it. */
+/** Reads a page of the whole log, in order. A page decoder decodes its events. */
 export async function copyPage(
   db: Database,
   families: ReadonlyMap<string, EventFamily>,
@@ -64,12 +67,12 @@ export async function copyPage(
   const types = wantedTypes(families, filter);
   const collector = createPageCollector();
   if (after >= upTo) return { rows: collector.collected(), upTo: after, full: false };
-  // Who wants no events wants to know how far the log can be read: nothing is to be looked for.
+  // Without event types the caller only needs to know how far the log can be read. No search is needed.
   if (types.length === 0) {
     if (anchor !== null && (await readAnchor(db, upTo)).anchor !== anchor) throw historyChangedBefore(upTo);
     return { rows: collector.collected(), upTo, full: false };
   }
-  const wanted = pg.escapeLiteral(`{${types.join(',')}}`); // names have letters, digits, _ and . only
+  const wanted = pg.escapeLiteral(`{${types.join(',')}}`); // names contain only letters, digits, _ and .
   const query = `select ${copiedColumns} from refold.read_events(${after}, ${upTo}, ${wanted}, ${limit}, ${anchor === null ? 'null' : pg.escapeLiteral(anchor)})`;
   await copyRows(db, query, collector.add);
   const rows = collector.collected();
@@ -79,9 +82,9 @@ export async function copyPage(
 }
 
 /**
- * Looks up the horizon and reads a page up to it, in one round trip: for the head of the log, where a page is small, and COPY gains nothing.
- * The events are the same as those of {@link copyPage}. Where the database has its transactions keep one snapshot, none is read, and
- * the page ends where it began.
+ * Reads the horizon and a page up to it in one round trip. For the head of the log, where pages are small and COPY has no advantage. The
+ * events equal those of {@link copyPage}. If the database's transactions keep one snapshot (repeatable read), no events are read and the
+ * page ends where it began.
  */
 export async function readTail(
   db: Queryable,
@@ -101,7 +104,7 @@ export async function readTail(
     values: [after, types, limit, known],
   });
   const [first] = rows;
-  if (!first) throw new Error('refold.read_tail gives a row, event or not');
+  if (!first) throw new Error('refold.read_tail must return at least one row');
   const { upTo, horizon, anchor, knownAnchor, serverStart } = first;
   const events = rows.filter(isEvent).map((row) => recordedEvent(knownFamily(families, row.family), row));
   const last = events.at(-1);
@@ -112,9 +115,9 @@ export async function readTail(
   };
 }
 
-/** What is known of the log up to a position holds no more. */
+/** The error if the log has changed up to a known position, for example after a failover that lost events. */
 function historyChangedBefore(position: GlobalPosition): RefoldError<'HISTORY_CHANGED'> {
-  return new RefoldError('HISTORY_CHANGED', `The log does not hold what was known up to position ${position}.`);
+  return new RefoldError('HISTORY_CHANGED', `The log has changed at or before position ${position}: it no longer holds the events that were read before.`);
 }
 
 interface NoEvent extends LogHead {
@@ -128,7 +131,7 @@ function isEvent(row: TailRow): row is TailRow & EventRow {
   return row.position !== null;
 }
 
-/** The events at these positions, in their order. */
+/** The events at these positions, in log order. */
 export async function readPositions(
   target: Queryable,
   families: ReadonlyMap<string, EventFamily>,
@@ -145,7 +148,10 @@ export async function readPositions(
   return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
 }
 
-/** What a snapshot shows of the log after a position, whether or not it is complete up to there: for what commits with the events. */
+/**
+ * The events after a position that a snapshot shows, whether or not the log is complete up to there. For work that commits together with
+ * events.
+ */
 export async function readVisible(
   snapshot: Queryable,
   families: ReadonlyMap<string, EventFamily>,
@@ -163,27 +169,27 @@ export async function readVisible(
   return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
 }
 
-/** The last position that a snapshot shows. */
+/** The highest position that a snapshot shows. */
 export async function lastVisible(snapshot: Queryable): Promise<GlobalPosition> {
   const [row] = await snapshot.query<{ last: GlobalPosition }>({
     text: 'select coalesce(max(position), 0) as last from refold.events',
   });
-  if (!row) throw new Error('an aggregate without groups gives one row');
+  if (!row) throw new Error('an aggregate without groups must return one row');
   return row.last;
 }
 
-/** The family of this name, or an error that says which ones there are. */
+/** Returns the family with this name. @throws RefoldError `INVALID_DECLARATION` that lists the known families */
 export function knownFamily(families: ReadonlyMap<string, EventFamily>, name: string): EventFamily {
   const family = families.get(name);
   if (family) return family;
   throw new RefoldError(
     'INVALID_DECLARATION',
-    `The event log does not know an event family '${name}'.${closest(name, [...families.keys()])} Name it among its families.`,
+    `The event log does not know an event family '${name}'.${closest(name, [...families.keys()])} Add the family to the configuration.`,
     { family: name },
   );
 }
 
-/** `family.type` of each wanted event type. */
+/** `family.type` of each requested event type. */
 function wantedTypes(families: ReadonlyMap<string, EventFamily>, filter: readonly EventFilter[] | undefined): string[] {
   return (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(
     ({ family, types }) => {

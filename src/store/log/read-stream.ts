@@ -12,18 +12,18 @@ export interface ReadStreamOptions {
   readonly from?: number;
   /** Highest stream position to read, inclusive. @default the last */
   readonly to?: number;
-  /** Events to read at most. @default all */
+  /** The maximum of events to read. @default all */
   readonly limit?: number;
-  /** Only what had been appended up to this position of the log, inclusive. */
+  /** Excludes events after this global position. */
   readonly upTo?: GlobalPosition;
-  /** Only what was recorded up to this time, inclusive: ISO 8601. */
+  /** Excludes events that were recorded after this time: ISO 8601. */
   readonly recordedUntil?: string;
 }
 
-// Most streams are shorter, and come with one statement; longer ones are read without holding them whole in memory.
+// Most streams are shorter and need one statement. Longer ones are never held in memory as a whole.
 const pageSize = 1000;
 
-/** The events of a stream, page by page. */
+/** The events of a stream, read page by page. */
 export async function* readStream(
   target: Queryable,
   family: EventFamily,
@@ -55,7 +55,7 @@ export async function* readStream(
   }
 }
 
-/** How many events the stream has; 0 where it does not exist. */
+/** The number of events in the stream; 0 if it does not exist. */
 export async function streamVersion(target: Queryable, family: string, streamId: string): Promise<number> {
   const [row] = await target.query<{ version: bigint }>({
     name: 'refold_stream_version',

@@ -2,7 +2,7 @@ import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
 import { type EventFamily, upcast } from '../../events/event-family.ts';
 import { globalPosition } from '../../events/global-position.ts';
 
-/** A row of refold.events as the driver reads it. */
+/** A row of refold.events as the driver returns it. */
 export interface EventRow {
   readonly position: bigint;
   readonly stream_position: bigint;
@@ -19,7 +19,7 @@ export interface EventRow {
 /** The columns of {@link EventRow}. */
 export const eventColumns = `position, stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata`;
 
-/** The event of a row, with its payload in today's shape. */
+/** Converts a row to an event with an upcast payload. */
 export function recordedEvent(family: EventFamily, row: EventRow): RecordedEvent {
   return {
     id: row.id,

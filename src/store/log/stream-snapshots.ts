@@ -2,16 +2,16 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import { type EventRow, eventColumns } from './recorded-event.ts';
 
-/** A state of a stream as it is kept. */
+/** A stored state of a stream. */
 export interface StreamSnapshot {
   readonly family: string;
   readonly streamId: string;
-  /** Of the code that made it. */
+  /** Fingerprint of the code that computed the state. */
   readonly fingerprint: string;
   readonly streamPosition: number;
-  /** Of the event at `streamPosition`. */
+  /** Position of the event at `streamPosition`. */
   readonly position: GlobalPosition;
-  /** JSON. */
+  /** As JSON. */
   readonly state: string;
 }
 
@@ -24,7 +24,7 @@ export interface StreamStart {
 
 type StartRow = EventRow & { readonly id: string | null; readonly state: unknown };
 
-/** In one statement: the latest snapshot of this code up to a stream position, and the events after it, as many as fit into a page. */
+/** Reads in one statement the latest snapshot of this code up to a stream position, and one page of the events after it. */
 export async function readStart(
   target: Queryable,
   stream: { readonly family: string; readonly streamId: string; readonly fingerprint: string; readonly to: number },
@@ -67,7 +67,7 @@ export async function readStart(
   return { snapshot: { streamPosition: Number(stream_position), position, state }, events: rows.slice(1) };
 }
 
-/** The stream's position at a time, or at a position of the log: that of its last event up to then, or 0. */
+/** The stream's position at a time or at a global position: that of its last event up to then, or 0. */
 export async function streamPositionAt(
   target: Queryable,
   family: string,
@@ -89,12 +89,12 @@ export async function streamPositionAt(
   return Number(row?.stream_position ?? 0);
 }
 
-// The one before serves whoever reads the stream as it was a little earlier.
+// The second latest serves readers of a slightly older state.
 const kept = 2;
-// During a deployment old and new code work on the same streams; neither shall throw away what the other needs.
+// During a deployment, old and new code use the same streams. Neither must delete the snapshots of the other.
 const keptOfOtherCode = '1 day';
 
-/** Keeps a state, and forgets those that it replaces. */
+/** Saves a state and deletes the ones that it replaces. */
 export async function saveSnapshot(target: Queryable, snapshot: StreamSnapshot): Promise<void> {
   const { family, streamId, fingerprint, streamPosition, position, state } = snapshot;
   await target.query({
@@ -117,7 +117,7 @@ export async function saveSnapshot(target: Queryable, snapshot: StreamSnapshot):
               from refold.stream_snapshots
               where family = $1 and stream_id = $2 and fingerprint = $3
               order by stream_position desc
-              limit ${kept - 1} -- beside the one that is saved here, which this statement does not see yet
+              limit ${kept - 1} -- the one saved above is not visible to this statement yet
             ) latest
           )
         )`,

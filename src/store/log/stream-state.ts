@@ -9,25 +9,25 @@ import { readStart, streamPositionAt } from './stream-snapshots.ts';
 
 export interface StateOfOptions {
   /**
-   * As of when: a stream position (number), a position of the log (`GlobalPosition`), or a time (`Date`, or ISO 8601 text). What was
-   * appended or recorded up to then counts; so a stream position beyond the last one gives the latest state.
+   * The moment to read: a stream position (number), a global position (`GlobalPosition`), or a time (`Date`, or ISO 8601 text). Includes
+   * everything up to that moment. A stream position after the last event returns the latest state.
    * @default the latest state
    */
   readonly at?: number | GlobalPosition | Date | string;
 }
 
-/** A stream's state, and what it was made of. */
+/** A stream's state, and the events and snapshot that it was computed from. */
 export interface StateOf<S = unknown> {
   readonly state: S;
-  /** The stream position of the last event that is in it; 0 where there is none. */
+  /** The stream position of the last event in the state; 0 if there is none. */
   readonly version: number;
-  /** Of that event in the log; `beginning` where there is none. */
+  /** The global position of that event; `beginning` if there is none. */
   readonly position: GlobalPosition;
-  /** The version of the snapshot from which it was folded; 0 where it was folded from the first event. */
+  /** The stream position of the snapshot that the fold started from; 0 if it started from the first event. */
   readonly snapshotVersion: number;
 }
 
-// As the pages of readStream.
+// The same as in readStream.
 const pageSize = 1000;
 
 export async function readState<F extends EventFamily, S>(
@@ -47,7 +47,7 @@ export async function readState<F extends EventFamily, S>(
     const stream = { family: declared.family.name, streamId, fingerprint: snapshots.fingerprint, to };
     const { snapshot, events } = await readStart(target, stream, pageSize);
     if (snapshot) {
-      state = snapshots.decode(snapshot.state) as S; // the same code has encoded it
+      state = snapshots.decode(snapshot.state) as S; // encoded by the same code
       version = snapshotVersion = snapshot.streamPosition;
       position = globalPosition(snapshot.position);
     }
@@ -81,7 +81,7 @@ async function lastAt(
     throw badAt(`a whole number from 0 on is needed, found ${at}.`);
   }
   const text = at instanceof Date ? (Number.isNaN(at.getTime()) ? 'an invalid Date' : at.toISOString()) : at;
-  // With a zone, or it would be another time on another server.
+  // A zone is required: without it, the time would depend on the server.
   if (
     typeof text !== 'string' ||
     !/^\d{4}-\d\d-\d\d[T ].*(Z|[+-]\d\d(:?\d\d)?)$/.test(text) ||

@@ -6,22 +6,23 @@ import { processorLockKey } from '../server/lock-keys.ts';
 import type { Ownership } from './ownership.ts';
 
 export interface AdvisoryOwnershipOptions extends Pick<DatabaseOptions, 'url' | 'answerTimeoutMs'> {
-  /** For how long nothing may be heard of an owner, in seconds; then its right ends, and others may end its session. @default 30 */
+  /** How long an owner may be silent, in seconds. After that it loses ownership, and other processes may end its session. @default 30 */
   readonly leaseSeconds?: number;
-  /** A clock that never steps back, in milliseconds. @default performance.now */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
 
 interface Bound {
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly lasts: number;
   readonly now: () => number;
 }
 
 /**
- * Ownership by session-level advisory locks on one connection of this process: free the moment that the process or its connection ends.
- * A heartbeat keeps the session young. A server does not notice that a host hangs or is cut off, so whoever finds a lock taken ends the
- * session that holds it, if that is older than the bound. Not for transaction-mode poolers, which share sessions.
+ * Ownership by session-level advisory locks on one connection of this process. They are free as soon as the process or its connection ends.
+ * A heartbeat keeps the session active. A server does not notice that a host hangs or is cut off. A process that finds a lock taken
+ * therefore ends the session that holds it, if that session has been silent for too long. Not for poolers in transaction mode, which share
+ * sessions.
  */
 export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Ownership {
   const { leaseSeconds = 30, now = () => performance.now() } = options;
@@ -68,18 +69,18 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
   };
 }
 
-// So many heartbeats may be late before the right ends.
+// This many heartbeats may be missed before ownership ends.
 const heartbeatsInBound = 3;
 
-// How often whoever waits for locks looks whether a holder is silent: a small part of what a fail-over may take.
+// How many times per bound a waiting process checks for a silent holder. The interval adds little to the time of a failover.
 const looksInBound = 10;
 
 interface Session {
   readonly client: pg.Client;
-  /** One at a time, in the order in which they are asked. */
+  /** Runs one statement at a time, in order. */
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
   readonly ended: AbortController;
-  /** Looks at this moment, whatever timers have not run yet. */
+  /** Checks now, even if timers have not run yet. */
   verify(): void;
 }
 
@@ -96,7 +97,7 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
     onEnd();
   }
 
-  // By this process's clock, counted from before the statement was sent: not later than what the server has.
+  // By this process's clock, counted from before the statement was sent. Not later than the server's view.
   function keepUntil(time: number): void {
     validUntil = time;
     clearTimeout(expiry);
@@ -105,7 +106,7 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
 
   function endWhenDue(): void {
     if (bound.now() < validUntil || ended.signal.aborted) return;
-    end(`Nothing was heard of the database for ${bound.lasts / 1000} s, so another process may own the unit now.`);
+    end(`The database has not responded for ${bound.lasts / 1000} s, so another process may own the unit now.`);
     client.connection.stream.destroy();
   }
 
@@ -141,7 +142,7 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
   return { client, query, ended, verify };
 }
 
-/** Ends the session that holds the lock, where nothing was heard of it for longer than its heartbeat may be late. */
+/** Ends the session that holds the lock if its heartbeat is overdue. */
 async function endSilentHolder(session: Session, key: bigint, seconds: number): Promise<void> {
   await session
     .query(
@@ -154,5 +155,5 @@ async function endSilentHolder(session: Session, key: bigint, seconds: number): 
          and activity.state_change < clock_timestamp() - make_interval(secs => $2)`,
       [key, seconds],
     )
-    .catch(() => {}); // not allowed to end it: the server's keepalive does
+    .catch(() => {}); // lacks the privilege: the server's keepalive ends it later
 }

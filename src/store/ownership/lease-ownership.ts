@@ -6,42 +6,44 @@ import { acquireLease, type LeaseHolder, releaseLeases, renewLeases } from './le
 import type { Ownership } from './ownership.ts';
 
 export interface LeaseOwnershipOptions extends Pick<DatabaseOptions, 'url' | 'prepare' | 'sessions'> {
-  /** How long a lease lasts without a renewal, in seconds: what a fail-over takes after a crash. @default 30 */
+  /** How long a lease lasts without renewal, in seconds. A failover after a crash takes this long. @default 30 */
   readonly leaseSeconds?: number;
-  /** The share of that time after which leases are renewed. @default 1/3, so that one renewal may fail */
+  /** The share of that time after which leases are renewed. @default 1/3: one renewal may fail */
   readonly renewalFactor?: number;
-  /** A clock that never steps back, in milliseconds. @default performance.now */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
 
 interface Lease {
   readonly unit: string;
   readonly lost: AbortController;
-  /** By this process's clock, counted from before the statement was sent: never later than what the database has. */
+  /** By this process's clock, counted from before the statement was sent. Never later than the expiry in the database. */
   validUntil: number;
   expiry: NodeJS.Timeout | undefined;
 }
 
-/** Leases of a unit that the table may hold for this process, which does not use them: the answer to their grant or their release is missing. */
+/**
+ * Leases of a unit that the table may hold for this process although it does not use them: the response to their grant or release was lost.
+ */
 interface Abandoned {
   readonly holders: Set<LeaseHolder>;
-  /** By then they have expired by themselves. */
+  /** The leases have expired by then. */
   until: number;
 }
 
-// Soon enough that nobody waits for what nobody uses; seldom enough for a database that is away.
+// Short enough that no process waits for an unused lease; long enough not to burden a database that is down.
 const releaseAgainMs = 500;
 
 /**
- * Ownership by leases in a table: each lasts some seconds and is renewed well before they are over. Nothing is kept in a session, so
- * it works behind a transaction-mode pooler, and a machine that vanishes frees its processors when its leases end.
+ * Ownership by leases in a table. Each lasts some seconds and is renewed well before it expires. Nothing is stored in the session, so it
+ * works behind a pooler in transaction mode. If a machine disappears, its units are free when its leases expire.
  */
 export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership {
   const { url, prepare = true, sessions = true, leaseSeconds = 30, renewalFactor = 1 / 3 } = options;
   const now = options.now ?? (() => performance.now());
   const lasts = leaseSeconds * 1000;
   const renewEvery = lasts * renewalFactor;
-  // A connection of its own: renewals must not queue behind batches. An answer that comes after the next renewal is due is given up.
+  // A separate connection: renewals must not queue behind batches. A response that is not there when the next renewal is due is given up.
   const db = createDatabase({
     url,
     prepare,
@@ -54,7 +56,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   });
   const leases = new Map<LeaseHolder, Lease>();
   const abandoned = new Map<string, Abandoned>();
-  const asking = new Set<string>(); // units that are asked for at this moment
+  const asking = new Set<string>(); // units with an acquire in progress
   let closed = false;
   let releasing: NodeJS.Timeout | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -67,7 +69,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   }
 
   function expire(holder: LeaseHolder, lease: Lease): void {
-    // It may have been renewed all the same, and the answer was lost.
+    // The renewal may have succeeded although its response was lost.
     abandon(lease.unit, holder);
     lose(holder, lease, `The lease could not be renewed within ${leaseSeconds} s, so another process may own it now.`);
   }
@@ -88,7 +90,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
       leaseSeconds,
     );
     for (const [holder, lease] of due) {
-      if (leases.get(holder) !== lease) continue; // released or expired meanwhile
+      if (leases.get(holder) !== lease) continue; // released or expired in the meantime
       if (renewed.has(holder)) keepUntil(holder, lease, sentAt + lasts);
       else lose(holder, lease, 'The lease was taken over by another process.');
     }
@@ -98,7 +100,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     if (closed || timer !== undefined || renewing !== undefined || leases.size === 0) return;
     timer = setTimeout(() => {
       timer = undefined;
-      // What could not be renewed is tried again until it expires.
+      // A failed renewal is repeated until the lease expires.
       renewing = renew()
         .catch(() => {})
         .finally(() => {
@@ -125,7 +127,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   }
 
   async function releaseAbandoned(): Promise<void> {
-    // A unit that is asked for at this moment is either granted again, or not this process's any more.
+    // A unit with an acquire in progress is either granted again, or no longer belongs to this process.
     const due = [...abandoned].filter(([unit]) => !asking.has(unit));
     if (due.length === 0) return;
     const holders = due.flatMap(([, one]) => [...one.holders]);
@@ -138,7 +140,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
     }
   }
 
-  /** Undefined where another process has it. A grant that is not heard of is known again at the next try. */
+  /** Undefined if another process has the lease. If the response to a grant is lost, the next attempt passes its holder as `former`. */
   async function grantedHolder(unit: ProcessorUnit): Promise<LeaseHolder | undefined> {
     const name = unitText(unit);
     const holder = randomUUID();
@@ -160,7 +162,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
       asking.add(name);
       const sentAt = now();
       const holder = await grantedHolder(unit).finally(() => asking.delete(name));
-      if (holder === undefined || closed) return null; // what comes too late expires by itself
+      if (holder === undefined || closed) return null; // a late grant expires by itself
       const lease: Lease = { unit: name, lost: new AbortController(), validUntil: 0, expiry: undefined };
       leases.set(holder, lease);
       keepUntil(holder, lease, sentAt + lasts);
@@ -187,7 +189,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
       const held = [...leases.keys(), ...[...abandoned.values()].flatMap(({ holders }) => [...holders])];
       for (const lease of leases.values()) clearTimeout(lease.expiry);
       leases.clear();
-      // Where the database can't be reached they expire by themselves.
+      // If the database cannot be reached, they expire by themselves.
       if (held.length > 0) await releaseLeases(db, held).catch(() => {});
       await db.close();
     },

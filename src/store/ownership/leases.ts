@@ -1,13 +1,13 @@
 import type { Queryable } from '../postgres/statement.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
 
-/** Names one lease from its grant to its end; whoever takes it over gets another. */
+/** Identifies one lease from its grant to its end. A process that takes over gets a new one. */
 export type LeaseHolder = string;
 
 /**
- * Grants the lease of a unit to `holder` where it is free, has expired or belongs to one of `former`; tells whether it did. Times are the
- * database's. The look before the write keeps those who only wait for a lease from locking its row again and again;
- * the one in the conflict decides, among those who found it free at the same time.
+ * Grants the lease of a unit to `holder` if it is free, has expired or belongs to one of `former`. Returns whether it did. Times are those
+ * of the database. The check before the write prevents waiting processes from locking the row repeatedly. The check in the conflict clause
+ * decides between processes that found the lease free at the same time.
  */
 export async function acquireLease(
   db: Queryable,
@@ -33,7 +33,7 @@ export async function acquireLease(
   return rows.length > 0;
 }
 
-/** Renews leases, all in one statement; gives those that are still held. */
+/** Renews leases with one statement. Returns those that are still held. */
 export async function renewLeases(
   db: Queryable,
   holders: readonly LeaseHolder[],
@@ -51,7 +51,7 @@ export async function renewLeases(
   return new Set(rows.map(({ holder }) => holder));
 }
 
-/** Frees leases at once. */
+/** Releases leases immediately. */
 export async function releaseLeases(db: Queryable, holders: readonly LeaseHolder[]): Promise<void> {
   await db.query({
     name: 'release leases',

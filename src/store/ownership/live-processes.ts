@@ -1,22 +1,22 @@
 import type { Queryable } from '../postgres/statement.ts';
 
-/** A process of the application that lives, as it has announced itself. */
+/** A running process of the application, as it announced itself. */
 export interface LiveProcess {
-  /** Such as `host:4711`. */
+  /** The process name, such as `host:4711`. */
   readonly name: string;
-  /** Null of one of an older release. */
+  /** Null for a process of an older release. */
   readonly role: ProcessRole | null;
-  /** The projection versions that it declares, as `cart_summary@2`. */
+  /** The projection versions that it declares, such as `cart_summary@2`. */
   readonly versions: readonly string[];
 }
 
-/** Whether a process answers clients, maintains read tables, or does both. */
+/** Whether a process serves clients, maintains read tables, or both. */
 export type ProcessRole = 'gateway' | 'worker' | 'all';
 
-// A process tells that it lives every second or two; on a busy machine, not always.
+// A process sends a heartbeat every second or two, on a busy machine less often.
 const silentSeconds = 15;
 
-/** The processes that were heard of lately. One of an older release that maintains nothing has not announced itself. */
+/** The processes with a recent heartbeat. A process of an older release that maintains nothing is not included. */
 export async function readLiveProcesses(db: Queryable): Promise<LiveProcess[]> {
   return db.query<LiveProcess>({
     text: `

@@ -1,25 +1,25 @@
 import type { ProcessorUnit } from '../server/processor-unit.ts';
 
-/** The right to be the one live owner of a unit. */
+/** The exclusive right to process a unit. */
 export interface OwnershipLock {
-  /** Aborts, with an error that says why, when the right is lost: somebody else may own the processor from then on. */
+  /** Aborted with an error that gives the reason when ownership is lost. From then on another process may own the unit. */
   readonly lost: AbortSignal;
   /**
-   * Looks at this moment, whatever timers have not run yet: a process that was stalled must not go on as the owner.
+   * Checks now, even if timers have not run yet: a process that stalled must not continue as the owner.
    *
-   * @throws RefoldError `PROCESSOR_FENCED` where the right is lost.
+   * @throws RefoldError `PROCESSOR_FENCED` if ownership is lost.
    */
   verify(): void;
   release(): Promise<void>;
 }
 
 /**
- * Decides which process owns a unit. The decision is a matter of good order, not of safety: every batch is fenced by the
- * epoch of its owner, so that two who both take themselves for the owner can't both write.
+ * Decides which process owns a unit. Correctness does not depend on it: every batch is fenced by its owner's epoch, and two processes that
+ * both believe to be the owner cannot both write.
  */
 export interface Ownership {
-  /** The lock, or null where another process holds it. Never waits for it. */
+  /** Returns the lock, or null if another process holds it. Never waits. */
   tryAcquire(unit: ProcessorUnit): Promise<OwnershipLock | null>;
-  /** Gives back everything that is held. */
+  /** Releases everything. */
   close(): Promise<void>;
 }

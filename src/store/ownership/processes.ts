@@ -1,31 +1,33 @@
 import type { Queryable } from '../postgres/statement.ts';
 import type { ProcessRole } from './live-processes.ts';
 
-/** What a process maintains, as it has announced itself. Units are named by `unitText`. */
+/** A process that maintains units, as it announced itself. Units are named by `unitText`. */
 export interface AnnouncedProcess {
   readonly id: string;
-  /** What it could maintain. */
+  /** The units that it can maintain. */
   readonly declares: readonly string[];
-  /** What it maintains. */
+  /** The units that it owns. */
   readonly owns: readonly string[];
-  /** What it goes on owning, however much it has: where a unit has stopped, no other process should fail at the same place. */
+  /** The units that it keeps at any load. It keeps a stopped unit, because another process would fail at the same event. */
   readonly keeps: readonly string[];
 }
 
 export interface Announcement extends AnnouncedProcess {
-  /** Such as `host:4711`. */
+  /** The process name, such as `host:4711`. */
   readonly name: string;
   readonly role: ProcessRole;
-  /** The projection versions that it declares, as `cart_summary@2`. */
+  /** The projection versions that it declares, such as `cart_summary@2`. */
   readonly versions: readonly string[];
 }
 
-/** A process tells the others that it lives, and what it owns. */
+/** Records that the process is alive, and what it owns. */
 export async function announceProcess(db: Queryable, own: Announcement): Promise<void> {
   await db.query({ name: 'announce process', text: announcement, values: valuesOf(own) });
 }
 
-/** Announces a process, and tells of the others that maintain something and were heard of within so many seconds, by the server's clock. */
+/**
+ * Announces a process, and returns the other processes that maintain units and were alive within this many seconds, by the server's clock.
+ */
 export async function exchangeAnnouncements(
   db: Queryable,
   own: Announcement,
@@ -57,16 +59,16 @@ function valuesOf({ id, name, declares, owns, keeps, role, versions }: Announcem
   return [id, name, declares, owns, keeps, role, versions];
 }
 
-/** A process that owns work by what the registry says, and has not been heard of. */
+/** A process that owns units according to the registry but is silent. */
 export interface LostOwner {
   readonly owner: string;
-  /** Processors, rebuilds and reactors. */
+  /** The number of processors, rebuilds and reactors. */
   readonly units: number;
-  /** Since it was heard of; null where that is forgotten. */
+  /** Seconds since its last heartbeat; null if there is no record of it. */
   readonly seconds: number | null;
 }
 
-/** The owners that were not heard of within so many seconds: they were killed, or hang, and no other process has taken over yet. */
+/** The owners without a heartbeat for this many seconds: they were killed or hang, and no other process has taken over yet. */
 export async function readLostOwners(db: Queryable, seconds: number): Promise<LostOwner[]> {
   return db.query<LostOwner>({
     text: `
@@ -91,12 +93,12 @@ export async function readLostOwners(db: Queryable, seconds: number): Promise<Lo
   });
 }
 
-/** A process takes no more part. */
+/** Removes a process that stops in an orderly way. */
 export async function withdrawProcess(db: Queryable, id: string): Promise<void> {
   await db.query({ text: 'delete from refold.processes where id = $1', values: [id] });
 }
 
-/** Forgets processes that have ended without a word. */
+/** Removes processes that ended without withdrawing. */
 export async function forgetProcesses(db: Queryable, seconds: number): Promise<void> {
   await db.query({
     text: 'delete from refold.processes where heartbeat_at < clock_timestamp() - make_interval(secs => $1)',

@@ -5,21 +5,21 @@ export interface RequestedRebuild {
   readonly name: string;
   readonly version: number;
   readonly tableName: string;
-  /** Tells it from one before, which was cancelled and had a table of the same name. */
+  /** Distinguishes it from an earlier, cancelled rebuild whose table had the same name. */
   readonly requestedAt: string;
-  /** Its table takes over whatever dead letters it has. */
+  /** The table is adopted regardless of its dead letters. */
   readonly deadLettersAccepted: boolean;
 }
 
-/** What every process that maintains something looks for again and again, in one statement: most times there is nothing. */
+/** The pending work that every maintaining process polls for with one statement. Usually there is none. */
 export interface Work {
-  /** Rebuilds that are processors of their own: those beside a table that serves. */
+  /** Rebuilds that are separate processors: those of the form `beside`. */
   readonly rebuilds: readonly RequestedRebuild[];
   /** The versions that appends fold into. */
   readonly live: readonly { readonly name: string; readonly version: number }[];
-  /** Whether there are tables whose time to be dropped has come. */
+  /** Whether there are tables that are due to be dropped. */
   readonly oldTables: boolean;
-  /** The units that can't go on. */
+  /** The units that have stopped. */
   readonly stopped: readonly ProcessorUnit[];
 }
 
@@ -64,5 +64,5 @@ export async function readWork(db: Queryable): Promise<Work> {
           ) as unit
         ) as stopped`,
   });
-  return work as Work; // a select without a table has one row
+  return work as Work; // a select without a table returns one row
 }

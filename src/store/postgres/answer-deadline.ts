@@ -1,34 +1,34 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 
-/** This process closed the connection: the server sent nothing while a statement was under way. */
+/** This process closed the connection because the server sent nothing while a statement was running. */
 export class SilentConnection extends Error {
   override readonly name = 'SilentConnection';
 }
 
-/** What the server does for a session: it works, it waits for bytes to or from the client, or neither. */
+/** What the server does for a session: it works, waits for bytes to or from the client, or neither. */
 export type ServerActivity = 'working' | 'waiting-for-client' | 'none';
 
-/** Asks the server, through a connection of its own, what it does for the session of another connection. */
+/** Asks the server over a separate connection what it does for the session of another connection. */
 export type ServerProbe = (client: pg.Client) => Promise<ServerActivity>;
 
 export interface AnswerDeadline {
-  /** For how long the server may send no byte while a statement is under way, in milliseconds. */
+  /** How long the server may send no byte while a statement runs, in milliseconds. */
   readonly afterMs: number;
-  /** Asked at the deadline. Without it, silence is enough: for connections whose statements are all short. */
+  /** Called at the deadline. Without it, the connection is closed at once: for connections whose statements are all short. */
   readonly probe?: ServerProbe | undefined;
 }
 
-// The silence is seen within a quarter more than it may last. Looks are counted, not the clock: a process that was stopped for a while has
-// not waited for its server.
+// Silence is detected at most a quarter later than `afterMs`. It is measured in timer ticks, not by the clock: a process that was suspended
+// has not waited for its server.
 const looks = 4;
 
 /**
- * Closes a connection on which the server has fallen silent, so that its statements fail instead of waiting for ever. A long statement is no
- * silence: at the deadline another connection asks the server, which still works on it.
+ * Closes a connection on which the server is silent. Its statements then fail instead of waiting forever. A long statement is not silence:
+ * at the deadline another connection asks the server, which reports that it is working on it.
  */
 export function closeWhenSilent(client: pg.Client, { afterMs, probe }: AnswerDeadline): void {
-  const stream = client.connection.stream as Socket; // typed wider than what the driver makes; of TLS, its socket
+  const stream = client.connection.stream as Socket; // the types allow other streams; with TLS it is the TLS socket
   let received = 0;
   let sent = 0;
   let quiet = 0;
@@ -41,7 +41,7 @@ export function closeWhenSilent(client: pg.Client, { afterMs, probe }: AnswerDea
     const hasSent = stream.bytesWritten !== sent;
     sent = stream.bytesWritten;
     quiet = 0;
-    // What the server waits for may be on its way only as long as this side sends: COPY.
+    // If the server waits for the client, that is progress only while this side sends: COPY.
     if (!isSilent() || activity === 'working' || (activity === 'waiting-for-client' && hasSent)) return;
     stream.destroy(new SilentConnection(`the server sent nothing for ${afterMs} ms`));
   }
@@ -60,7 +60,7 @@ export function closeWhenSilent(client: pg.Client, { afterMs, probe }: AnswerDea
 }
 
 interface Busy {
-  // Of the driver; its types leave it out. False from a statement's start to its end, in a pipeline to the end of all.
+  // A field of the driver that its types lack. False from the start of a statement to its end; in a pipeline, to the end of all.
   readonly readyForQuery?: boolean;
 }
 
@@ -72,12 +72,12 @@ async function activityOf(client: pg.Client, probe: ServerProbe | undefined): Pr
   try {
     return (await probe?.(client)) ?? 'none';
   } catch (error) {
-    // A server that refuses the question (it starts, or has no connection left) can be reached: ask again later.
+    // A server that refuses the probe (it is starting, or has no connection left) is reachable: ask again later.
     return error instanceof pg.DatabaseError ? 'working' : 'none';
   }
 }
 
-/** Where one connection is silent, those that wait in the pool are as silent, most likely. New ones are cheaper than to try them out. */
+/** If one connection is silent, the idle ones of the pool most likely are too. Opening new ones is cheaper than testing them. */
 export function closeIdleOnSilence(pool: pg.Pool): void {
   const idle = new Set<pg.PoolClient>();
   pool.on('acquire', (client) => idle.delete(client));
@@ -94,12 +94,15 @@ export function closeIdleOnSilence(pool: pg.Pool): void {
 }
 
 export interface ServerProbeOptions {
-  /** As for the connections that it asks about. */
+  /** The configuration of the probed connections. */
   readonly config: pg.ClientConfig;
-  /** Whether a connection is a session of its own. Behind a pooler, any statement that is as old counts as that of the silent connection. */
+  /**
+   * Whether a connection is a session of its own. Behind a pooler, any statement of the same age counts as the one of the silent
+   * connection.
+   */
   readonly sessions: boolean;
   readonly afterMs: number;
-  /** How long the server may take for the answer, connection included, in milliseconds. */
+  /** How long the probe may take, including its connection, in milliseconds. */
   readonly limitMs: number;
 }
 
@@ -108,7 +111,7 @@ interface ActiveSession {
   readonly waits: boolean;
 }
 
-/** One question serves all connections to a host that ask at the same time. */
+/** Concurrent probes of one host share one query. */
 export function createServerProbe({ config, sessions, afterMs, limitMs }: ServerProbeOptions): ServerProbe {
   const asked = new Map<string, Promise<readonly ActiveSession[]>>();
 
@@ -117,19 +120,19 @@ export function createServerProbe({ config, sessions, afterMs, limitMs }: Server
     const active = asked.get(host) ?? readActiveSessions(clientFor(silent), { afterMs, limitMs });
     asked.set(host, active);
     const sessionsAtWork = await active.finally(() => asked.delete(host));
-    const pid = (silent as pg.Client & { readonly processID?: number }).processID; // its types leave it out
+    const pid = (silent as pg.Client & { readonly processID?: number }).processID; // missing in the driver's types
     const own = sessionsAtWork.filter((session) => !sessions || session.pid === pid);
     if (own.length === 0) return 'none';
     return own.every(({ waits }) => waits) ? 'waiting-for-client' : 'working';
   };
 
-  /** The same server, where the URL names several. */
+  /** Connects to the same server if the URL lists several. */
   function clientFor({ host, port }: pg.Client): pg.Client {
     return Object.assign(new pg.Client(config), { host, port });
   }
 }
 
-/** The statements of this user that have been running for about as long as the silence. */
+/** This user's statements that have been running for about as long as the silence. */
 async function readActiveSessions(
   client: pg.Client,
   { afterMs, limitMs }: Pick<ServerProbeOptions, 'afterMs' | 'limitMs'>,
@@ -138,7 +141,7 @@ async function readActiveSessions(
   const limit = setTimeout(() => client.connection.stream.destroy(), limitMs);
   try {
     await client.connect();
-    // 'disabled': the server keeps no record (track_activities), so nothing tells against the session.
+    // 'disabled': the server does not track activity (track_activities), so the session may be working.
     const { rows } = await client.query<ActiveSession>(
       `select pid, coalesce(wait_event in ('ClientRead', 'ClientWrite'), false) as waits
        from pg_stat_activity

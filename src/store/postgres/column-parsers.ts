@@ -3,21 +3,21 @@ import pg from 'pg';
 type Parser = (text: string) => unknown;
 
 /**
- * How a column's text becomes a value: integers and floats as numbers, `bigint` as bigint, `numeric` exact as its text, dates as
- * `YYYY-MM-DD`, timestamps with time zone as canonical ISO 8601 (see {@link isoTimestamp}), JSON parsed; all else as text.
+ * Parses column texts to values: integers and floats to numbers, `bigint` to bigint, `numeric` to its exact text, dates to `YYYY-MM-DD`,
+ * timestamps with time zone to canonical ISO 8601 (see {@link isoTimestamp}), JSON to its value, all other types to text.
  *
- * Passed to each pool, so that nothing changes for other users of `pg` in the process.
+ * Passed to each pool, which leaves other users of `pg` in the process unaffected.
  */
 export const columnParsers: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: string) => {
     if (format === 'binary') return pg.types.getTypeParser(oid, 'binary');
     return parsers.get(oid) ?? text;
-  }) as typeof pg.types.getTypeParser, // its overloads differ only in the parser's result
+  }) as typeof pg.types.getTypeParser, // the overloads differ only in the parser's result
 };
 
 /**
- * PostgreSQL's text of a `timestamptz` (session in UTC, ISO style) as `YYYY-MM-DDTHH:MM:SS.fff[fff]Z`: at least three digits
- * of the fraction, no trailing zeros beyond them, so equal times are equal texts. `infinity` and years BC stay as they are.
+ * Converts PostgreSQL's text of a `timestamptz` (session in UTC, ISO style) to `YYYY-MM-DDTHH:MM:SS.fff[fff]Z`: at least three digits of
+ * the fraction, and no trailing zeros after them, so equal times have equal texts. `infinity` and years BC are unchanged.
  */
 export function isoTimestamp(text: string): string {
   if (!text.endsWith('+00')) return text;
@@ -33,7 +33,7 @@ const text: Parser = (value) => value;
 const boolean: Parser = (value) => value === 't';
 const json: Parser = (value) => JSON.parse(value);
 
-/** Each type's oid, the oid of its arrays, and its parser. */
+/** The oid of each type, the oid of its array type, and its parser. */
 const scalars: readonly (readonly [oid: number, arrayOid: number, parser: Parser])[] = [
   [16, 1000, boolean], // bool
   [17, 1001, (value) => pg.types.getTypeParser(17, 'text')(value)], // bytea
@@ -62,9 +62,9 @@ const parsers = new Map<number, Parser>(
   ]),
 );
 
-/** PostgreSQL's text of an array, such as `{1,NULL,"a \"b\""}` or `{{1,2},{3,4}}`. */
+/** Parses PostgreSQL's text of an array, such as `{1,NULL,"a \"b\""}` or `{{1,2},{3,4}}`. */
 export function parseArray(source: string, parse: Parser): unknown[] {
-  // Arrays whose first index isn't 1 are written with their bounds: [0:1]={…}.
+  // Arrays whose first index is not 1 start with their bounds: [0:1]={…}.
   let at = source.indexOf('{');
   return array();
 

@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { hasNoConnectionLeft } from './database-errors.ts';
 
-/** Short beside what a statement takes, long beside what a refused connection costs the server. */
+/** Short compared with a statement, long compared with the cost of a refused connection for the server. */
 const pauseMs = 50;
 
 /**
- * A connection of the pool. Where the server or a pooler has none left, this waits for one: of the pool, or one that another process gives back.
+ * Returns a connection of the pool. If the server or a pooler has none left, waits until one is free in the pool or on the server.
  *
- * @throws what the driver says, in the end that there is none left
+ * @throws the driver's error; after the wait, the one that says that none is left
  */
 export function connectWhenFree(pool: pg.Pool, withinMs: number): Promise<pg.PoolClient> {
   return pool.connect().catch((refusal: unknown) => retryWhileFull(pool, performance.now() + withinMs, refusal));
@@ -17,7 +17,7 @@ export function connectWhenFree(pool: pg.Pool, withinMs: number): Promise<pg.Poo
 async function retryWhileFull(pool: pg.Pool, until: number, refusal: unknown): Promise<pg.PoolClient> {
   for (let last = refusal; ; ) {
     if (!hasNoConnectionLeft(last) || performance.now() > until) throw last;
-    // At random, so that those who wait do not come together each time.
+    // Random, because waiting processes should not all retry at the same time.
     await pause(pauseMs * (0.5 + Math.random()));
     try {
       return await pool.connect();

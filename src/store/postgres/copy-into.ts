@@ -1,7 +1,8 @@
 import type pg from 'pg';
 
 /**
- * Runs `copy … from stdin` with these pieces of text, whatever their borders. Nothing is sent faster than the server takes it.
+ * Runs `copy … from stdin` with these pieces of text. A piece may end anywhere. Respects backpressure: sends no faster than the server
+ * reads.
  *
  * @throws the driver's error
  */
@@ -19,7 +20,7 @@ interface CopyConnection {
   sendCopyFail(message: string): void;
 }
 
-/** What the driver calls while it runs a query of somebody's own making. */
+/** The methods that the driver calls on a custom query. */
 function copyIn(
   text: string,
   pieces: Iterable<string>,
@@ -40,7 +41,7 @@ function copyIn(
             stream.once('close', next);
           });
         }
-        // The server takes no more, and what comes next on the connection must not meet the rest of this.
+        // The server has stopped reading. The rest of the data must not be sent before the next statement.
         if (failed) return;
       }
       connection.endCopyFrom();
@@ -60,5 +61,5 @@ function copyIn(
       reject(broken ? broken.error : error);
     },
   };
-  return handlers as unknown as pg.Submittable; // its type knows no more than `submit` of what the driver calls
+  return handlers as unknown as pg.Submittable; // the type declares only `submit`
 }

@@ -3,10 +3,10 @@ import type { Database } from './database.ts';
 import { isConnectionLoss, translateDatabaseError } from './database-errors.ts';
 
 /**
- * Runs a query as `copy (…) to stdout` and hands over each row as a line of tab-separated texts with its newline. The
- * line is only valid during the call. Half the work of ordinary rows: no message and no value is parsed per column.
+ * Runs a query as `copy (…) to stdout`. Passes each row to `onRow` as a line of tab-separated texts with its newline. The line is valid
+ * only during the call. Takes half the work of ordinary rows: no message and no value is parsed per column.
  *
- * The query carries its values as literals, since COPY takes none.
+ * The query must contain its values as literals, because COPY accepts no parameters.
  */
 export async function copyRows(db: Database, query: string, onRow: (line: Buffer) => void): Promise<void> {
   const client = await db.connect();
@@ -22,7 +22,7 @@ export async function copyRows(db: Database, query: string, onRow: (line: Buffer
   }
 }
 
-/** A field of such a line, with its escapes undone. */
+/** Unescapes a field of such a line. */
 export function copiedText(field: string): string {
   return field.includes('\\') ? field.replace(/\\(.)/g, (_, char: string) => escapes[char] ?? char) : field;
 }
@@ -33,7 +33,7 @@ interface CopyConnection {
   query(text: string): void;
 }
 
-/** What the driver calls while it runs a query of somebody's own making. */
+/** The methods that the driver calls on a custom query. */
 function copyOut(
   text: string,
   onRow: (line: Buffer) => void,
@@ -47,5 +47,5 @@ function copyOut(
     handleReadyForQuery: resolve,
     handleError: reject,
   };
-  return handlers as unknown as pg.Submittable; // its type knows no more than `submit` of what the driver calls
+  return handlers as unknown as pg.Submittable; // the type declares only `submit`
 }

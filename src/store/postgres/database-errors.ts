@@ -4,9 +4,9 @@ import { RefoldError } from '../../errors.ts';
 import { SilentConnection } from './answer-deadline.ts';
 
 /**
- * Every error of the driver becomes a RefoldError here and nowhere else: `DATABASE_UNAVAILABLE` where no session could be had, it was lost, or
- * the server takes no writes now; `DATABASE_ERROR` (with `sqlState`, `constraint`, `table`) where the server refused a statement. What a lost
- * session did to a statement that writes is {@link unknownOutcome}'s to tell.
+ * Translates every error of the driver to a RefoldError; nothing else does. `DATABASE_UNAVAILABLE`: no session could be opened, it was
+ * lost, or the server currently accepts no writes. `DATABASE_ERROR` (with `sqlState`, `constraint`, `table`): the server refused a
+ * statement. For a writing statement whose session was lost, see {@link unknownOutcome}.
  */
 export function translateDatabaseError(error: unknown, url: string): RefoldError {
   if (error instanceof RefoldError) return error;
@@ -23,24 +23,24 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
   if (cause instanceof pg.DatabaseError) {
     const { code, constraint, table, column } = cause;
     if (code === historyChanged) return new RefoldError('HISTORY_CHANGED', cause.message, {}, { cause });
-    // Of a row that is refused, it quotes the row.
+    // For a refused row, the detail quotes the row.
     const detail = /^2[23]/.test(code ?? '') ? undefined : cause.detail;
-    const wayOut = code === '42501' ? '. Grant that to the user that Refold connects as, or connect as another.' : '';
+    const wayOut = code === '42501' ? '. Grant this privilege to the user that Refold connects as, or connect as another user.' : '';
     const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut}`;
     return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table, column }, { cause });
   }
   return new RefoldError('DATABASE_ERROR', cause instanceof Error ? cause.message : String(cause), {}, { cause });
 }
 
-/** What Refold's functions raise where the log is not the one that the caller knows. */
+/** Raised by Refold's SQL functions if the log's history differs from what the caller expects. */
 const historyChanged = 'RF001';
 
-/** Whether an error tells that no session could be had, that it was lost, or that it is of no use. */
+/** Whether an error means that no session could be opened, that it was lost, or that it is unusable. */
 export function isConnectionLoss(error: unknown): boolean {
   return whyUnreachable(firstOf(error)) !== undefined;
 }
 
-/** Whether the server has refused a connection for want of one; or PgBouncer, in words of its own. */
+/** Whether the server refused a connection because it has none left. PgBouncer uses its own message for this. */
 export function hasNoConnectionLeft(error: unknown): boolean {
   const code = codeOf(error);
   return code === '53300' || (code === '08P01' && poolerIsFull.test(error instanceof Error ? error.message : ''));
@@ -48,20 +48,20 @@ export function hasNoConnectionLeft(error: unknown): boolean {
 
 const poolerIsFull = /^no more connections allowed/;
 
-/** Whether a translated error is one of an outage: the same may succeed when the database is back. */
+/** Whether a translated error is an outage: the same call may succeed when the database is back. */
 export function isOutage(error: unknown): boolean {
   return error instanceof RefoldError && (error.code === 'DATABASE_UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN');
 }
 
-/** The same error, which came before anything was sent. */
+/** Marks an error that occurred before anything was sent. */
 export function nothingSent(error: RefoldError): RefoldError {
   if (error.code !== 'DATABASE_UNAVAILABLE') return error;
   return new RefoldError(error.code, error.message, { ...error.fields, sent: false }, { cause: error.cause });
 }
 
 /**
- * The error of a statement or a commit that writes: `OUTCOME_UNKNOWN` where the session was lost before the server had answered, so that it
- * may be written. All others are as they were: the server has refused it, or it was never sent.
+ * The error of a statement or a commit that writes. `OUTCOME_UNKNOWN` if the session was lost before the server answered, because the data
+ * may be written. Other errors are returned unchanged: the server refused the statement, or it was never sent.
  */
 export function unknownOutcome(error: unknown): unknown {
   if (!(error instanceof RefoldError) || error.code !== 'DATABASE_UNAVAILABLE' || error.fields.sent === false)
@@ -69,13 +69,13 @@ export function unknownOutcome(error: unknown): unknown {
   if (refusals.has(String(error.fields.sqlState))) return error;
   return new RefoldError(
     'OUTCOME_UNKNOWN',
-    `${error.message} What was sent may have been written all the same; with an idempotency key it is safe to try again.`,
+    `${error.message} The data may have been written anyway. With an idempotency key it is safe to retry.`,
     { ...error.fields },
     { cause: error },
   );
 }
 
-// Errors of a statement, after which nothing of it is written: the server takes no writes, its disk is full.
+// Errors after which nothing of the statement is written: the server accepts no writes, or its disk is full.
 const refusals: ReadonlySet<string> = new Set(['25006', '53100']);
 
 /** The SQLSTATE of a translated error, such as `'23505'`. */
@@ -85,27 +85,29 @@ export function sqlStateOf(error: unknown): string | undefined {
   return typeof sqlState === 'string' ? sqlState : undefined;
 }
 
-/** Whether a statement was refused because a table is not the one that it was made for: it, a column or a type of it is missing. */
+/** Whether a statement was refused because a table has changed: the table, a column or a type is missing. */
 export function isTableError(error: unknown): boolean {
   return tableErrors.has(sqlStateOf(error) ?? '');
 }
 
-// undefined_table, undefined_column, undefined_function (of these types), datatype_mismatch; a prepared statement whose result would have another type.
+// undefined_table, undefined_column, undefined_function (for these types), datatype_mismatch; a prepared statement whose result type has
+// changed.
 const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000']);
 
 /**
- * Whether PostgreSQL would refuse the same statement again: for its values (classes 22 and 23), or for what it says. What a connection has
- * prepared, what another session has just made, and rights that can be granted are not among it.
+ * Whether PostgreSQL would refuse the same statement again: because of its values (classes 22 and 23) or its text. Excludes errors of
+ * prepared statements, of objects that another session just created, and of missing privileges.
  */
 export function isRefusedForGood(error: unknown): boolean {
   const state = sqlStateOf(error) ?? '';
   return /^2[23]/.test(state) || refusedStatements.has(state);
 }
 
-// undefined_table, undefined_column, undefined_function, datatype_mismatch, cannot_coerce, syntax_error, invalid_column_reference (of a conflict).
+// undefined_table, undefined_column, undefined_function, datatype_mismatch, cannot_coerce, syntax_error, invalid_column_reference (of on
+// conflict).
 const refusedStatements: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '42846', '42601', '42P10']);
 
-/** `host:port/database` of a connection URL: fit for messages, since it holds no password. */
+/** `host:port/database` of a connection URL. Safe for messages, because it contains no password. */
 export function databaseAddress(url: string): string {
   const list = parseHostList(url);
   if (!list) return '(a connection URL that cannot be parsed)';
@@ -116,7 +118,7 @@ export function databaseAddress(url: string): string {
   return `${hosts.join(',')}${pathname === '/' ? '' : pathname}`;
 }
 
-// Node tries each address of a host name and reports an AggregateError whose members say the same.
+// Node tries each address of a host name. Its AggregateError holds one error per address, which all say the same.
 function firstOf(error: unknown): unknown {
   return error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
 }
@@ -146,7 +148,7 @@ const unreachableCodes: Readonly<Record<string, string>> = {
   '57P03': 'the server is starting up or shutting down. Try again in a moment.',
 };
 
-// What the driver says without a code when a session ends under it.
+// The driver's messages, without a code, when a session ends.
 const lostMessages =
   /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect)/;
 
@@ -159,7 +161,7 @@ function whyUnreachable(error: unknown): string | undefined {
   if (code?.startsWith('08') && code.length === 5)
     return 'the connection failed. The server or something between ended it.';
   if (error instanceof Error && error.message.startsWith('timeout exceeded')) {
-    return 'no connection within the time allowed. Check the network, or raise maxConnections where all are in use.';
+    return 'no connection within the connect timeout. Check the network, or raise maxConnections if all are in use.';
   }
   if (error instanceof Error && lostMessages.test(error.message))
     return 'the connection was lost. The server or something between ended it.';

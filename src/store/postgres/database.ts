@@ -14,44 +14,47 @@ import type { Queryable, Statement } from './statement.ts';
 import { WatchedClient, type WatchedClientConfig } from './watched-client.ts';
 
 export interface DatabaseOptions {
-  /** Connection URL, such as `postgres://user:password@host:5432/database`. May name several hosts, see {@link parseHostList}. */
+  /** Connection URL, such as `postgres://user:password@host:5432/database`. May list several hosts, see {@link parseHostList}. */
   readonly url: string;
-  /** Seen in `pg_stat_activity`. @default 'refold' */
+  /** The name in `pg_stat_activity`. @default 'refold' */
   readonly applicationName?: string;
-  /** Connections that the pool may open. @default 10 */
+  /** The maximum of connections in the pool. @default 10 */
   readonly maxConnections?: number;
-  /** The server ends a statement that runs longer, in milliseconds. @default no limit */
+  /** The server cancels a statement that runs longer, in milliseconds. @default no limit */
   readonly statementTimeoutMs?: number;
-  /** How long to wait for a connection, in milliseconds; also for one that another process gives back, where the server has none left. @default 10000 */
+  /**
+   * How long to wait for a connection, in milliseconds. Includes the wait for a free connection if the server has reached its limit.
+   * @default 10000
+   */
   readonly connectTimeoutMs?: number;
   /**
-   * For how long the server may send nothing while a statement is under way, in milliseconds. Then another connection asks it. Where the server
-   * can't be asked, or does not work on the statement, the connection is closed, and the statement fails.
+   * How long the server may be silent while a statement runs, in milliseconds. After that, another connection asks the server. If it cannot
+   * be reached, or is not working on the statement, the connection is closed and the statement fails.
    * @default 5000
    */
   readonly answerTimeoutMs?: number;
   /**
-   * Whether all statements are short: after `answerTimeoutMs` the connection is closed, and the server is not asked.
+   * Whether all statements are short. After `answerTimeoutMs` the connection is then closed without asking the server.
    * @default false
    */
   readonly shortStatements?: boolean;
   /**
-   * Sends statements without waiting for the answers to those before: for connections whose users know what they send. Not for COPY.
-   * The first statement of a transaction that only reads leaves with its `begin`.
+   * Pipelines statements: sends them without waiting for earlier results. Only for code that is written for it. Not for COPY. The first
+   * statement of a read-only transaction is sent together with its `begin`.
    * @default false
    */
   readonly pipeline?: boolean;
-  /** Whether statements with a name are prepared. Some poolers can't keep what is prepared. @default true */
+  /** Whether named statements are prepared. Some poolers do not support prepared statements. @default true */
   readonly prepare?: boolean;
   /**
-   * Whether a connection is a session of its own. Behind a pooler in transaction mode it is not: what would be set for the session
-   * is then set in each transaction, or not at all.
+   * Whether a connection is a session of its own. Behind a pooler in transaction mode it is not: session settings are then set in each
+   * transaction, or not at all.
    * @default true
    */
   readonly sessions?: boolean;
   /**
-   * Has the planner take indexes even for a table that it thinks is small: for connections that look up few rows again and again, whose plans
-   * are kept while the table grows. Only where a connection is a session.
+   * Makes the planner use indexes even for a table that it considers small. For connections that repeat lookups of few rows, whose cached
+   * plans stay in use while the table grows. Requires `sessions`.
    * @default false
    */
   readonly byIndex?: boolean;
@@ -63,8 +66,8 @@ export interface TransactionOptions {
   /** @default false */
   readonly readOnly?: boolean;
   /**
-   * The server rolls the transaction back when it hears nothing of it for so long, in milliseconds, so that a process that stalls in
-   * the middle does not keep its locks. @default no limit
+   * The server rolls back the transaction if it is idle for this long, in milliseconds. A process that stalls in the middle then does not
+   * keep its locks. @default no limit
    */
   readonly idleTimeoutMs?: number;
 }
@@ -72,36 +75,36 @@ export interface TransactionOptions {
 /** One transaction on one connection. */
 export interface Transaction extends Queryable {
   readonly client: pg.PoolClient;
-  /** Where statements may be sent before those before them are answered. */
+  /** Set if statements can be pipelined. */
   readonly pipeline: Pipeline | undefined;
-  /** Runs `copy … from stdin` with these pieces of its text format, whatever their borders. */
+  /** Runs `copy … from stdin` with these pieces of its text format. A piece may end anywhere. */
   copyInto(text: string, pieces: Iterable<string>): Promise<void>;
 }
 
-/** A connection of one's own. Give it back. */
+/** A reserved connection. The caller must release it. */
 export interface Session extends Queryable {
-  /** Where statements may be sent before those before them are answered. */
+  /** Set if statements can be pipelined. */
   readonly pipeline: Pipeline | undefined;
-  /** With an error, the connection is closed instead of going back to the pool. */
+  /** Returns the connection to the pool. With an error, closes it instead. */
   release(broken?: Error): void;
 }
 
-/** A pool of connections whose values are parsed as Refold wants them and whose errors are RefoldErrors. */
+/** A connection pool that parses values into Refold's types and translates errors to RefoldErrors. */
 export interface Database extends Queryable {
   readonly url: string;
   readonly pool: pg.Pool;
-  /** Commits when `work` returns, rolls back when it throws. */
+  /** Commits if `work` returns, rolls back if it throws. */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
-  /** A connection of one's own; give it back with `release()`. Its errors are the driver's. */
+  /** A reserved connection; release it with `release()`. Its errors are those of the driver. */
   connect(): Promise<pg.PoolClient>;
-  /** As {@link connect}, with errors translated. */
+  /** Like {@link connect}, with translated errors. */
   session(): Promise<Session>;
   close(): Promise<void>;
 }
 
 const defaultConnectTimeoutMs = 10_000;
 
-/** Opens no connection yet: the first statement does. */
+/** Creates a pool. The first statement opens the first connection. */
 export function createDatabase(options: DatabaseOptions): Database {
   const { url, prepare = true, sessions = true, pipeline = false, statementTimeoutMs } = options;
   const { connectTimeoutMs = defaultConnectTimeoutMs } = options;
@@ -112,9 +115,9 @@ export function createDatabase(options: DatabaseOptions): Database {
     max: options.maxConnections ?? 10,
     ...(sessions ? { onConnect: (client: pg.ClientBase) => settleSession(client, options) } : {}),
   });
-  // A connection that ends (restart of the server, pg_terminate_backend) fails the statement that it is running, leaves the
-  // pool, and the next statement opens another. Without listeners it would end the process, idle or in use. The pool hangs the connection on
-  // the error, which a statement may fail with, too: whoever logs that would log hundreds of lines.
+  // A connection that ends (server restart, pg_terminate_backend) fails its current statement and leaves the pool. The next statement opens
+  // another. Without listeners the error would end the process, for idle and busy connections alike. The pool attaches the connection to
+  // the error, which a statement may also fail with; logging it would print hundreds of lines.
   pool.on('error', (error) => void Reflect.deleteProperty(error, 'client'));
   closeIdleOnSilence(pool);
 
@@ -143,7 +146,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     url,
     pool,
-    // A limit needs a transaction to be local to.
+    // A statement timeout must be local to a transaction.
     query: (statement) =>
       sessions || statementTimeoutMs === undefined ? queryOnce(statement) : transaction((tx) => tx.query(statement)),
     connect,
@@ -163,7 +166,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** What every connection of Refold is opened with, in a pool or alone; for a {@link SessionClient}. */
+/** The configuration of every connection that Refold opens, pooled or single; for a {@link SessionClient}. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'>): WatchedClientConfig {
   const { sessions = true, shortStatements = false, answerTimeoutMs = 5000 } = options;
   const { connectTimeoutMs = defaultConnectTimeoutMs, applicationName = 'refold' } = options;
@@ -192,10 +195,10 @@ interface Startup {
 }
 
 /**
- * A client whose session writes timestamps and dates in the one form that the parsers read. Asked for by name in the first message, not
- * as `options`: PgBouncer refuses those, but keeps these two settings for each of its clients, in transaction mode too.
+ * A client whose session writes timestamps and dates in the format that the parsers expect. The settings are startup parameters, not
+ * `options`: PgBouncer refuses `options`, but tracks these two settings per client, even in transaction mode.
  *
- * Inherits, since the driver has no option for it, and its pool makes its clients from a class.
+ * A subclass, because the driver has no option for this and its pool creates its clients from a class.
  */
 export class SessionClient extends WatchedClient implements Startup {
   constructor(config?: WatchedClientConfig) {
@@ -203,9 +206,9 @@ export class SessionClient extends WatchedClient implements Startup {
     limitPrepared(this.connection);
   }
 
-  // Called by the driver when it opens the session. 'ISO, MDY' is how the server itself spells it: PgBouncer compares the texts.
+  // The driver calls this when it opens the session. 'ISO, MDY' is the server's own spelling: PgBouncer compares the texts.
   getStartupConf(): Readonly<Record<string, string>> {
-    const driver = pg.Client.prototype as unknown as Startup; // its types leave the method out
+    const driver = pg.Client.prototype as unknown as Startup; // the driver's types lack this method
     return { ...driver.getStartupConf.call(this), TimeZone: 'UTC', DateStyle: 'ISO, MDY' };
   }
 }
@@ -214,9 +217,9 @@ function setLocally(setting: string, milliseconds: number | undefined): string {
   return milliseconds === undefined ? '' : `; set local ${setting} = ${Math.trunc(milliseconds)}`;
 }
 
-/** One packet, where each statement would be one: for this process and the server, which both wake up for each. */
+/** Sends several statements as one packet. Otherwise each is a packet of its own, which wakes up this process and the server. */
 function sendTogether(client: pg.PoolClient): Pipeline {
-  const { stream } = (client as SessionClient & pg.PoolClient).connection; // the pool makes its clients from this class
+  const { stream } = (client as SessionClient & pg.PoolClient).connection; // the pool creates its clients from this class
   return (send) => {
     stream.cork();
     try {
@@ -235,7 +238,7 @@ async function rowsOf<Row extends object>(
   const { text, values, name } = statement;
   const result = await target.query<Row>({
     text,
-    ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change what it is given
+    ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change it
     ...(name === undefined || !prepare ? {} : { name }),
   });
   return result.rows;
@@ -251,7 +254,7 @@ async function inTransaction<T>(
   const query: Transaction['query'] = (statement) =>
     rowsOf<never>(client, statement, prepare).catch((error: unknown) => Promise.reject(translate(error)));
   const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
-  // One message, however many settings.
+  // One message, regardless of the number of settings.
   const begin = { text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}` };
   const together = pipeline ? sendTogether(client) : undefined;
   const transaction: Transaction = {
@@ -267,7 +270,7 @@ async function inTransaction<T>(
     const result = together && readOnly ? await beginAlong(together) : await beginFirst();
     committing = true;
     const { command } = await client.query('commit');
-    // PostgreSQL answers a commit of a failed transaction with ROLLBACK, and no error.
+    // PostgreSQL answers the commit of a failed transaction with ROLLBACK and no error.
     if (command !== 'COMMIT') {
       const problem = 'The transaction was rolled back: one of its statements had failed, and the failure was ignored.';
       throw new RefoldError('DATABASE_ERROR', problem);
@@ -277,11 +280,11 @@ async function inTransaction<T>(
     await client.query('rollback').catch((rollbackError: Error) => {
       broken = rollbackError;
     });
-    // Errors of `work` itself pass as they are, whatever became of the connection; those of the driver come from the commit or the bare client.
+    // Errors of `work` are passed on unchanged, even if the connection broke. Errors of the driver come from the commit or the raw client.
     const translated =
       error instanceof pg.DatabaseError || (broken && isConnectionLoss(error)) ? translate(error) : error;
     if (committing) throw readOnly ? translated : unknownOutcome(translated);
-    throw translated instanceof RefoldError ? nothingSent(translated) : translated; // what was not committed is not done
+    throw translated instanceof RefoldError ? nothingSent(translated) : translated; // nothing was committed
   } finally {
     client.release(broken);
   }
@@ -291,7 +294,10 @@ async function inTransaction<T>(
     return work(transaction);
   }
 
-  /** Only to read: a statement that wrote would be a transaction of its own, where the `begin` fails. What it reads is given to nobody then. */
+  /**
+   * For read-only transactions: if the `begin` fails, a statement that writes would run outside of the transaction. The result is then
+   * discarded.
+   */
   async function beginAlong(send: Pipeline): Promise<T> {
     let begun: Promise<unknown> = Promise.resolve();
     const onceBegun: Transaction['query'] = async (statement) =>

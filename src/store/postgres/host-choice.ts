@@ -2,18 +2,18 @@ import pg from 'pg';
 import type { Host, HostList, SessionTarget } from '../../config/host-list.ts';
 import { RefoldError } from '../../errors.ts';
 
-/** Finds the host that a new connection goes to. */
+/** Chooses the host for a new connection. */
 export interface HostChoice {
-  /** @throws RefoldError `DATABASE_UNAVAILABLE` where none fits */
+  /** @throws RefoldError `DATABASE_UNAVAILABLE` if no host matches */
   choose(): Promise<Host>;
-  /** @throws RefoldError `DATABASE_UNAVAILABLE` where the session is not as the target asks; it is chosen anew then. */
+  /** @throws RefoldError `DATABASE_UNAVAILABLE` if the session does not match the target. The next connection then chooses again. */
   verify(client: pg.ClientBase): Promise<void>;
 }
 
-// A burst of new connections asks once. What has changed since is found out by the connection itself.
+// A burst of new connections shares one choice. Each connection verifies it.
 const chosenForMs = 1000;
 
-/** Undefined where there is nothing to choose. The hosts share the time that a connection may take. */
+/** Undefined if there is nothing to choose. The hosts share the connect timeout. */
 export function createHostChoice(
   { hosts, target }: HostList,
   config: pg.ClientConfig & { readonly connectionTimeoutMillis: number },
@@ -23,7 +23,7 @@ export function createHostChoice(
   let choosing: Promise<Host> | undefined;
   let last: Host | undefined;
 
-  /** In the order of the URL, after the one that was right before. */
+  /** Tries the last matching host first, then the others in the order of the URL. */
   async function find(): Promise<Host> {
     const order = last === undefined ? hosts : [last, ...hosts.filter((host) => host !== last)];
     const problems: string[] = [];
@@ -44,7 +44,7 @@ export function createHostChoice(
 
   async function problemOf(host: Host, wanted: SessionTarget): Promise<string | undefined> {
     const client = Object.assign(new pg.Client({ ...config, connectionTimeoutMillis }), host);
-    client.on('error', () => {}); // the connection's, which the statement tells of
+    client.on('error', () => {}); // errors of the connection, which the statement also reports
     const limit = setTimeout(() => client.connection.stream.destroy(), 2 * connectionTimeoutMillis);
     try {
       await client.connect();

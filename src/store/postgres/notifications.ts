@@ -3,34 +3,34 @@ import { connectionConfig, type DatabaseOptions, SessionClient } from './databas
 import { settleSession } from './session-settings.ts';
 
 /**
- * Gets what PostgreSQL is notified of: the payload, or nothing at all when notifications may have been missed (once
- * listening has begun, and after each lost connection), so that the listener looks for itself. Must not throw.
+ * Receives the payload of a notification. Receives undefined if notifications may have been missed: after listening has started, and after
+ * each lost connection. The listener must then poll. It must not throw.
  */
 export type NotificationListener = (payload: string | undefined) => void;
 
 export interface Notifications {
-  /** Listens to a channel; gives what ends it. */
+  /** Listens to a channel. Returns a function that stops it. */
   on(channel: string, listener: NotificationListener): () => void;
-  /** Whether notifications arrive at this time; polling is the fallback. */
+  /** Whether notifications arrive at present. Polling is the fallback. */
   readonly connected: boolean;
   close(): Promise<void>;
 }
 
 export interface NotificationsOptions {
   readonly url: string;
-  /** Seen in `pg_stat_activity`. @default 'refold-listen' */
+  /** The name in `pg_stat_activity`. @default 'refold-listen' */
   readonly applicationName?: string;
-  /** The first pause before connecting again, in milliseconds; it doubles up to `maxBackoffMs`. @default 100 */
+  /** The first delay before a reconnect, in milliseconds. It doubles up to `maxBackoffMs`. @default 100 */
   readonly minBackoffMs?: number;
   /** @default 5000 */
   readonly maxBackoffMs?: number;
-  /** As of {@link DatabaseOptions}; the connection is tried out as often, since it only waits otherwise. */
+  /** See {@link DatabaseOptions}. Also the interval of heartbeats, because the connection is otherwise idle. */
   readonly answerTimeoutMs?: number;
 }
 
 /**
- * One connection that listens for the whole process. It connects with the first listener, reconnects for as long as there is
- * one, and never throws. A direct connection is needed: behind a pooler in transaction mode nothing arrives.
+ * One listening connection for the whole process. It connects with the first listener, reconnects while there is one, and never throws. It
+ * needs a direct connection: behind a pooler in transaction mode no notifications arrive.
  */
 export function createNotifications(options: NotificationsOptions): Notifications {
   const { url, applicationName = 'refold-listen', minBackoffMs = 100, maxBackoffMs = 5000 } = options;
@@ -43,7 +43,7 @@ export function createNotifications(options: NotificationsOptions): Notification
   let interruptPause = () => {};
   let heartbeat: Promise<unknown> = Promise.resolve();
 
-  /** Connects where need be and brings the connection's channels in line with the listeners; one at a time. */
+  /** Connects if necessary and adjusts the connection's channels to the listeners. Runs once at a time. */
   function wake(): void {
     interruptPause();
     running ??= keepUp().finally(() => {
@@ -93,7 +93,7 @@ export function createNotifications(options: NotificationsOptions): Notification
       await connecting.end().catch(() => {});
       throw error;
     }
-    // Nothing else is sent on it, so that a network that has fallen silent would look like a quiet database.
+    // Nothing else is sent on this connection. Without a heartbeat, a dead network would look like an idle database.
     const beats = setInterval(() => {
       if (!running) heartbeat = connecting.query('select 1').catch(() => {}); // 'end' follows
     }, answerTimeoutMs);
@@ -136,7 +136,7 @@ export function createNotifications(options: NotificationsOptions): Notification
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       interruptPause = () => {
-        // Only closing cuts a pause short: another listener is no reason to hurry a server that is down.
+        // Only closing cuts the delay short: a new listener is no reason to reconnect earlier to a server that is down.
         if (!closed) return;
         clearTimeout(timer);
         resolve();
@@ -169,7 +169,7 @@ export function createNotifications(options: NotificationsOptions): Notification
   };
 }
 
-/** For where nothing can arrive: whoever listens polls. */
+/** For connections without notifications: listeners must poll. */
 export const noNotifications: Notifications = {
   on: () => () => {},
   connected: false,

@@ -3,21 +3,21 @@ import type { CompiledQuery } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Queryable } from './statement.ts';
 
-/** Runs what the builder compiled, prepared by name where the same text was run before. */
+/** Runs a statement that the builder compiled. Prepares it by name if the same text was run before. */
 export function runPrepared<Row extends object>(target: Queryable, query: CompiledQuery<Row>): Promise<Row[]> {
   const name = preparedName(query.sql);
   return target.query<Row>({ text: query.sql, values: query.parameters, ...(name === undefined ? {} : { name }) });
 }
 
-// Clients may send filters of any shape: only what is asked again gets a name. Connections give up what is not used (`limitPrepared`), so these
-// bound the memory of the process. Hashes, since a text may be long.
+// Clients may send filters of any shape, so only repeated statements get a name. Connections deallocate unused statements
+// (`limitPrepared`); these limits bound the memory of the process. Candidates are stored as hashes, because a text may be long.
 const mostNames = 300;
 const mostCandidates = 2000;
 
 const names = new LRUCache<string, string>({ max: mostNames });
 const candidates = new LRUCache<string, true>({ max: mostCandidates });
 
-/** The name to prepare a statement under; none where that would not pay. */
+/** The name to prepare a statement under. Undefined on its first use. */
 export function preparedName(text: string): string | undefined {
   const known = names.get(text);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 import type { Queryable } from './statement.ts';
 
-/** A part of a transaction that leaves nothing behind where it fails, so that the transaction can go on without it. */
+/** Runs a part of a transaction. If it fails, its effects are rolled back and the transaction can continue. */
 export async function savepoint<T>(tx: Queryable, work: () => Promise<T>): Promise<T> {
   await tx.query({ text: 'savepoint part' });
   try {
@@ -8,7 +8,7 @@ export async function savepoint<T>(tx: Queryable, work: () => Promise<T>): Promi
     await tx.query({ text: 'release savepoint part' });
     return result;
   } catch (error) {
-    // Released as well, so that one around it is the one that its name stands for again.
+    // Also released, because an outer savepoint with the same name must become visible again.
     await tx.query({ text: 'rollback to savepoint part; release savepoint part' });
     throw error;
   }

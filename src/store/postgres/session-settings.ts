@@ -1,30 +1,31 @@
 import pg from 'pg';
 
 /**
- * What Refold relies on in a session and a role or a database may have set otherwise. What is not here has its server's value: `work_mem`,
- * `search_path` (every name is qualified), `synchronous_commit`, `default_transaction_read_only` (a server that is out of space sets it).
+ * The session settings that Refold requires, because a role or a database may have changed them. Settings that are not listed keep the
+ * server's value: `work_mem`, `search_path` (every name is qualified), `synchronous_commit`, `default_transaction_read_only` (set by a
+ * server that is out of space).
  */
 const reliedOn: Readonly<Record<string, string>> = {
-  // A statement that waits for a lock must see what was committed meanwhile.
+  // A statement that waited for a lock must see what was committed in the meantime.
   default_transaction_isolation: 'read committed',
-  // Batches, builds and rebuilds take as long as they take. Whoever wants a limit sets it.
+  // Batches, builds and rebuilds may take any time. Code that needs a limit sets it.
   lock_timeout: '0',
   idle_in_transaction_session_timeout: '0',
-  // Statements are short and run often: to compile one takes longer than to run it, and every connection does it anew.
+  // Statements are short and frequent. JIT compilation takes longer than running them, and happens in every connection.
   jit: 'off',
   standard_conforming_strings: 'on',
   array_nulls: 'on',
 };
 
-/** Of some versions and systems only. */
+/** Settings that only some versions and systems have. */
 const whereKnown: readonly string[] = [
-  // The server notices within seconds, in the middle of a statement, that this process is gone, and frees its locks. Not on every system.
+  // The server detects within seconds, in the middle of a statement, that this process is gone, and frees its locks. Not on every system.
   "set client_connection_check_interval = '5s'",
-  // Between two statements the keepalive of TCP notices a machine that vanished: half an hour later by default, after 25 seconds like this.
+  // Between two statements, TCP keepalive detects that a machine has disappeared: after half an hour by default, after 25 seconds with these.
   'set tcp_keepalives_idle = 10',
   'set tcp_keepalives_interval = 5',
   'set tcp_keepalives_count = 3',
-  // Connections wait for work, and for notifications. From PostgreSQL 14.
+  // Connections wait for work and for notifications. From PostgreSQL 14.
   'set idle_session_timeout = 0',
   // From PostgreSQL 17.
   "select set_config('transaction_timeout', '0', false) where current_setting('server_version_num')::int >= 170000",
@@ -38,8 +39,8 @@ export interface SessionOptions {
 }
 
 /**
- * Sets what Refold relies on, in one message. By statements, since poolers in session mode refuse to be asked for most of it when a
- * connection opens.
+ * Applies the settings in one message. Uses statements, because poolers in session mode refuse most of these settings as startup
+ * parameters.
  */
 export async function settleSession(
   client: pg.ClientBase,
@@ -53,15 +54,15 @@ export async function settleSession(
     await client.query([...fixed, ...whereKnown].join('; '));
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
-    // All or nothing: one of them is unknown here.
+    // The message was rolled back because one setting is unknown here.
     await client.query(fixed.join('; '));
     for (const statement of whereKnown) await client.query(statement).catch(ignoreRefusal);
   }
 }
 
 /**
- * The same for one transaction, behind a pooler in transaction mode: what follows its `begin`. The isolation level is part of the `begin`; for
- * statements without one, the start-up check refuses another default.
+ * The same for one transaction behind a pooler in transaction mode: the text after its `begin`. The isolation level is part of the `begin`.
+ * For statements outside of transactions, the startup check refuses another default.
  */
 export function settleTransaction(statementTimeoutMs = 0): string {
   const settings = {

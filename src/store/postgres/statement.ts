@@ -7,23 +7,23 @@ import {
   PostgresQueryCompiler,
 } from 'kysely';
 
-/** A statement and what is bound to it. */
+/** A statement and its bound values. */
 export interface Statement {
   readonly text: string;
   readonly values?: readonly unknown[];
-  /** Prepares the statement once in each connection under this name; for statements that run often. */
+  /** Prepares the statement under this name, once per connection. For frequent statements. */
   readonly name?: string;
 }
 
-/** What takes a statement: a database (any connection of its pool) or a transaction. */
+/** Anything that runs statements: a database (any connection of its pool) or a transaction. */
 export interface Queryable {
   query<Row extends object>(statement: Statement): Promise<Row[]>;
 }
 
-/** Any table with any column: tables of read models are only known at run time. */
+/** Any table with any columns: tables of read models are known only at run time. */
 export type AnyTables = Record<string, Record<string, unknown>>;
 
-/** Kysely, to write statements with; it compiles and never connects. Run them with {@link run}. */
+/** Kysely as a statement builder. It compiles and never connects. Run statements with {@link run}. */
 export const builder = new Kysely<AnyTables>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
@@ -33,7 +33,7 @@ export const builder = new Kysely<AnyTables>({
   },
 });
 
-/** Runs what the builder compiled. */
+/** Runs a statement that the builder compiled. */
 export function run<Row extends object>(target: Queryable, query: CompiledQuery<Row>): Promise<Row[]> {
   return target.query<Row>({ text: query.sql, values: query.parameters });
 }

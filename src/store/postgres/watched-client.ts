@@ -4,17 +4,17 @@ import type { HostChoice } from './host-choice.ts';
 
 export interface WatchedClientConfig extends pg.ClientConfig {
   readonly answerDeadline?: AnswerDeadline | undefined;
-  /** Where the URL names several hosts, or what a host has to be. */
+  /** Set if the URL lists several hosts, or requires a kind of host. */
   readonly hostChoice?: HostChoice | undefined;
 }
 
-// A server in reach closes a connection within milliseconds; one that is silent never does.
+// A reachable server closes a connection within milliseconds. A silent one never does.
 const goodbyeMs = 1000;
 
 /**
- * A connection that notices a silent server, and that finds its host among those of the URL.
+ * A connection that detects a silent server and chooses its host from those of the URL.
  *
- * Inherits, since the driver has no options for it, and its pool makes its clients from a class.
+ * A subclass, because the driver has no options for this and its pool creates its clients from a class.
  */
 export class WatchedClient extends pg.Client {
   readonly #hostChoice: HostChoice | undefined;
@@ -23,7 +23,7 @@ export class WatchedClient extends pg.Client {
     super(config);
     const { answerDeadline, hostChoice } = config;
     this.#hostChoice = hostChoice;
-    // From the first moment: the pool adds its own when it is called back, and a server may end the session before that.
+    // Added at once: the pool adds its own listener later, in its callback, and the server may end the session before that.
     this.on('error', () => {});
     if (answerDeadline) this.once('connect', () => closeWhenSilent(this, answerDeadline));
   }
@@ -33,7 +33,7 @@ export class WatchedClient extends pg.Client {
   override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
     const connected = this.#hostChoice ? this.#connectTo(this.#hostChoice) : super.connect();
     if (!callback) return connected;
-    connected.then(() => (callback as () => void)(), callback); // the driver's pool gives one that takes no error, too
+    connected.then(() => (callback as () => void)(), callback); // the driver's pool passes a callback that also accepts no error
     return undefined;
   }
 

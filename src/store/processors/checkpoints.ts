@@ -6,31 +6,31 @@ import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
 import { readFloors, type StoredFloors } from './partitions.ts';
 import { insertRun } from './runs.ts';
 
-/** Why a processor can't go on. */
+/** Why a processor stopped. */
 export interface ProcessorError {
   readonly message: string;
   readonly code?: string;
   readonly position?: string;
   readonly at: string;
-  /** Of the code that stopped. */
+  /** Fingerprint of the code that stopped. */
   readonly codeFingerprint?: string;
 }
 
 /**
- * Channel that tells `name@version:checkpoint` after each batch, and where there are several partitions
+ * Notification channel. After each batch it receives `name@version:checkpoint` or, with several partitions,
  * `name@version/partition/partitions:checkpoint`.
  */
 export const checkpointChannel = 'refold_checkpoints';
 
 interface UnitTable {
   readonly table: string;
-  /** The unit's row: $1 is its name, $2 its version, $3 its partition. */
+  /** Condition that selects the unit's row: $1 is its name, $2 its version, $3 its partition. */
   readonly isUnit: string;
-  /** What else changes with the checkpoint, which moves to $6. */
+  /** Further assignments when the checkpoint moves to $6. */
   readonly moves: string;
-  /** What else a move of the checkpoint does, as an expression over the moved row. */
+  /** An expression over the moved row with a further effect. */
   readonly onMove: string;
-  /** What else the row says of the unit. */
+  /** Further columns to return. */
   readonly more: string;
 }
 
@@ -45,7 +45,7 @@ const unitTables: Readonly<Record<ProcessorKind, UnitTable>> = {
     )`,
     more: ', partitions, floors',
   },
-  // A rebuild is one unit, whatever it rebuilds.
+  // A rebuild is always one unit.
   rebuild: {
     table: 'refold.rebuilds',
     isUnit: 'name = $1 and version = $2 and $3 = 0',
@@ -57,25 +57,28 @@ const unitTables: Readonly<Record<ProcessorKind, UnitTable>> = {
   reactor: { table: 'refold.reactors', isUnit: 'name = $1 and $2 = 0 and $3 = 0', moves: '', onMove: 'null', more: '' },
 };
 
-/** A unit in the hands of an owner. */
+/** A unit that an owner has claimed. */
 export interface ProcessorClaim extends ProcessorUnit {
-  /** The fence: batches commit only while the unit's row still has this epoch. */
+  /** Fencing token: batches commit only while the unit's row has this epoch. */
   readonly epoch: bigint;
   readonly checkpoint: GlobalPosition;
-  /** Of how many partitions it is one. */
+  /** The number of partitions of the version. */
   readonly partitions: number;
-  /** What was folded beyond the checkpoint when there was another number of partitions. */
+  /** Positions that were folded beyond the checkpoint when the version had another number of partitions. */
   readonly floors: readonly FloorLayer[];
-  /** Of the server when it was claimed. What is folded in memory does not outlive it: after a fail-over, its events may be gone. */
+  /**
+   * The server's start time when the unit was claimed. Rows folded in memory become invalid with a restart: after a failover, their events
+   * may be lost.
+   */
   readonly serverStart: bigint;
   /**
-   * Why nothing can go on from the checkpoint: the log ends before it (`beyond`), or holds other events up to there than those that were
-   * folded (`other`). Null where all is well.
+   * Why the unit cannot continue from its checkpoint: the log ends before it (`beyond`), or holds other events up to it than those that
+   * were folded (`other`). Null if it can continue.
    */
   readonly lost: 'beyond' | 'other' | null;
 }
 
-/** Makes `owner` the one whose batches commit; batches of any former owner fail from now on. */
+/** Makes `owner` the owner of the unit. Batches of former owners fail from now on. */
 export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: string): Promise<ProcessorClaim> {
   const { kind, name, version, partition } = unit;
   const { table, isUnit, more } = unitTables[kind];
@@ -100,7 +103,7 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
   });
   const claimed = rows[0];
   if (!claimed)
-    throw new RefoldError('INVALID_TRANSITION', `${name}@${version} is not in the registry any more.`, {
+    throw new RefoldError('INVALID_TRANSITION', `${name}@${version} is no longer in the registry.`, {
       name,
       version,
     });
@@ -125,15 +128,15 @@ export interface Advance {
   readonly to: GlobalPosition;
   readonly events: number;
   readonly rows: number;
-  /** Time spent on them, for the run log. */
+  /** Time spent on the batch, for the run log. */
   readonly busyMs: number;
 }
 
 /**
- * Moves the checkpoint in the transaction that writes the rows, or with a statement that does both; keeps what was done in the run log, and
- * tells listeners when it commits.
+ * Moves the checkpoint, in the transaction that writes the rows or in a statement that does both. Adds the batch to the run log. Listeners
+ * are notified when it commits.
  *
- * @throws RefoldError `PROCESSOR_FENCED` where another owner took over, or the checkpoint is not where this owner left it.
+ * @throws RefoldError `PROCESSOR_FENCED` if another owner took over, or if the checkpoint has moved since.
  */
 export async function advanceCheckpoint(
   db: Queryable,
@@ -168,16 +171,16 @@ function advanceText(kind: ProcessorKind, parts: string): string {
       select ${onMove} from moved`;
 }
 
-/** What else is done in the statement that moves a checkpoint, and only where it moves. */
+/** Further work in the statement that moves a checkpoint. It happens only if the checkpoint moves. */
 export interface AlongWithAdvance {
   readonly name: string;
-  /** Further parts of its `with`, each with a comma in front, which do nothing where `moved` is empty; $6 is the new checkpoint. */
+  /** Further CTEs, each with a leading comma. They must do nothing if `moved` is empty. $6 is the new checkpoint. */
   readonly parts: string;
-  /** $11 and on. */
+  /** Bound to $11 and following. */
   readonly values: readonly unknown[];
 }
 
-/** Holds the unit's row for its owner, until the transaction ends. @throws RefoldError `PROCESSOR_FENCED` where another owner took over */
+/** Locks the unit's row for its owner until the transaction ends. @throws RefoldError `PROCESSOR_FENCED` if another owner took over */
 export async function expectClaim(tx: Queryable, claim: ProcessorClaim): Promise<void> {
   const { table, isUnit } = unitTables[claim.kind];
   const rows = await tx.query({
@@ -190,14 +193,14 @@ export async function expectClaim(tx: Queryable, claim: ProcessorClaim): Promise
 function fenced({ name, version, epoch }: ProcessorClaim): RefoldError<'PROCESSOR_FENCED'> {
   return new RefoldError(
     'PROCESSOR_FENCED',
-    `${name}@${version}: another owner has taken over (epoch ${epoch} is past), or the server was started again.`,
+    `${name}@${version}: another owner has taken over (epoch ${epoch} is outdated), or the database server was restarted.`,
     { name, version },
   );
 }
 
 /**
- * Keeps that nothing is known of how far the version is, so that nobody takes its rows for complete up to a position of a history that is gone.
- * Whoever claims it finds it lost, until it is built anew.
+ * Marks the version's progress as unknown. Its rows then do not count as complete up to a position of a lost history. The next claim finds
+ * the unit lost, until it is rebuilt.
  */
 export async function forgetCheckpoint(
   db: Queryable,
@@ -217,7 +220,7 @@ export async function forgetCheckpoint(
   });
 }
 
-/** Counts what a batch did, where that is only known after its checkpoint was moved. */
+/** Adds a batch's work to the counters, if it is only known after the checkpoint moved. */
 export async function addWork(
   db: Queryable,
   { kind, name, version, partition }: ProcessorClaim,
@@ -239,8 +242,8 @@ export async function addWork(
 }
 
 /**
- * Keeps which keys a batch changed, for subscriptions: theirs to follow, and to resume from. A partition may reach a position again with
- * other keys, after a change of their number.
+ * Records which keys a batch changed. Subscriptions follow these records and resume from them. After its number of partitions changes, a
+ * version may reach the same position again with other keys.
  */
 export async function insertChanges(
   db: Queryable,
@@ -256,7 +259,7 @@ export async function insertChanges(
   });
 }
 
-/** A position may be there from before: of another number of partitions, or of a history that is gone. */
+/** The position may already exist: from another number of partitions, or from a lost history. */
 export function insertChangesText(changes: string): string {
   return `
       insert into refold.changes as before (name, version, partition, checkpoint, upserted, deleted)
@@ -265,12 +268,12 @@ export function insertChangesText(changes: string): string {
       set upserted = before.upserted || excluded.upserted, deleted = before.deleted || excluded.deleted, at = now()`;
 }
 
-/** The same along with the move of the checkpoint, of keys that a parameter holds; for rows that were only set. */
+/** The same as a CTE of {@link advanceCheckpoint}, with the keys in a parameter. Only for rows that were upserted. */
 export function changesAlong(upserted: `$${number}`): string {
   return `, kept as (${insertChangesText(`select $1, $2, $3, $6, ${upserted}::jsonb, '[]' from moved`)})`;
 }
 
-/** Forgets changes that no subscription can want any more. */
+/** Deletes changes that no subscription can need any more. */
 export async function pruneChanges(
   db: Queryable,
   claim: Pick<ProcessorClaim, 'name' | 'version'>,
@@ -285,9 +288,9 @@ export async function pruneChanges(
 }
 
 /**
- * The unit goes on no more by itself; its owner keeps it, so that no other process fails at the same place.
+ * Marks the unit as stopped. Its owner keeps it: another process would fail at the same event.
  *
- * @throws RefoldError `PROCESSOR_FENCED` where another owner took over
+ * @throws RefoldError `PROCESSOR_FENCED` if another owner took over
  */
 export async function recordStop(db: Queryable, claim: ProcessorClaim, error: ProcessorError): Promise<void> {
   const { kind, name, version, partition, epoch } = claim;
@@ -303,7 +306,7 @@ export async function recordStop(db: Queryable, claim: ProcessorClaim, error: Pr
   if (rows.length === 0) throw fenced(claim);
 }
 
-/** The owner lets go in an orderly way. */
+/** The owner releases the unit in an orderly way. */
 export async function releaseProcessor(
   db: Queryable,
   { kind, name, version, partition, epoch }: ProcessorClaim,

@@ -3,17 +3,17 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import { keyText, type RowKey } from '../../projections/declaration/projection.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** An event that a read table has not taken in. */
+/** An event that is not folded into a read table. */
 export interface DeadLetter {
   readonly id: bigint;
-  /** The row's key as JSON; null where it could not be told. */
+  /** The row's key as JSON; null if the key could not be computed. */
   readonly key: RowKey | null;
   readonly position: GlobalPosition;
   readonly type: string;
   readonly streamId: string;
-  /** Null where the event waits behind an earlier one of its row. */
+  /** Null if the event waits behind an earlier one of its row. */
   readonly error: { readonly message: string; readonly stack?: string } | null;
-  /** How often it was tried. */
+  /** The number of attempts. */
   readonly attempts: number;
   readonly at: string;
 }
@@ -26,7 +26,7 @@ export interface NewDeadLetter {
   readonly error: { readonly message: string; readonly stack?: string } | null;
 }
 
-/** An error as a letter keeps it. */
+/** Converts an error to the form that a dead letter stores. */
 export function letterError(error: RefoldError): { message: string; stack?: string } {
   const stack = error.cause instanceof Error ? error.cause.stack : error.stack;
   return { message: error.message, ...(stack === undefined ? {} : { stack }) };
@@ -38,7 +38,7 @@ interface Table {
   readonly tableName: string;
 }
 
-/** Keeps them; one statement, however many. */
+/** Stores the dead letters, with one statement. */
 export async function insertDeadLetters(db: Queryable, table: Table, letters: readonly NewDeadLetter[]): Promise<void> {
   await db.query({
     text: `
@@ -54,7 +54,7 @@ export async function insertDeadLetters(db: Queryable, table: Table, letters: re
   });
 }
 
-/** The keys of the rows that wait for an event that could not be folded, as `keyText` writes them. */
+/** The keys of the rows that are blocked by a dead letter, as `keyText` writes them. */
 export async function readBlockedKeys(db: Queryable, tableName: string): Promise<string[]> {
   const rows = await db.query<{ key: RowKey }>({
     text: 'select distinct key from refold.dead_letters where table_name = $1 and key is not null',
@@ -63,7 +63,7 @@ export async function readBlockedKeys(db: Queryable, tableName: string): Promise
   return rows.map(({ key }) => keyText(key));
 }
 
-/** As {@link readBlockedKeys}, of these keys only; they come and go as `keyText` writes them. */
+/** Like {@link readBlockedKeys}, but only among these keys. Keys are passed and returned as `keyText` writes them. */
 export async function readBlockedAmong(db: Queryable, tableName: string, keys: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ key: RowKey }>({
     name: 'read blocked among',
@@ -76,7 +76,7 @@ export async function readBlockedAmong(db: Queryable, tableName: string, keys: r
   return rows.map(({ key }) => keyText(key));
 }
 
-/** The letters of a table in the order of the log, those of one row where a key is given. */
+/** The dead letters of a table in log order; only those of one row if a key is given. */
 export async function readDeadLetters(db: Queryable, tableName: string, key?: string): Promise<DeadLetter[]> {
   return db.query<DeadLetter>({
     text: `
@@ -88,7 +88,7 @@ export async function readDeadLetters(db: Queryable, tableName: string, key?: st
   });
 }
 
-/** The letters of every version that is maintained, by version and in the order of the log. */
+/** The dead letters of all versions that are not retired, by version and in log order. */
 export async function readAllDeadLetters(db: Queryable): Promise<(DeadLetter & { readonly of: string })[]> {
   return db.query<DeadLetter & { of: string }>({
     text: `
@@ -106,7 +106,7 @@ export interface DeadLetterCount {
   readonly letters: number;
 }
 
-/** How many letters each version has that is maintained, in the table that serves. */
+/** The number of dead letters per version that is not retired, in the table in use. */
 export async function countDeadLetters(db: Queryable): Promise<DeadLetterCount[]> {
   return db.query<DeadLetterCount>({
     name: 'count dead letters',
@@ -123,7 +123,7 @@ export async function deleteDeadLetters(db: Queryable, ids: readonly bigint[]): 
   await db.query({ text: 'delete from refold.dead_letters where id = any ($1)', values: [ids] });
 }
 
-/** Another try has failed, now with this error. */
+/** Records a failed retry with its error. */
 export async function recordAttempt(db: Queryable, id: bigint, error: NonNullable<DeadLetter['error']>): Promise<void> {
   await db.query({
     text: 'update refold.dead_letters set attempts = attempts + 1, error = $2, at = now() where id = $1',
@@ -132,8 +132,8 @@ export async function recordAttempt(db: Queryable, id: bigint, error: NonNullabl
 }
 
 /**
- * Rows were changed beside the version's processor: its owner must forget the rows that it remembers, and subscribers read again.
- * The caller holds the processor's row.
+ * Call this after changing rows outside of the version's processor: its owner then drops its cached rows, and subscribers read again. The
+ * caller must hold the lock on the processor's row.
  */
 export async function invalidateRows(db: Queryable, name: string, version: number): Promise<void> {
   await db.query({

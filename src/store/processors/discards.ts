@@ -10,7 +10,7 @@ export interface Discarding {
   readonly reason: string;
 }
 
-/** Remembers that these events are thrown away for their rows. */
+/** Records that these events are discarded for their rows. */
 export async function insertDiscards(
   tx: Queryable,
   { name, version, actor, reason }: Discarding,
@@ -28,7 +28,7 @@ export async function insertDiscards(
   });
 }
 
-/** What was thrown away, as {@link discardText} writes it. */
+/** The discarded events, as {@link discardText} writes them. */
 export async function readDiscards(db: Queryable, name: string, version: number): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ position: bigint; key: RowKey | null }>({
     text: 'select position, key from refold.discards where name = $1 and version = $2 and recalled_at is null',
@@ -37,15 +37,15 @@ export async function readDiscards(db: Queryable, name: string, version: number)
   return new Set(rows.map(({ position, key }) => discardText(position, key)));
 }
 
-/** An event that was thrown away for a row. */
+/** An event that was discarded for a row. */
 export interface Discard extends Pick<DeadLetter, 'key' | 'position' | 'type' | 'streamId' | 'at'> {
-  /** Such as `cart_summary@2`. */
+  /** The version, such as `cart_summary@2`. */
   readonly of: string;
   readonly actor: string;
   readonly reason: string;
 }
 
-/** Of one version, or of all of them; in the order of the log. */
+/** The discards of one version or of all versions, in log order. */
 export async function listDiscards(db: Queryable, name?: string, version?: number): Promise<Discard[]> {
   return db.query<Discard>({
     text: `
@@ -57,7 +57,7 @@ export async function listDiscards(db: Queryable, name?: string, version?: numbe
   });
 }
 
-/** Takes back what was thrown away, of one row where a key is given: the next fold of the log takes it in. Gives how many. */
+/** Recalls discards, only those of one row if a key is given: the next fold of the log applies these events. Returns how many. */
 export async function recallDiscards(tx: Queryable, name: string, version: number, key?: string): Promise<number> {
   const rows = await tx.query({
     text: `
@@ -70,7 +70,7 @@ export async function recallDiscards(tx: Queryable, name: string, version: numbe
   return rows.length;
 }
 
-/** The version's table is one that was begun at that time, or now: it has what had been recalled by then. */
+/** Deletes recalled discards that the version's table now contains: those recalled before its fold began (`begunAt`, or now). */
 export async function forgetRecalled(tx: Queryable, name: string, version: number, begunAt?: string): Promise<void> {
   await tx.query({
     text: `
@@ -80,7 +80,7 @@ export async function forgetRecalled(tx: Queryable, name: string, version: numbe
   });
 }
 
-/** Forgets all that was thrown away. */
+/** Deletes all discards of a version. */
 export async function deleteDiscards(tx: Queryable, name: string, version: number): Promise<void> {
   await tx.query({ text: 'delete from refold.discards where name = $1 and version = $2', values: [name, version] });
 }

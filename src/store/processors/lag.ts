@@ -5,16 +5,16 @@ export interface Lag {
   readonly name: string;
   readonly version: number;
   readonly partition: number;
-  /** Between its checkpoint and the last position drawn; holes, and events of other types count. */
+  /** The distance from its checkpoint to the highest assigned position. Gaps and events of other types count. */
   readonly positions: bigint;
-  /** Events that it wants and has yet to fold: exact, or of the first 10,000 positions only. */
+  /** The number of events that it handles and has not folded: exact, or only those in the first 10,000 positions. */
   readonly events: bigint;
   readonly exact: boolean;
-  /** Age of the first of them; 0 where there is none. */
+  /** The age of the oldest of them in seconds; 0 if there are none. */
   readonly seconds: number;
 }
 
-/** Of every processor of a version that is maintained. Looks at a bounded part of the log, by its key. */
+/** The lag of every processor of a version that is not retired. Reads a bounded part of the log, by its key. */
 export function readLag(db: Queryable): Promise<Lag[]> {
   return db.query<Lag>({
     name: 'read lag',

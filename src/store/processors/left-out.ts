@@ -4,14 +4,16 @@ import { type Discarded, discardText } from '../../projections/fold/discarded.ts
 import type { Queryable } from '../postgres/statement.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
 
-/** A table of a version: the one that serves, one of a rebuild, or a snapshot's copy. */
+/** A table of a version: the one in use, that of a rebuild, or a snapshot's copy. */
 interface Table {
   readonly name: string;
   readonly version: number;
   readonly tableName: string;
 }
 
-/** Remembers the events that a batch skips, and counts them; a rebuild's are counted when its table takes over. */
+/**
+ * Records the events that a batch skips, and adds them to the version's counter. A rebuild's skips are counted when its table is adopted.
+ */
 export async function recordSkips(
   db: Queryable,
   { kind, name, version, partition }: ProcessorUnit,
@@ -43,23 +45,23 @@ export async function recordSkips(
   });
 }
 
-// What failed, as the error names it: the database refused the row. `key` and `evolve` fail again wherever the event is folded.
+// The values of `part` in an error that mean that the database refused the row. `key` and `evolve` fail again on every fold of the event.
 const refusedParts = ['row', 'evolveSql'];
 
-/** How many events a table has skipped, as an expression over its name. */
+/** A SQL expression for the number of events that a table has skipped. The parameter is the table's name. */
 export function countOfSkips(tableName: `$${number}`): string {
   return `(select count(distinct position) from refold.skips where table_name = ${tableName})`;
 }
 
 /**
- * The positions of the events that a row lacks, as its table is today: dead letters, what was skipped, and what was thrown away. What was
- * recalled is among them until the table is rebuilt.
+ * The positions of events that are missing in a row of the current table: dead letters, skipped events and discarded events. A recalled
+ * event counts as missing until the table is rebuilt.
  */
 export async function readLeftOut(
   db: Queryable,
   { name, version, tableName }: Table,
   key: RowKey,
-  /** Of the row's events. */
+  /** The positions of the row's events. */
   positions: readonly GlobalPosition[],
 ): Promise<ReadonlySet<bigint>> {
   const rows = await db.query<{ position: bigint }>({
@@ -82,8 +84,9 @@ export async function readLeftOut(
 }
 
 /**
- * What all rows of a table lack that a fold of the log would give them, as {@link discardText} writes it: dead letters, what was thrown away, and
- * what was skipped because the database refused it. What was recalled is not among it: the next rebuild folds it.
+ * The events that are missing in a table's rows but that a fold of the log would apply, as {@link discardText} writes them: dead letters,
+ * discarded events, and events that were skipped because the database refused them. Recalled events are not included: the next rebuild
+ * folds them.
  */
 export async function readAllLeftOut(db: Queryable, { name, version, tableName }: Table): Promise<Discarded> {
   const rows = await db.query<{ position: bigint; key: RowKey | null }>({
@@ -113,18 +116,18 @@ export async function readRefused(db: Queryable, tableName: string): Promise<Glo
   return rows.map(({ position }) => position);
 }
 
-/** Events that a table has left out. */
+/** The numbers of events that a table left out. */
 export interface LeftOut {
   readonly letters: number;
   readonly skipped: number;
-  /** Null where nothing was skipped. */
+  /** Null if nothing was skipped. */
   readonly firstSkipped: GlobalPosition | null;
 }
 
 /**
- * What a table has left out of the events that another one has taken in: those that it has neither kept nor skipped, and that no operator has
- * discarded. A letter that only waits counts with one that it waits behind: where that one is known, it is folded as soon as the table takes
- * over.
+ * The events that a table left out but another table did not. Events that an operator discarded are not counted. A dead letter that only
+ * waits counts together with the failed one that it waits behind. If the other table also has that failed one, the waiting letter is not
+ * counted, because it is folded as soon as the table is adopted.
  */
 export async function countNewlyLeftOut(db: Queryable, tableName: string, other: Table): Promise<LeftOut> {
   const isNew = (one: string) => `
@@ -166,7 +169,7 @@ export async function countNewlyLeftOut(db: Queryable, tableName: string, other:
   return found ?? { letters: 0, skipped: 0, firstSkipped: null };
 }
 
-/** What a table lacks, its copy lacks, too. */
+/** Copies the records of left-out events to a copy of the table. */
 export async function copyLeftOut(tx: Queryable, from: string, to: string): Promise<void> {
   await tx.query({
     text: `
@@ -185,7 +188,7 @@ export async function copyLeftOut(tx: Queryable, from: string, to: string): Prom
   });
 }
 
-/** Forgets what a table lacks that is not used any more. */
+/** Deletes the records of left-out events of a table that is no longer used. */
 export async function forgetLeftOut(db: Queryable, tableName: string): Promise<void> {
   await db.query({
     text: `

@@ -2,9 +2,9 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer, Partition } from '../../projections/declaration/partition.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** Floors as they are stored: JSON has no bigint. */
+/** Floors as stored in the database, because JSON has no bigint. */
 export interface StoredFloors {
-  /** From here on they mean nothing. */
+  /** At this position the floors become irrelevant. */
   readonly until: string;
   readonly layers: readonly { readonly of: number; readonly checkpoints: readonly string[] }[];
 }
@@ -13,7 +13,7 @@ export function readFloors(stored: StoredFloors | null): FloorLayer[] {
   return (stored?.layers ?? []).map(({ of, checkpoints }) => ({ of, checkpoints: checkpoints.map(BigInt) }));
 }
 
-/** The partitions of a version in their order; none of them can move until the transaction ends. */
+/** Reads the partitions of a version in order, and locks their checkpoints until the transaction ends. */
 export async function lockPartitions(db: Queryable, name: string, version: number): Promise<Partition[]> {
   const rows = await db.query<{
     partition: number;
@@ -33,8 +33,8 @@ export async function lockPartitions(db: Queryable, name: string, version: numbe
 }
 
 /**
- * Gives a version another number of partitions, with no row folded anew. Each begins at the least of the old checkpoints and remembers
- * where the old ones stood, so that it leaves out what was folded already. Owners of before write nothing from then on.
+ * Changes the number of partitions of a version without folding a row again. Each new partition starts at the lowest of the old checkpoints
+ * and stores the old checkpoints as floors: it skips what was already folded. Former owners can no longer write.
  */
 export async function changePartitions(
   db: Queryable,
@@ -55,7 +55,7 @@ export async function changePartitions(
     layers.length === 0
       ? null
       : JSON.stringify({ until, layers }, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
-  // An insert in the statement of the delete would meet the rows that it removes.
+  // A separate statement: an insert in the statement of the delete would conflict with the rows that it deletes.
   const [former] = await db.query<{ epoch: bigint; events: bigint; rows: bigint; skipped: bigint }>({
     text: `
       with former as (

@@ -1,8 +1,8 @@
 import type { Queryable } from '../postgres/statement.ts';
 
 /**
- * Forgets what the owner of a processor would have pruned, where there is none any more: its version is retired, or no process declares it.
- * Owners prune their own changes each minute.
+ * Deletes old changes of versions without an owner: retired versions, and versions that no process declares. Owners prune the changes of
+ * their own versions every minute.
  */
 export async function pruneChangesWithoutOwner(db: Queryable, keepMinutes: number): Promise<void> {
   await db.query({
@@ -17,7 +17,7 @@ export async function pruneChangesWithoutOwner(db: Queryable, keepMinutes: numbe
   });
 }
 
-/** Forgets intervals that nobody looks at any more. */
+/** Deletes old intervals of the run log. */
 export async function pruneRuns(db: Queryable, keepDays: number): Promise<void> {
   await db.query({
     text: 'delete from refold.runs where started_at < now() - make_interval(days => $1)',
@@ -25,7 +25,7 @@ export async function pruneRuns(db: Queryable, keepDays: number): Promise<void> 
   });
 }
 
-/** Forgets dead letters, skips and discards of versions that were retired and whose tables are dropped. */
+/** Deletes dead letters, skips and discards of retired versions whose tables are dropped. */
 export async function pruneRetired(db: Queryable): Promise<void> {
   const isGone = `
     version_of.state = 'retired'
@@ -42,7 +42,7 @@ export async function pruneRetired(db: Queryable): Promise<void> {
   }
 }
 
-/** Forgets leases that ended long ago and that nobody has asked for since. */
+/** Deletes leases that expired long ago. */
 export async function pruneLeases(db: Queryable, keepDays: number): Promise<void> {
   await db.query({
     text: 'delete from refold.leases where expires_at < clock_timestamp() - make_interval(days => $1)',

@@ -2,8 +2,8 @@ import type { Queryable } from '../postgres/statement.ts';
 import type { ProcessorKind } from '../server/processor-unit.ts';
 
 /**
- * Part of a statement about a unit's row, `moved`, so that it costs no round trip: adds a batch, or more of one, to its interval's row. What
- * is added are expressions over `moved`, which is empty where the fence has closed. $1 to $3 name the unit.
+ * Returns a CTE over the moved row of a unit, `moved`, which saves a round trip. It adds a batch, or more of one, to the row of its
+ * interval. The values are expressions over `moved`, which is empty if the owner is fenced. $1 to $3 identify the unit.
  */
 export function insertRun(
   kind: ProcessorKind,
@@ -26,7 +26,7 @@ export function insertRun(
             busy_ms = run.busy_ms + excluded.busy_ms`;
 }
 
-/** What one processor has done in the last minute. */
+/** The throughput of one processor in the last minute. */
 export interface Throughput {
   readonly name: string;
   readonly version: number;
@@ -35,7 +35,7 @@ export interface Throughput {
   readonly eventsPerSecond: number;
   readonly rowsPerSecond: number;
   readonly positionsPerSecond: number;
-  /** Share of the time in which it worked, 0 to 1. */
+  /** The share of the time in which it worked, 0 to 1. */
   readonly busyShare: number;
 }
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/statement.ts';
 
-/** How many of a version's partitions can't go on. */
+/** The number of a version's partitions that have stopped. */
 export async function stoppedPartitions(db: Queryable, name: string, version: number): Promise<number> {
   const [row] = await db.query<{ stopped: number }>({
     text: `
@@ -12,7 +12,7 @@ export async function stoppedPartitions(db: Queryable, name: string, version: nu
   return row?.stopped ?? 0;
 }
 
-/** Whoever keeps processors of the version that have stopped lets go of them, so that a process with other code can take them. */
+/** Releases the stopped processors of the version from their owners. A process with other code can then claim them. */
 export async function retryStopped(db: Queryable, name: string, version: number): Promise<void> {
   await db.query({
     text: `

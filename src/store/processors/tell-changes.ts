@@ -3,7 +3,7 @@ import { keysText, type Projection, type RowKey } from '../../projections/declar
 import type { Queryable } from '../postgres/statement.ts';
 import { checkpointChannel, insertChangesText } from './checkpoints.ts';
 
-/** Which rows a batch changed, for subscriptions. */
+/** The rows that a batch changed, for subscriptions. */
 export interface Told {
   readonly projection: Pick<Projection, 'name' | 'version'>;
   readonly checkpoint: GlobalPosition;
@@ -11,12 +11,12 @@ export interface Told {
   readonly deleted: readonly RowKey[];
 }
 
-/** Keeps which keys a batch changed, and tells listeners when it commits. */
+/** Records which keys a batch changed, and notifies listeners when it commits. */
 export async function tellChanges(tx: Queryable, told: Told): Promise<void> {
   await tx.query({ name: 'tell changes', text: tellChangesText(1), values: toldValues(told) });
 }
 
-/** The statement, with {@link toldValues} as its parameters from the given one on; can stand behind other parts of a `with`. */
+/** The statement, with {@link toldValues} as its parameters, numbered from `first`. It can follow other CTEs of a `with`. */
 export function tellChangesText(first: number): string {
   const [name, version, checkpoint, upserted, deleted] = [0, 1, 2, 3, 4].map((offset) => `$${first + offset}`);
   return `${first === 1 ? 'with' : ','} kept as (

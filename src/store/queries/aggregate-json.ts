@@ -7,7 +7,7 @@ import type { AggregateQuery, Grouping, Measure } from '../../projections/querie
 import { keyName, measureName } from './aggregate-rows.ts';
 import { objectParts, type TextParts, textOf, timestampText, valueParts } from './json-text.ts';
 
-/** The JSON of one row of an aggregate: of all rows, or of a group. What it is not grouped by is null. */
+/** The JSON of one row of an aggregate: of all rows, or of a group. Keys that the query does not group by are null. */
 export function aggregateParts(
   members: Members<AggregatePart>,
   projection: Projection,
@@ -70,7 +70,7 @@ function keyParts(projection: Projection, { column, bucket }: Grouping, value: R
   switch (bucket) {
     case null:
       return valueParts(
-        { column: nullable(projection.columns[column] as Column), value, text: undefined, depth: 0 }, // one of its columns
+        { column: nullable(projection.columns[column] as Column), value, text: undefined, depth: 0 }, // a column of the projection
         null,
       );
     case 'hour':

@@ -19,9 +19,9 @@ import { Slot } from '../tables/slots.ts';
 import { allOf, filterSql } from './row-filter.ts';
 
 /**
- * Measures of a table's rows, as a whole or in groups, in one statement. Exact: no float is on the way.
+ * Aggregates a table's rows, in total or in groups, with one statement. Exact: no floats are used.
  *
- * @throws RefoldError `BAD_USER_INPUT` for a column that has no such measure or grouping, or a value that could never be.
+ * @throws RefoldError `BAD_USER_INPUT` for a column without such a measure or grouping, or an impossible value.
  */
 export async function aggregateRows(
   db: Queryable,
@@ -44,7 +44,7 @@ export function aggregateQuery(
   return aggregateStatement(readSchema, projection, query).compile();
 }
 
-/** Its columns are named by {@link keyName} and {@link measureName}. */
+/** Names its columns by {@link keyName} and {@link measureName}. */
 export function aggregateStatement(
   readSchema: string,
   projection: Projection,
@@ -54,7 +54,7 @@ export function aggregateStatement(
   const selected = [
     ...keys.map((key, index) => key.as(keyName(index))),
     ...measures.map((measure, index) => measureSql(projection, measure).as(measureName(index))),
-    sql<number>`count(*)`.as('rows of the group'), // at least one, and with it one group where there are no groupings
+    sql<number>`count(*)`.as('rows of the group'), // ensures one column; without groupings it also ensures one group
   ];
   const ascending = groupBy.map((by): GroupOrder => ({ by, direction: 'asc', nulls: 'last' }));
   return builder
@@ -72,7 +72,7 @@ export function aggregateStatement(
     .$if(limit !== null, (statement) => statement.limit(sql.lit(limit ?? 0)));
 }
 
-// Names that no column has.
+// No column has such a name.
 export const keyName = (index: number) => `key ${index}`;
 export const measureName = (index: number) => `measure ${index}`;
 
@@ -95,8 +95,8 @@ const has = {
 } as const;
 
 /**
- * PostgreSQL's own division of numerics has as many digits as it finds fit, rounded; rounded again, some averages would be wrong in their
- * last digit. A division of whole numbers is exact.
+ * PostgreSQL's division of numerics rounds to a number of digits that it chooses. Rounding that again could make the last digit wrong. A
+ * division of whole numbers is exact.
  */
 function averageSql(ref: RawBuilder<unknown>, scale: number): RawBuilder<unknown> {
   const sum = sql`cast(sum(${ref}) as numeric)`;
@@ -126,14 +126,14 @@ function measureBound(projection: Projection, measure: Measure, value: unknown):
   return sql`cast(${encodedMeasure(projection, measure, value)} as numeric)`;
 }
 
-/** A value to compare a measure with, in the form that it is bound in. @throws RefoldError `BAD_USER_INPUT` */
+/** Encodes a value that is compared with a measure. @throws RefoldError `BAD_USER_INPUT` */
 export function encodedMeasure(projection: Projection, measure: Measure, value: unknown): unknown {
   if (value instanceof Slot) return value;
   if (measure.kind === 'min' || measure.kind === 'max') return encoded(projection, measure.column, value);
   try {
-    return decimal(value as string).toFixed(); // or another form of a decimal; refused if not
+    return decimal(value as string).toFixed(); // or another form of a decimal; throws otherwise
   } catch (cause) {
-    throw badInput(`'${measure.kind}' is compared with a number, found ${String(value)}.`, cause);
+    throw badInput(`'${measure.kind}' must be compared with a number, found ${String(value)}.`, cause);
   }
 }
 
@@ -148,7 +148,7 @@ function orderSql(projection: Projection, { by, direction, nulls }: GroupOrder):
 }
 
 function decodeKey(projection: Projection, { column, bucket }: Grouping, raw: unknown): unknown {
-  return bucket === null ? projection.codec.decodeValue(column, raw) : raw; // an instant or a day, as the driver reads it
+  return bucket === null ? projection.codec.decodeValue(column, raw) : raw; // an instant or a day, as the driver returns it
 }
 
 function decodeMeasure(projection: Projection, measure: Measure, raw: unknown): unknown {

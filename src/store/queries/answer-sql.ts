@@ -23,19 +23,19 @@ import { countOf, pageStatement, rowsFrom } from './row-queries.ts';
 type Text = RawBuilder<string>;
 type ReadOf<Kind extends AnswerRead['kind']> = Extract<AnswerRead, { readonly kind: Kind }>;
 
-/** What is made of one answer: its reads, and a number for each name that it gives to a table. */
+/** The state of building one response's SQL: its reads, and a counter for table aliases. */
 interface Making {
   readonly readSchema: string;
   readonly reads: readonly AnswerRead[];
   names: number;
 }
 
-/** One statement whose one value is the JSON of all root fields. Null nowhere: what the API may not answer as null would be. */
+/** One statement with one value: the JSON of all root fields. Non-null fields are never null in it. */
 export function answerSql(readSchema: string, { shape, reads }: AnswerQuery) {
   return sql<{ answer: string }>`select ${answerText(readSchema, shape, reads)} as answer`.compile(builder);
 }
 
-/** Several answers of one shape beside each other: `answer_0`, `answer_1` and so on. */
+/** Several responses of one shape in one row: `answer_0`, `answer_1` and so on. */
 export function answersSql(readSchema: string, shape: AnswerShape, all: readonly (readonly AnswerRead[])[]) {
   const answers = all.map(
     (reads, index) => sql`${answerText(readSchema, shape, reads)} as ${sql.ref(`answer_${index}`)}`,
@@ -48,12 +48,14 @@ function answerText(readSchema: string, shape: AnswerShape, reads: readonly Answ
   return textOf(objectParts(shape.roots, (part) => rootParts(part, making)));
 }
 
-/** The rows of many keys, each as JSON with the place of its key, for look-ups that share a statement; the key's values are arrays. */
+/**
+ * The rows of many keys, each as JSON with the index of its key. For lookups that share a statement. Each key value is bound as an array.
+ */
 export function joinedSql(readSchema: string, row: Members<RowPart>, reads: readonly AnswerRead[], at: number) {
   const making: Making = { readSchema, reads, names: 0 };
   const read = readAt(making, at, 'row');
   const { projection, by, key } = read;
-  const keys = key.map((values, index) => boundArray(projection, by[index] as string, [values])); // as many
+  const keys = key.map((values, index) => boundArray(projection, by[index] as string, [values])); // same length
   const names = by.map((_, index) => sql.ref(`key_${index}`));
   const table = nextName(making);
   const found = rowsFrom(readSchema, projection, read.columns.length > 0 ? read.columns : by)
@@ -72,7 +74,7 @@ function rootParts(part: RootPart, making: Making): TextParts {
     case 'row': {
       const read = readAt(making, part.read, 'row');
       const { projection, by, key } = read;
-      const value = (index: number) => boundValue(projection, by[index] as string, key[index]); // as many
+      const value = (index: number) => boundValue(projection, by[index] as string, key[index]); // same length
       return [oneText(part.row, read, by, value, making)];
     }
     case 'page':
@@ -89,7 +91,7 @@ function rootParts(part: RootPart, making: Making): TextParts {
   }
 }
 
-/** The row whose columns have the values, or `null`. */
+/** The JSON of the row whose columns have these values, or `null`. */
 function oneText(
   row: Members<RowPart>,
   { projection, columns, where }: ReadOf<'row' | 'one'>,
@@ -136,7 +138,7 @@ function rowParts(row: Members<RowPart>, projection: Projection, table: string, 
       case 'one': {
         const read = readAt(making, part.read, 'one');
         return [
-          oneText(part.row, read, read.projection.keyColumns, (index) => of(part.from[index] as string), making), // as many
+          oneText(part.row, read, read.projection.keyColumns, (index) => of(part.from[index] as string), making), // same length
         ];
       }
       case 'many': {
@@ -148,7 +150,7 @@ function rowParts(row: Members<RowPart>, projection: Projection, table: string, 
   });
 }
 
-/** As `JSON.stringify` would write the list: what is given, then the row's columns. */
+/** The text that `JSON.stringify` writes for the list of the given values and the row's columns. */
 function encodedList(
   given: readonly unknown[],
   columns: readonly string[],
@@ -159,13 +161,13 @@ function encodedList(
     JSON.stringify(given).slice(0, -1),
     ...columns.flatMap((name) => [
       ',',
-      ...encodedParts(projection.columns[name] as Column, sql.ref(`${table}.${name}`)), // its own columns
+      ...encodedParts(projection.columns[name] as Column, sql.ref(`${table}.${name}`)), // columns of the projection
     ]),
     ']',
   ];
 }
 
-/** A page as one aggregate over its rows. Which row is the last, and whether there are more, is looked at only where that is asked for. */
+/** A page as one aggregate over its rows. The last row and the existence of more rows are computed only if the page info is selected. */
 function pageText(
   members: Members<PagePart>,
   read: ReadOf<'page'>,
@@ -184,7 +186,7 @@ function pageText(
   );
   const items: RawBuilder<unknown>[] = [];
   let reads = false;
-  /** All rows' texts, in the order of the list. */
+  /** The texts of all rows, in the order of the list. */
   const listOf = (parts: TextParts): TextParts => {
     reads = true;
     if (!numbered) return ['[', sql`string_agg(${textOf(parts)}, ',')`, ']'];
@@ -217,7 +219,7 @@ function pageText(
       }
     }
   });
-  // An aggregate over nothing but constants would be none, and give a text for each row.
+  // A select of constants only is not an aggregate, and would return one text per row.
   if (!reads) return textOf(text);
   const statement = pageStatement(readSchema, projection, query, query.limit + (told ? 1 : 0)).statement.where(related);
   if (!numbered) return sql`(select ${textOf(text)} from (${statement}) as ${sql.ref(rows)})`;
@@ -251,7 +253,7 @@ function edgeParts(
   }
 }
 
-/** Over the numbered rows of a page, which are one more than it has where there are more. */
+/** Reads the numbered rows of a page. They are one more than the limit if there are more. */
 function pageInfoParts(part: PageInfoPart, { direction, limit, after, before }: ReadOf<'page'>['query']): TextParts {
   const forward = direction === 'forward';
   const most = sql.lit(limit);
@@ -278,7 +280,7 @@ function pageInfoParts(part: PageInfoPart, { direction, limit, after, before }: 
 function readAt<Kind extends AnswerRead['kind']>({ reads }: Making, at: number, kind: Kind): ReadOf<Kind> {
   const read = reads[at];
   if (read?.kind !== kind) throw new TypeError(`Read ${at} of an answer is of kind '${read?.kind}', not '${kind}'.`);
-  return read as ReadOf<Kind>; // looked at above
+  return read as ReadOf<Kind>; // checked above
 }
 
 function nextName(making: Making): string {

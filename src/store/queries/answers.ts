@@ -7,48 +7,48 @@ import { Slot, type Slots, slotFor, slottedAggregate, slottedFilter, slottedPage
 import { encodedMeasure } from './aggregate-rows.ts';
 import { answerSql, answersSql, joinedSql } from './answer-sql.ts';
 
-/** Makes whole answers in PostgreSQL: one statement each, which is compiled once for all of the same form. */
+/** Builds whole responses in PostgreSQL, with one statement each. The statement is compiled once per form. */
 export interface AnswerStatements {
-  /** The JSON of all root fields. @throws RefoldError `BAD_USER_INPUT` for a value that could never be. */
+  /** The JSON of all root fields. @throws RefoldError `BAD_USER_INPUT` for an impossible value. */
   answer(db: Queryable, query: AnswerQuery): Promise<string>;
-  /** What makes it one of those that a statement answers together; undefined where it has one of its own. */
+  /** Prepares a query for {@link answerTogether}; undefined if it needs a statement of its own. */
   askedOf(query: AnswerQuery): Asked | undefined;
-  /** The answers to queries of one group, in one statement. @throws RefoldError as {@link answer} */
+  /** The responses to queries of one group, from one statement. @throws RefoldError like {@link answer} */
   answerTogether(db: Queryable, asked: readonly Asked[]): Promise<readonly string[]>;
   /**
-   * Of a query that looks up one row and nothing else: what other such queries have to have in common to share its statement.
-   * Undefined where it can't be shared.
+   * For a query that looks up exactly one row: the group of queries that can share its statement. Undefined if it cannot be shared.
    */
   lookUp(query: AnswerQuery): LookUp | undefined;
 }
 
-/** A query beside others of its group, whose statements differ in nothing but values. */
+/** A query of a group. The statements of a group differ only in their values. */
 export interface Asked {
-  /** The same of all that differ in nothing else. */
+  /** The same object for all queries that differ only in values. */
   readonly group: { readonly id: number };
   readonly query: AnswerQuery;
   readonly values: readonly unknown[];
 }
 
 export interface LookUp {
-  /** The same of all that can share a statement. */
+  /** Equal for all lookups that can share a statement. */
   readonly group: string;
-  /** The key's values, as they are bound. */
+  /** The key's values, in the form in which they are bound. */
   readonly key: readonly unknown[];
-  /** Reads the rows of several keys at once, each as JSON; undefined where there is none. */
+  /** Reads the rows of several keys at once, each as JSON; undefined for a key without a row. */
   read(db: Queryable, keys: readonly (readonly unknown[])[]): Promise<readonly (string | undefined)[]>;
 }
 
-/** A statement that was compiled with slots. */
+/** A statement that was compiled with parameters. */
 interface Compiled {
   readonly id: number;
   readonly text: string;
   readonly parameters: readonly unknown[];
 }
 
-// For one document: its conditions, orders and page sizes vary with variables.
+// Per document: its conditions, orders and page sizes vary with the variables.
 const mostForms = 50;
-// Each number of queries has a statement of its own, which every connection plans six times; those that are long to plan aren't worth that.
+// Each number of queries needs a statement of its own, and every connection plans it six times. This does not pay for
+// statements that take long to plan.
 const mostReadsTogether = 4;
 const mostValuesTogether = 50;
 
@@ -91,7 +91,7 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
       const { shape } = first.query;
       const statement = compiled(shape, `${asked.length} of ${first.group.id}`, () => {
         const slots: Slots = { values: [], shape: '' };
-        const all = asked.map(({ query }) => slotted(query.reads, slots) ?? []); // each could be asked
+        const all = asked.map(({ query }) => slotted(query.reads, slots) ?? []); // each was accepted by askedOf
         return answersSql(readSchema, shape, all);
       });
       const values = asked.flatMap((one) => one.values);
@@ -106,8 +106,8 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
       if (read?.kind !== 'row') return undefined;
       const { projection, by } = read;
       const slots: Slots = { values: [], shape: 'joined ' };
-      const key = read.key.map((value, index) => encoded(projection, by[index] as string, value)); // as many
-      // Slots for the keys first: their values are put there when the statement runs.
+      const key = read.key.map((value, index) => encoded(projection, by[index] as string, value)); // same length
+      // Parameters for the keys come first. Their values are set when the statement runs.
       const keyed = { ...read, key: key.map(() => slotFor(slots, undefined)) };
       const all = slotted(
         reads.map((other) => (other === read ? keyed : other)),
@@ -133,11 +133,11 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
 }
 
 function answerIn(value: unknown): string {
-  if (typeof value !== 'string') throw new Error('PostgreSQL made no answer.');
+  if (typeof value !== 'string') throw new Error('PostgreSQL returned no response.');
   return value;
 }
 
-/** Undefined where a value decides on the statement. `keyed`: has its slots already. */
+/** Replaces values by parameters. Undefined if the statement's text depends on a value. `keyed` has its parameters already. */
 function slotted(reads: readonly AnswerRead[], slots: Slots, keyed?: AnswerRead): AnswerRead[] | undefined {
   const result: AnswerRead[] = [];
   for (const read of reads) {
@@ -159,7 +159,7 @@ function slotted(reads: readonly AnswerRead[], slots: Slots, keyed?: AnswerRead)
     if (read.kind === 'one' || read === keyed) result.push({ ...read, where });
     else {
       const key = read.key.map(
-        (value, index) => slotFor(slots, encoded(read.projection, read.by[index] as string, value)), // as many
+        (value, index) => slotFor(slots, encoded(read.projection, read.by[index] as string, value)), // same length
       );
       result.push({ ...read, where, key });
     }

@@ -2,19 +2,19 @@ import { beginning, type GlobalPosition, globalPosition } from '../../events/glo
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** What can be told of a version's changes, as one snapshot shows it. */
+/** What is known about a version's recorded changes, from one snapshot. */
 export interface ChangesKept {
-  /** Where the version's rows are; a process may not have heard yet that they moved. */
+  /** The current table of the rows. A process may not know yet that it has changed. */
   readonly tableName: string;
-  /** Another one: rows may differ that nobody was told of. */
+  /** If it differs, rows may have changed without recorded changes. */
   readonly generation: number;
-  /** All changes after this position are kept. */
+  /** All changes after this position are available. */
   readonly floor: GlobalPosition;
-  /** How far the version is; of a live inline version, the last position drawn. */
+  /** The position that the version has reached; for a live inline version, the highest assigned position. */
   readonly reached: GlobalPosition;
 }
 
-/** Undefined where the registry does not know the version. */
+/** Undefined if the registry does not contain the version. */
 export async function readChangesKept(db: Queryable, { name, version }: Projection): Promise<ChangesKept | undefined> {
   const [row] = await db.query<{
     tableName: string;
@@ -36,22 +36,22 @@ export async function readChangesKept(db: Queryable, { name, version }: Projecti
   return row && { ...row, floor: row.floor ?? beginning, reached: row.reached ?? beginning };
 }
 
-/** One batch of changes: the keys that it wrote and removed, as JSON gives them. */
+/** One batch of changes: the keys that it wrote and deleted, as parsed from JSON. */
 export interface ChangeBatch {
   readonly position: GlobalPosition;
   readonly keys: readonly RowKey[];
 }
 
 export interface ChangePage {
-  /** In the order of their positions. */
+  /** Ordered by position. */
   readonly batches: readonly ChangeBatch[];
-  /** Whether there are changes after the last of them. */
+  /** Whether there are changes after the last batch. */
   readonly more: boolean;
 }
 
 /**
- * The version's changes after a position, whichever partition they are of: up to `mostBatches` of each partition, and no more batches
- * than hold `mostKeys` keys; one at least, if there is any.
+ * The version's changes after a position, over all partitions: up to `mostBatches` per partition, limited to batches with `mostKeys` keys
+ * in total; at least one batch if there is any.
  */
 export async function readChangePage(
   db: Queryable,
@@ -62,7 +62,7 @@ export async function readChangePage(
   const rows = await db.query<{ position: bigint; keys: RowKey[] | null; more: boolean }>({
     name: 'read change page',
     text: `
-      -- There are up to 64 partitions, and changes of former ones are kept, too.
+      -- there are up to 64 partitions, and changes of former ones also exist
       with change as (
         select partition, change.*
         from generate_series(0, 63) as partition
@@ -73,7 +73,7 @@ export async function readChangePage(
           order by checkpoint
           limit $4
         ) as change
-      -- Of a partition of which not all was read, nothing is known beyond the last.
+      -- if a partition was not read to its end, its changes after the last one are unknown
       ), cut as (
         select min(last) as last
         from (
@@ -111,7 +111,7 @@ export async function readChangePage(
   return { batches, more: batches.length < rows.length || rows.some(({ more }) => more) };
 }
 
-/** Where a version's rows are in the log, as one snapshot shows it. */
+/** The position of a version's rows in the log, from one snapshot. */
 export interface RowsPosition {
   readonly name: string;
   readonly version: number;
@@ -122,8 +122,8 @@ export interface RowsPosition {
 }
 
 /**
- * Of these versions; one statement, however many. What is not in the registry is left out. `upTo`: a horizon for what is live inline, where
- * what is above it may be there or not.
+ * The positions of these versions, with one statement. Versions that are not in the registry are left out. `upTo`: a horizon for live
+ * inline versions. Events above it may or may not be in the rows.
  */
 export async function readRowsPositions(
   db: Queryable,

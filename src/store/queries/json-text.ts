@@ -2,13 +2,13 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Column } from '../../projections/columns/column.ts';
 import type { ColumnPart, ConstantPart, Members } from '../../projections/queries/answer-query.ts';
 
-/** A text in parts: what is known beforehand as strings, expressions of SQL that are never null. */
+/** A text in parts: strings for constant text, and SQL expressions that are never null. */
 export type TextParts = readonly (string | RawBuilder<unknown>)[];
 
-// PostgreSQL passes a hundred arguments to a function and no more.
+// PostgreSQL functions accept at most a hundred arguments.
 const mostArguments = 90;
 
-/** `concat` of the parts: of all ways to put text together the one that costs PostgreSQL least. */
+/** `concat` of the parts: the cheapest way to join texts in PostgreSQL. */
 export function textOf(parts: TextParts): RawBuilder<string> {
   const merged: (string | RawBuilder<unknown>)[] = [];
   for (const part of parts) {
@@ -27,7 +27,7 @@ function concat(parts: readonly RawBuilder<unknown>[]): RawBuilder<string> {
   return concat(groups);
 }
 
-/** A JSON object of members whose values are text in parts. */
+/** A JSON object whose member values are texts in parts. */
 export function objectParts<Part>(members: Members<Part>, partsOf: (part: Part) => TextParts): TextParts {
   return [
     '{',
@@ -36,17 +36,17 @@ export function objectParts<Part>(members: Members<Part>, partsOf: (part: Part) 
   ];
 }
 
-/** A value of a column, or of something in one, as the API writes it. */
+/** A value of a column, or a part of one, to write as JSON. */
 export interface JsonValue {
   readonly column: Column;
-  /** As what it is: of the column's type, or a field's in a document (`jsonb`). */
+  /** The value with its own type: the column's type, or `jsonb` for a part of a document. */
   readonly value: RawBuilder<unknown>;
-  /** As text, of what is in a document; undefined of a column of its own. */
+  /** The value as text, for a part of a document; undefined for a column. */
   readonly text: RawBuilder<unknown> | undefined;
   readonly depth: number;
 }
 
-/** The JSON of a value: `null` where it is null. */
+/** The JSON of a value: `null` if it is null. */
 export function valueParts(given: JsonValue, members: ColumnPart['members']): TextParts {
   const { column, value, text, depth } = given;
   const { type } = column;
@@ -56,10 +56,10 @@ export function valueParts(given: JsonValue, members: ColumnPart['members']): Te
     const object = objectParts(fields, (part) => memberParts(part, type.fields, value, depth));
     return [sql`case when jsonb_typeof(${value}) = 'object' then ${textOf(object)} else 'null' end`];
   }
-  // As text, a string in a document would have lost its quotes.
+  // The text form of a string in a document lacks quotes.
   const source = type.kind === 'json' ? value : (text ?? value);
   const written = scalarText(column, source, text !== undefined);
-  // A document has no check for nulls of its own.
+  // A document's parts have no null constraint.
   if (!column.flags.nullable && text === undefined) return written;
   const [only, ...others] = written;
   if (typeof only === 'object' && others.length === 0) return [sql`coalesce(${only}, 'null')`];
@@ -97,7 +97,7 @@ function listText({ value, depth }: JsonValue, item: Column, members: ColumnPart
   ), ']') else 'null' end`;
 }
 
-/** Null where the value is null, if it is one expression alone. */
+/** If the result is a single expression, it is null for a null value. */
 function scalarText({ type }: Column, value: RawBuilder<unknown>, isText: boolean): TextParts {
   switch (type.kind) {
     case 'text':
@@ -118,11 +118,11 @@ function scalarText({ type }: Column, value: RawBuilder<unknown>, isText: boolea
       return ['"', value, '"'];
     case 'object':
     case 'list':
-      throw new TypeError(`A ${type.kind} is no scalar.`);
+      throw new TypeError(`A column of type ${type.kind} is not a scalar.`);
   }
 }
 
-/** At least milliseconds, microseconds where they are not zero: as the row codec writes an instant. */
+/** At least milliseconds, microseconds if they are not zero. The same as the row codec. */
 export function timestampText(value: RawBuilder<unknown>): RawBuilder<unknown> {
   const time = sql`${value} at time zone 'UTC'`;
   return sql`case when date_trunc('milliseconds', ${value}) = ${value}
@@ -131,8 +131,8 @@ export function timestampText(value: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * What the row codec encodes a key or an order's value as, in the very bytes of `JSON.stringify`: cursors and global ids are made of them.
- * Null is `null`.
+ * The encoding of a key or an order value as the row codec writes it, with exactly the bytes of `JSON.stringify`. Cursors and global ids
+ * contain it. Null becomes `null`.
  */
 export function encodedParts(column: Column, value: RawBuilder<unknown>): TextParts {
   const written =
@@ -140,7 +140,7 @@ export function encodedParts(column: Column, value: RawBuilder<unknown>): TextPa
   return column.flags.nullable ? [sql`case when ${value} is null then 'null' else ${textOf(written)} end`] : written;
 }
 
-/** A text as base64url. */
+/** Encodes a text as base64url. */
 export function base64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`translate(encode(convert_to(${text}, 'UTF8'), 'base64'), E'+/=\\n', '-_')`;
 }

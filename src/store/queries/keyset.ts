@@ -11,11 +11,11 @@ type Condition = RawBuilder<boolean>;
 export interface OrderTerm {
   readonly column: string;
   readonly direction: 'asc' | 'desc';
-  /** Where nulls go; `none` for a column that holds none. */
+  /** Where nulls sort; `none` for a column without nulls. */
   readonly nulls: 'first' | 'last' | 'none';
 }
 
-/** The order's columns, then the key's: no two rows are equal in all of them. */
+/** The order's columns, then the key columns. No two rows are equal in all of them. */
 export function orderTerms(projection: Projection, orderBy: readonly RowOrder[]): readonly OrderTerm[] {
   const keys = projection.keyColumns.map((column) => ({ column, direction: 'asc', nulls: 'last' }) as const);
   return [...orderBy, ...keys].map(({ column, direction, nulls }) => ({
@@ -33,23 +33,23 @@ export function reversed(terms: readonly OrderTerm[]): readonly OrderTerm[] {
   }));
 }
 
-/** The rows after a cursor in the order. @throws RefoldError `BAD_USER_INPUT` for a cursor of another order. */
+/** A condition for the rows after a cursor. @throws RefoldError `BAD_USER_INPUT` for a cursor of another order. */
 export function afterCursor(projection: Projection, terms: readonly OrderTerm[], cursor: Cursor): Condition {
   if (cursor.length !== terms.length) {
     throw new RefoldError(
       'BAD_USER_INPUT',
-      `The cursor is not one of this order: expected ${terms.length} values, found ${cursor.length}.`,
+      `The cursor belongs to another order: expected ${terms.length} values, found ${cursor.length}.`,
     );
   }
   const [first] = terms;
   const oneWay = terms.every((term) => term.nulls === 'none' && term.direction === first?.direction);
-  // One comparison of rows is one range of an index over these columns.
+  // A row comparison is one range of an index over these columns.
   if (oneWay && first) {
     const columns = terms.map((term) => comparableRef(projection, term.column));
     const values = terms.map((term, index) => boundValue(projection, term.column, cursor[index]));
     return sql`(${sql.join(columns)}) ${sql.raw(first.direction === 'asc' ? '>' : '<')} (${sql.join(values)})`;
   }
-  // The first condition says no more than the second, but it is a range that an index of the first column can begin at.
+  // The first condition is implied by the second, but as a range it lets an index of the first column start at the cursor.
   return allOf([
     ...(first ? [termAfter(projection, first, cursor[0], true)] : []),
     lexicographicallyAfter(projection, terms, cursor),

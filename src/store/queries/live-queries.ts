@@ -6,31 +6,36 @@ import { builder, type Queryable, run } from '../postgres/statement.ts';
 import { filterSql } from './row-filter.ts';
 import { hasKey } from './row-queries.ts';
 
-/** What a version changed since a checkpoint, seen in one snapshot with where it is now. */
+/** The changes of a version since a checkpoint, and its current position, from one snapshot. */
 export interface RecentChanges {
-  /** Of each partition, in order; none where the registry does not know the version. Of a live inline version, the end of the log. */
+  /**
+   * One checkpoint per partition, in order; empty if the registry does not contain the version. For a live inline version, the end of the
+   * log.
+   */
   readonly checkpoints: readonly GlobalPosition[];
-  /** Appends fold into it: their changes come in the order of their commits, not of their positions. */
+  /** Whether appends fold into the version. Its changes then appear in commit order, not in the order of positions. */
   readonly live: boolean;
   /** The server's time, in milliseconds. */
   readonly readAt: number;
-  /** Changes up to here may be forgotten. */
+  /** Changes up to here may have been deleted. */
   readonly forgotten: GlobalPosition;
-  /** Each holds the keys that one batch wrote and removed, as JSON gives them. */
+  /** Each holds the keys that one batch wrote and deleted, as parsed from JSON. */
   readonly batches: readonly RecentBatch[];
-  /** Of the least of the checkpoints; of a live inline version, of `complete`. Null where the registry does not know the version. */
+  /**
+   * The anchor of the lowest checkpoint; for a live inline version, that of `complete`. Null if the registry does not contain the version.
+   */
   readonly anchor: string | null;
-  /** What `known` is anchored to now. */
+  /** The current anchor of `known`. */
   readonly knownAnchor: string | null;
-  /** Undefined where the registry does not know the version. */
+  /** Undefined if the registry does not contain the version. */
   readonly serverStart: bigint | undefined;
 }
 
-/** What is to be anchored along the way. */
+/** Positions whose anchors to read in the same statement. */
 export interface ToAnchor {
-  /** A position that is known from before. */
+  /** A position that is already known. */
   readonly known: GlobalPosition | null;
-  /** Up to here a live inline version is complete: a horizon, from an earlier statement. */
+  /** The position up to which a live inline version is complete: a horizon from an earlier statement. */
   readonly complete: GlobalPosition | null;
 }
 
@@ -39,7 +44,10 @@ export interface RecentBatch {
   readonly keys: readonly RowKey[];
 }
 
-/** The changes of each partition after its checkpoint, `limit` batches at most of each; after none there are none, only where the version is. */
+/**
+ * The changes of each partition after its checkpoint in `after`, at most `limit` batches each. If `after` is empty, reads only the
+ * version's position.
+ */
 export async function readChanges(
   db: Queryable,
   { name, version }: Projection,
@@ -81,10 +89,10 @@ export async function readChanges(
   };
 }
 
-// PostgreSQL's limit is 1664 columns in a result.
+// PostgreSQL allows 1664 columns in a result.
 const filtersInOneStatement = 500;
 
-/** For each filter, whether any row with one of the keys matches it: all filters in one statement, up to some hundreds. */
+/** For each filter, whether any row with one of the keys matches it. One statement checks several hundred filters. */
 export async function matchFilters(
   db: Queryable,
   readSchema: string,

@@ -8,10 +8,10 @@ import { allOf, filterSql } from './row-filter.ts';
 import { countOf, pageOf, pageStatement } from './row-queries.ts';
 
 /**
- * A page for each of the values: of the rows whose column has it. One statement, however many values; each page is a walk of its own,
- * which ends where the page does.
+ * One page for each value: of the rows whose column has that value. Uses one statement. Each page is a separate index scan, which stops at
+ * the end of the page.
  *
- * @throws RefoldError `BAD_USER_INPUT` as a page alone
+ * @throws RefoldError `BAD_USER_INPUT` like a single page
  */
 export async function findRelatedPages(
   db: Queryable,
@@ -34,7 +34,7 @@ export async function findRelatedPages(
   return texts.map((text) => byText.get(text) ?? pageOf([], query));
 }
 
-/** For each of the values, how many rows match of those whose column has it; for each counted no further than up to a number. */
+/** For each value, the number of matching rows whose column has that value, counted at most up to `upTo`. */
 export async function countRelatedRows(
   db: Queryable,
   readSchema: string,
@@ -67,7 +67,7 @@ export async function countRelatedRows(
   return texts.map((text) => counts.get(text) ?? 0);
 }
 
-/** A walk of its own for each of the values, which ends where enough are counted. */
+/** A separate scan for each value, which stops when enough rows are counted. */
 function boundedCounts(
   readSchema: string,
   projection: Projection,
@@ -105,7 +105,7 @@ export function relatedQuery(
     order by parents.place, related.${sql.ref(placeName)}`.compile(builder);
 }
 
-// Names that no column has.
+// No column has such a name.
 const parentName = 'place of parent';
 const placeName = 'place in page';
 

@@ -16,11 +16,11 @@ import { TextSlots } from '../tables/slots.ts';
 type Condition = RawBuilder<boolean>;
 
 /**
- * A filter as SQL. It knows true and false only, as clients do, where SQL has a third value:
- * `eq` null finds nulls, `ne` is all that `eq` is not (nulls too), `not` is the complement of its filter, and
- * a null is neither less nor greater than anything.
+ * Compiles a filter to SQL. A filter is either true or false, unlike SQL's three-valued logic: `eq` null matches nulls, `ne` matches
+ * everything that `eq` does not (including nulls), `not` is the complement of its filter, and a null is neither less nor greater than
+ * anything.
  *
- * @throws RefoldError `BAD_USER_INPUT` for an unknown column, or a value that the column could never hold.
+ * @throws RefoldError `BAD_USER_INPUT` for an unknown column, or a value that the column cannot hold.
  */
 export function filterSql(projection: Projection, filter: RowFilter | null, readSchema: string): Condition {
   return filter === null
@@ -28,7 +28,7 @@ export function filterSql(projection: Projection, filter: RowFilter | null, read
     : condition({ projection, readSchema, name: projection.tableName, depth: 0 }, filter, false);
 }
 
-/** The table that a condition is about, and the name that it goes by in the statement. */
+/** The table of a condition, and its alias in the statement. */
 interface Place {
   readonly projection: Projection;
   readonly readSchema: string;
@@ -47,7 +47,7 @@ export function anyOf(conditions: readonly Condition[]): Condition {
   return joined(conditions, sql` or `, never);
 }
 
-// Negations are pushed down to the columns: only there can a null be told apart without losing the index.
+// Negations are pushed down to the columns. Only there can nulls be handled without losing the index.
 function condition(place: Place, filter: RowFilter, negated: boolean): Condition {
   const { projection } = place;
   switch (filter.kind) {
@@ -81,10 +81,10 @@ function condition(place: Place, filter: RowFilter, negated: boolean): Condition
   }
 }
 
-/** A semi-join, or its complement. A null leads nowhere. */
+/** A semi-join or its complement. A null refers to no row. */
 function related(place: Place, { quantifier, target, columns, filter }: RelatedFilter, negated: boolean): Condition {
   const { projection } = target;
-  // Of its own, so that a table can be related to itself; columns without a table are the innermost's.
+  // A unique alias, because a table can be related to itself. Unqualified columns are those of the innermost table.
   const inner = {
     projection,
     readSchema: place.readSchema,
@@ -92,7 +92,7 @@ function related(place: Place, { quantifier, target, columns, filter }: RelatedF
     depth: place.depth + 1,
   };
   const joined = columns.map(([own, other]) => sql<boolean>`${qualified(inner, other)} = ${qualified(place, own)}`);
-  // Of `every`, one that breaks the filter is looked for; no filter is broken by none.
+  // `every` searches for a row that fails the filter. Without a filter no row fails.
   const breaks = quantifier === 'every';
   const held = filter === null ? (breaks ? never : always) : condition(inner, filter, breaks);
   const exists = sql<boolean>`exists (
@@ -145,7 +145,7 @@ function membership(projection: Projection, column: string, values: readonly unk
   return namesNull !== negated ? orNull(projection, column, found) : found;
 }
 
-/** As a range, not as a pattern: no wildcards to escape, and an index serves it with any plan. */
+/** As a range, not as a pattern: no wildcards need escaping, and an index supports it with any plan. */
 function prefix(projection: Projection, column: string, value: string, negated: boolean): Condition {
   const ref = comparableRef(projection, column);
   const [start, end] = textsOf(value, afterPrefix);
@@ -159,7 +159,7 @@ function prefix(projection: Projection, column: string, value: string, negated: 
   );
 }
 
-/** Any part of a text. The pattern says no more than what it is beside, but it is what the index finds by. */
+/** Matches any part of a text. The pattern adds no condition, but lets PostgreSQL use the index. */
 function part(projection: Projection, column: string, value: string, negated: boolean): Condition {
   const [text, pattern] = textsOf(value, partPattern);
   const alike = like(projection, column, boundValue(projection, column, pattern));
@@ -167,7 +167,7 @@ function part(projection: Projection, column: string, value: string, negated: bo
   return held(projection, column, negated ? found : sql<boolean>`(${alike} and ${found})`, negated);
 }
 
-/** A text and what is made of it: as they are, or the slots in their place. */
+/** A text and a value derived from it: the values themselves, or their parameters. */
 function textsOf(value: string | TextSlots, other: (text: string) => string | undefined): readonly [unknown, unknown] {
   return value instanceof TextSlots ? [value.text, value.other] : [value, other(value)];
 }
@@ -176,7 +176,7 @@ function like(projection: Projection, column: string, pattern: RawBuilder<unknow
   return sql<boolean>`${foldedRef(columnRef(projection, column))} like ${foldedRef(pattern)}`;
 }
 
-/** A condition that a null leaves open, or its complement. */
+/** A condition that is unknown for a null, or its complement. */
 function held(projection: Projection, column: string, found: Condition, negated: boolean): Condition {
   return negated ? orNull(projection, column, sql<boolean>`not ${found}`) : found;
 }

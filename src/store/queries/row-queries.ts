@@ -9,10 +9,10 @@ import { afterCursor, beforeCursor, orderTerms, reversed } from './keyset.ts';
 import { allOf, filterSql } from './row-filter.ts';
 
 /**
- * The rows of these keys, in their order, null where there is none or `where` does not hold: one statement, however many keys.
- * A row has the columns asked for and the key columns. `by`: the columns that name a row here, the key's or a unique one.
+ * Reads the rows with these keys, in the same order, with one statement. Null if a row does not exist or does not match `where`. A row
+ * contains the requested columns and the key columns. `by`: the columns that identify a row, either the key's or unique ones.
  *
- * @throws RefoldError `BAD_USER_INPUT` for a key that could never be.
+ * @throws RefoldError `BAD_USER_INPUT` for an impossible key.
  */
 export async function findByKeys(
   db: Queryable,
@@ -33,10 +33,10 @@ export async function findByKeys(
 }
 
 /**
- * One page by keyset: the rows after (or before) a cursor in a total order, whatever is written meanwhile.
- * There is a previous page where the client came by `after`, and a next one where it came by `before`: a cursor is a row's own.
+ * Reads one page by keyset: the rows after (or before) a cursor in a total order. Concurrent writes do not shift it. A client that passes
+ * `after` has a previous page, and one that passes `before` has a next page, because a cursor belongs to a row.
  *
- * @throws RefoldError `BAD_USER_INPUT` for an unknown column, or a value or cursor that could never be.
+ * @throws RefoldError `BAD_USER_INPUT` for an unknown column, or an impossible value or cursor.
  */
 export async function findPage(
   db: Queryable,
@@ -47,7 +47,7 @@ export async function findPage(
   return pageOf(await read(db, projection, pageQuery(readSchema, projection, query)), query);
 }
 
-/** The page that the rows found make: they are in the direction of the query, and one more than its limit where there are more. */
+/** Builds the page from the found rows. They are in the direction of the query, and one more than its limit if there are more. */
 export function pageOf(found: readonly Row[], query: PageQuery): RowPage {
   const forward = query.direction === 'forward';
   const more = found.length > query.limit;
@@ -59,7 +59,7 @@ export function pageOf(found: readonly Row[], query: PageQuery): RowPage {
   };
 }
 
-/** How many rows match; counted no further than up to a number. @throws RefoldError `BAD_USER_INPUT` */
+/** The number of matching rows, counted at most up to `upTo`. @throws RefoldError `BAD_USER_INPUT` */
 export async function countRows(
   db: Queryable,
   readSchema: string,
@@ -73,7 +73,7 @@ export async function countRows(
   return Number(row?.count ?? 0);
 }
 
-/** How many rows of this name match, or `upTo` where they are more: no more are looked at then. */
+/** The number of matching rows of a table, or `upTo` if there are more; the count then stops there. */
 export function countOf(
   table: RawBuilder<unknown>,
   condition: RawBuilder<boolean>,
@@ -102,7 +102,7 @@ export function keyQuery(
   return (where === null ? found : found.where(filterSql(projection, where, readSchema))).compile();
 }
 
-/** Rows with one of the keys, which are bound as one array for each key column. */
+/** A condition for rows with one of the keys. Each key column is bound as one array. */
 export function hasKey(
   projection: Projection,
   keys: readonly RowKey[],
@@ -124,7 +124,7 @@ export function pageQuery(readSchema: string, projection: Projection, query: Pag
   return pageStatement(readSchema, projection, query).statement.compile();
 }
 
-/** A page, and the order that it is in. `most`: one row more than the page has tells whether there are more. */
+/** A page and its order. `most`: one row more than the page shows whether there are more. */
 export function pageStatement(readSchema: string, projection: Projection, query: PageQuery, most = query.limit + 1) {
   const terms = orderTerms(projection, query.orderBy);
   const columns = [...query.columns, ...terms.map((term) => term.column)];
@@ -135,7 +135,7 @@ export function pageStatement(readSchema: string, projection: Projection, query:
   ];
   const sorted = (query.direction === 'forward' ? terms : reversed(terms)).map(
     ({ column, direction, nulls }) =>
-      // Without nulls their place would only keep the index, which is ascending with nulls last, from serving the order.
+      // For a column without nulls, `nulls …` would only prevent the use of the index, which is ascending with nulls last.
       sql`${comparableRef(projection, column)} ${sql.raw(direction)}${nulls === 'none' ? sql`` : sql.raw(` nulls ${nulls}`)}`,
   );
   const order = sql.join(sorted);
@@ -146,11 +146,11 @@ export function pageStatement(readSchema: string, projection: Projection, query:
   return { statement, order };
 }
 
-/** Rows with these columns, under their declared names. */
+/** Selects these columns under their declared names. */
 export function rowsFrom(readSchema: string, projection: Projection, columns: readonly string[]) {
   const names = [...new Set(columns)];
   for (const name of names) columnOf(projection, name);
-  // Not `withSchema`: it walks through the whole statement a second time.
+  // Not `withSchema`: it traverses the whole statement a second time.
   return builder
     .selectFrom(`${readSchema}.${projection.tableName}`)
     .select(names.map((name) => sql`${columnRef(projection, name)}`.as(name)));

@@ -3,17 +3,17 @@ import type { Queryable } from '../postgres/statement.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { reactorFenced } from './reactors.ts';
 
-/** An event that a reactor has given up on, or that waits behind one of the same key. */
+/** A dead letter of a reactor: an event that failed finally, or that waits behind one of the same key. */
 export interface ReactorLetter {
   readonly position: GlobalPosition;
   readonly key: string;
   readonly type: string;
   readonly streamId: string;
-  /** Null where the event waits behind an earlier one of its key. */
+  /** Null if the event waits behind an earlier one of its key. */
   readonly error: { readonly message: string; readonly stack?: string } | null;
-  /** How often it was tried. */
+  /** The number of attempts. */
   readonly attempts: number;
-  /** What an operator has asked for and the owner has not done yet. */
+  /** An operator's request that the owner has not carried out yet. */
   readonly requested: 'retry' | 'discard' | null;
   readonly at: string;
 }
@@ -21,9 +21,9 @@ export interface ReactorLetter {
 export type NewReactorLetter = Pick<ReactorLetter, 'position' | 'key' | 'type' | 'streamId' | 'error' | 'attempts'>;
 
 /**
- * Keeps a letter, once: an event that is met again after a crash has its letter already.
+ * Inserts a dead letter. If a crash made the event be processed again, the existing letter stays.
  *
- * @throws RefoldError `PROCESSOR_FENCED` where the reactor has another owner.
+ * @throws RefoldError `PROCESSOR_FENCED` if the reactor has another owner.
  */
 export async function insertReactorLetter(
   db: Queryable,
@@ -46,7 +46,7 @@ export async function insertReactorLetter(
   if (owner.length === 0) throw reactorFenced(name, epoch);
 }
 
-/** For each key with letters the position of its first. */
+/** For each key with dead letters, the position of the first one. */
 export async function readParkedKeys(db: Queryable, reactor: string): Promise<Map<string, GlobalPosition>> {
   const rows = await db.query<{ key: string; first: GlobalPosition }>({
     text: 'select key, min(position) as first from refold.reactor_letters where reactor = $1 group by key',
@@ -55,7 +55,7 @@ export async function readParkedKeys(db: Queryable, reactor: string): Promise<Ma
   return new Map(rows.map(({ key, first }) => [key, first]));
 }
 
-/** The letters of a reactor in the order of the log, those of one key where it is given. */
+/** The dead letters of a reactor in log order; only those of one key if it is given. */
 export async function readReactorLetters(db: Queryable, reactor: string, key?: string): Promise<ReactorLetter[]> {
   return db.query<ReactorLetter>({
     text: `
@@ -67,12 +67,12 @@ export async function readReactorLetters(db: Queryable, reactor: string, key?: s
   });
 }
 
-/** A letter as it was read: an operator who asks for something of it meanwhile makes another version of its row. */
+/** A dead letter with its row version. An operator's request in the meantime changes the row version. */
 export interface ReadLetter extends ReactorLetter {
   readonly rowVersion: string;
 }
 
-/** The letters of a key in the order of the log, for {@link keepReactorLetter}. */
+/** The dead letters of a key in log order, for {@link keepReactorLetter}. */
 export async function readLettersOfKey(db: Queryable, reactor: string, key: string): Promise<ReadLetter[]> {
   return db.query<ReadLetter>({
     text: `
@@ -85,7 +85,7 @@ export async function readLettersOfKey(db: Queryable, reactor: string, key: stri
   });
 }
 
-/** Asks the owner to retry or discard; gives how many letters there are to do so with. */
+/** Requests the owner to retry or discard dead letters. Returns how many. */
 export async function requestReactorLetters(
   db: Queryable,
   reactor: string,
@@ -103,7 +103,7 @@ export async function requestReactorLetters(
   return rows.length;
 }
 
-/** A letter that is handled or discarded. @throws RefoldError `PROCESSOR_FENCED` */
+/** Deletes a dead letter that was handled or discarded. @throws RefoldError `PROCESSOR_FENCED` */
 export async function deleteReactorLetter(
   db: Queryable,
   { name, epoch }: ProcessorClaim,
@@ -123,8 +123,7 @@ export async function deleteReactorLetter(
 }
 
 /**
- * A letter was tried again in vain: the error of now, and nothing is asked for any more of its key, but for what has been asked for since
- * its letters were read.
+ * Records a failed retry with its error. Clears the requests of the key, except those made since its dead letters were read.
  *
  * @throws RefoldError `PROCESSOR_FENCED`
  */
@@ -165,7 +164,7 @@ export async function keepReactorLetter(
   if (owner.length === 0) throw reactorFenced(name, epoch);
 }
 
-/** Letters past a position, which the reactor is going to meet again. */
+/** Deletes the dead letters after a position. The reactor will process these events again. */
 export async function deleteReactorLettersPast(
   db: Queryable,
   reactor: string,

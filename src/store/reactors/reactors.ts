@@ -3,7 +3,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 
-/** A reactor as its row has it. */
+/** A reactor's row. */
 export interface RegisteredReactor {
   readonly name: string;
   readonly checkpoint: GlobalPosition;
@@ -13,7 +13,7 @@ export interface RegisteredReactor {
   readonly paused: boolean;
   readonly eventsHandled: bigint;
   readonly eventsSkipped: bigint;
-  /** Events that were given up on, and those behind them. */
+  /** The number of events that failed finally, and of events that wait behind them. */
   readonly deadLetters: number;
 }
 
@@ -40,11 +40,11 @@ export async function readReactors(db: Queryable): Promise<RegisteredReactor[]> 
 export interface RunnableReactor {
   readonly name: string;
   readonly generation: number;
-  /** Keys whose letters an operator has asked to be retried or discarded. */
+  /** The keys of dead letters that an operator wants to retry or discard. */
   readonly requestedKeys: readonly string[];
 }
 
-/** The reactors that are to be run, and what is asked of them. */
+/** The reactors that are not paused, with pending requests. */
 export async function readRunnableReactors(db: Queryable): Promise<RunnableReactor[]> {
   return db.query<RunnableReactor>({
     name: 'read runnable reactors',
@@ -58,7 +58,7 @@ export async function readRunnableReactors(db: Queryable): Promise<RunnableReact
   });
 }
 
-/** Adds a reactor that is not known yet; whether it was added. */
+/** Adds a reactor unless it exists. Returns whether it was added. */
 export async function insertReactor(db: Queryable, name: string, checkpoint: GlobalPosition): Promise<boolean> {
   const added = await db.query({
     text: `
@@ -78,7 +78,7 @@ export interface ReactorAdvance {
   readonly skipped: number;
 }
 
-/** Moves the checkpoint. @throws RefoldError `PROCESSOR_FENCED` where the reactor has another owner, or was set elsewhere. */
+/** Moves the checkpoint. @throws RefoldError `PROCESSOR_FENCED` if the reactor has another owner, or an operator has moved it */
 export async function advanceReactor(
   db: Queryable,
   { name, epoch, serverStart }: ProcessorClaim,
@@ -102,13 +102,13 @@ export async function advanceReactor(
 }
 
 export function reactorFenced(name: string, epoch: bigint): RefoldError {
-  const message = `${name}: another owner has taken over, or an operator has set it elsewhere (epoch ${epoch} is past).`;
+  const message = `${name}: another owner has taken over, or an operator has moved its position (epoch ${epoch} is outdated).`;
   return new RefoldError('PROCESSOR_FENCED', message, { name });
 }
 
 export type LockedReactor = Pick<RegisteredReactor, 'checkpoint' | 'paused' | 'owner' | 'status'>;
 
-/** A reactor's row, locked until the transaction ends. */
+/** Reads a reactor's row and locks it until the transaction ends. */
 export async function lockReactor(db: Queryable, name: string): Promise<LockedReactor | undefined> {
   const rows = await db.query<LockedReactor>({
     text: 'select checkpoint, paused, owner, status from refold.reactors where name = $1 for update',
@@ -117,7 +117,7 @@ export async function lockReactor(db: Queryable, name: string): Promise<LockedRe
   return rows[0];
 }
 
-/** Has a locked reactor wait or go on: its owner lets go in an orderly way. */
+/** Pauses or resumes a locked reactor. Its owner releases it in an orderly way. */
 export async function setReactorPaused(db: Queryable, name: string, paused: boolean): Promise<void> {
   await db.query({
     text: `
@@ -133,7 +133,7 @@ export async function setReactorPaused(db: Queryable, name: string, paused: bool
   });
 }
 
-/** Puts a locked reactor somewhere. Its owner is fenced off; whoever owns it next begins from there. */
+/** Sets the position of a locked reactor. Its owner is fenced, and the next owner starts there. */
 export async function setReactorCheckpoint(db: Queryable, name: string, checkpoint: GlobalPosition): Promise<void> {
   await db.query({
     text: `
@@ -152,7 +152,7 @@ export async function setReactorCheckpoint(db: Queryable, name: string, checkpoi
   });
 }
 
-/** Removes a locked reactor with its dead letters; the audit log stays. */
+/** Deletes a locked reactor with its dead letters. The audit log stays. */
 export async function deleteReactor(db: Queryable, name: string): Promise<void> {
   await db.query({ text: 'delete from refold.reactors where name = $1', values: [name] });
 }
@@ -174,7 +174,7 @@ export interface ReactorStep {
   readonly reason: string;
 }
 
-/** Keeps who did what, and why. */
+/** Records an operation in the audit log. */
 export async function insertReactorStep(db: Queryable, step: ReactorStep): Promise<void> {
   await db.query({
     text: `
@@ -184,7 +184,7 @@ export async function insertReactorStep(db: Queryable, step: ReactorStep): Promi
   });
 }
 
-/** The audit log of a reactor, the last step first. */
+/** The audit log of a reactor, newest first. */
 export async function readReactorSteps(
   db: Queryable,
   name: string,

@@ -1,18 +1,18 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** As the index of migration 0028 has it. A step's key is `command:reactor/event/step`; keys of others have another form. */
+/** Matches the index of migration 0028. A step's key is `command:reactor/event/step`; other keys have another form. */
 const isStepKey = `not coalesce(result ? 'input', false) and key like '%:%/________-____-____-____-____________/%'`;
 
 /**
- * Forgets the outcomes of steps that are older, a few at a time, of events that this reactor has behind it: what it has yet to handle, or keeps as
- * a dead letter, it may hand to its handler again. Tells how many it forgot. For a transaction that has locked the reactor's row.
+ * Deletes old outcomes of workflow steps, at most `atMost`. Only for events that the reactor has finished: it may run the steps of pending
+ * events and of dead letters again. Returns how many it deleted. The transaction must have locked the reactor's row.
  */
 export async function pruneStepKeys(tx: Queryable, reactor: string, days: number, atMost: number): Promise<number> {
   const [row] = await tx.query<{ forgotten: number }>({
     name: 'refold_prune_step_keys',
     text: `
-      -- Steps run after their event is recorded. The day is for clocks that were set back in between.
+      -- Steps run after their event is recorded. The day allows for clocks that were set back in between.
       with bound as (
         select least(
           now() - make_interval(days => $2),
@@ -42,7 +42,7 @@ export async function pruneStepKeys(tx: Queryable, reactor: string, days: number
         ))
         returning recorded_at
       ), told as (
-        -- Events of neighbouring positions are recorded within seconds, in any order.
+        -- Events at neighbouring positions may be recorded in any order, within seconds.
         update refold.reactors
         set steps_kept_since = greatest(steps_kept_since, (select max(recorded_at) + interval '1 hour' from forgotten))
         where name = $1 and exists (select from forgotten)
@@ -53,7 +53,10 @@ export async function pruneStepKeys(tx: Queryable, reactor: string, days: number
   return row?.forgotten ?? 0;
 }
 
-/** Since when the steps of a reactor are all kept, where some of those that it would run again after this position are not. */
+/**
+ * If some steps that a replay from this position would run again have lost their outcomes: the time since which all outcomes are kept. Else
+ * undefined.
+ */
 export async function stepsForgottenAfter(
   tx: Queryable,
   reactor: string,

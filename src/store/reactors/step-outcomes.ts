@@ -2,7 +2,7 @@ import { CommandRejected } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** What a step has led to where it wrote nothing. */
+/** The outcome of a workflow step that wrote no events. */
 export type QuietOutcome =
   | { readonly kind: 'rejected'; readonly message: string; readonly details: Readonly<Record<string, unknown>> }
   | {
@@ -24,10 +24,10 @@ interface StoredOutcome {
 }
 
 /**
- * Remembers an outcome under a step's key, among the keys of appends: whichever is there first, an append or a refusal, is the step's
- * outcome for ever, also where a process that was stalled and its successor decide at the same time.
+ * Stores an outcome under a step's key, among the keys of appends. The first entry, an append or a refusal, is the step's final outcome,
+ * even if a stalled process and its successor decide at the same time.
  *
- * @returns whether it is the outcome now; otherwise something else has been decided before.
+ * @returns whether this outcome was stored; otherwise another one exists
  */
 export async function keepOutcome(db: Queryable, key: string, outcome: QuietOutcome): Promise<boolean> {
   const kept = await db.query({
@@ -42,7 +42,7 @@ export async function keepOutcome(db: Queryable, key: string, outcome: QuietOutc
   return kept.length > 0;
 }
 
-/** What was remembered; undefined where the step was not run, or wrote events. */
+/** The stored outcome; undefined if the step was not run or wrote events. */
 export async function findOutcome(db: Queryable, key: string): Promise<QuietOutcome | undefined> {
   const rows = await db.query<{ result: StoredOutcome | null }>({
     name: 'find step outcome',
@@ -54,7 +54,7 @@ export async function findOutcome(db: Queryable, key: string): Promise<QuietOutc
   if (outcome.kind === 'rejected')
     return { kind: 'rejected', message: outcome.message ?? '', details: outcome.details ?? {} };
   const { position = '0', streamId = '', streamVersion = 0 } = outcome;
-  return { kind: 'nothing', position: BigInt(position) as GlobalPosition, streamId, streamVersion }; // written as one
+  return { kind: 'nothing', position: BigInt(position) as GlobalPosition, streamId, streamVersion }; // stored as a GlobalPosition
 }
 
 export function rejectionOf({ message, details }: QuietOutcome & { kind: 'rejected' }): CommandRejected {

@@ -1,7 +1,7 @@
 import type { CanaryRule } from '../../projections/declaration/version-map.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** Begins a projection's canary, or changes it. */
+/** Starts or changes a projection's canary. */
 export async function writeCanary(db: Queryable, name: string, version: number, rule: CanaryRule): Promise<void> {
   await db.query({
     text: `
@@ -22,7 +22,7 @@ export async function writeCanary(db: Queryable, name: string, version: number, 
   });
 }
 
-/** Ends a projection's canary where it is this version or a lower one; tells which it was. */
+/** Ends a projection's canary if it is this version or a lower one. Returns the version. */
 export async function deleteCanary(db: Queryable, name: string, upTo: number): Promise<number | undefined> {
   const rows = await db.query<{ version: number }>({
     text: 'delete from refold.canaries where name = $1 and version <= $2 returning version',
@@ -31,18 +31,18 @@ export async function deleteCanary(db: Queryable, name: string, upTo: number): P
   return rows[0]?.version;
 }
 
-/** How a canary does since it began, over all gateways: operations that it answered, and those of the others. */
+/** The statistics of a canary since it started, over all gateways: operations that it served, and operations of other clients. */
 export interface CanaryFigures {
   readonly name: string;
   readonly version: number;
   readonly operations: number;
-  /** Of those, how many answers had errors. */
+  /** The number of those whose response had errors. */
   readonly errors: number;
   readonly otherOperations: number;
   readonly otherErrors: number;
 }
 
-/** Adds what one gateway has counted; nothing where the version is no canary any more. */
+/** Adds the counts of one gateway. Has no effect if the version is no longer a canary. */
 export async function addCanaryFigures(db: Queryable, added: CanaryFigures): Promise<void> {
   await db.query({
     text: `

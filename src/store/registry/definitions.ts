@@ -3,7 +3,7 @@ import type { EventFilter, GraphqlNames } from '../../projections/declaration/pr
 import type { Relation } from '../../projections/declaration/relations.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** What the registry keeps of a version's declaration, for processes that don't declare it. */
+/** The stored part of a version's declaration, for processes that do not declare the version. */
 export interface StoredDefinition {
   readonly columns: readonly {
     readonly name: string;
@@ -14,11 +14,11 @@ export interface StoredDefinition {
   readonly keyColumns: readonly string[];
   readonly filter: readonly EventFilter[];
   readonly graphql: GraphqlNames;
-  /** Not kept by the first releases. */
+  /** Missing in definitions stored by the first releases. */
   readonly relations?: Readonly<Record<string, Relation>>;
 }
 
-/** A version with what is kept of its declaration. */
+/** A version with its stored definition. */
 export interface DefinedVersion {
   readonly version: number;
   readonly tableName: string;
@@ -39,7 +39,7 @@ export async function highestActive(db: Queryable, name: string): Promise<Define
   return rows[0];
 }
 
-/** What is kept of a version's declaration; undefined where the registry does not know it. */
+/** The stored definition of a version; undefined if the registry does not contain it. */
 export async function readDefinition(
   db: Queryable,
   name: string,
@@ -52,7 +52,7 @@ export async function readDefinition(
   return rows[0]?.definition;
 }
 
-/** Keeps a declaration whose GraphQL side or events have changed; its table has not. */
+/** Updates the definition after a change of GraphQL options or events. The table must be unchanged. */
 export async function updateDefinition(
   db: Queryable,
   {
@@ -70,7 +70,7 @@ export async function updateDefinition(
   });
 }
 
-/** What the column `definition` holds. A column's default may be a bigint, which JSON has no form for. */
+/** The text of the column `definition`. The default of a column may be a bigint, which JSON does not support. */
 export function definitionJson(definition: StoredDefinition): string {
   return JSON.stringify(definition, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
 }

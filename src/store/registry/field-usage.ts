@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/statement.ts';
 
-/** What operations of one client asked for. */
+/** Counts of the schema elements that one client's operations used. */
 export interface UsageCount {
   /** `CartSummary.totalAmount`, `Query.cartSummaries(where:)`, `CartSummaryFilter.status`, `Status.Open`, `CartSummaryFilter` */
   readonly path: string;
@@ -11,10 +11,13 @@ export interface UsageCount {
   readonly operations: number;
 }
 
-/** Under this name are those beyond the limit of clients that are told apart. */
+/** The common name of all clients beyond the limit of counted clients. */
 export const otherClients = '(others)';
 
-/** Adds to what the day has so far. Of the clients, but for those in brackets that name nobody, the first `mostClients` of a day are told apart. */
+/**
+ * Adds to the counts of the day. Only the first `mostClients` clients of a day are counted separately; names in brackets, which are no
+ * clients, are exempt.
+ */
 export async function addUsage(db: Queryable, counts: readonly UsageCount[], mostClients: number): Promise<void> {
   await db.query({
     text: `
@@ -28,7 +31,7 @@ export async function addUsage(db: Queryable, counts: readonly UsageCount[], mos
         from refold.usage_clients
         join today using (day)
       ), welcome as (
-        -- those who are new today, as long as there is room
+        -- clients that are new today, up to the limit
         select client, client_version
         from (select distinct client, client_version from given) as named
         where client not like '(%' and not exists (select from known where (known.client, known.client_version) = (named.client, named.client_version))
@@ -59,7 +62,7 @@ export async function addUsage(db: Queryable, counts: readonly UsageCount[], mos
       cross join today
       left join told_apart using (client, client_version)
       group by 1, 2, 3, 4, 5
-      -- one order for all processes, or two of them could wait for each other
+      -- all processes lock in the same order, which prevents deadlocks
       order by 1, 2, 3, 4, 5
       on conflict (path, day, client, client_version, pins) do update
         set operations = usage.operations + excluded.operations, last_at = excluded.last_at`,
@@ -84,7 +87,7 @@ export async function pruneUsage(db: Queryable, keepDays: number): Promise<void>
   }
 }
 
-/** A gateway records from now on, or says that it does not: then what is unused can't be known. */
+/** Marks that a gateway records usage from now on, or that it does not. In that case nothing can be known to be unused. */
 export async function markRecording(db: Queryable, records: boolean): Promise<void> {
   await db.query({
     text: records
@@ -93,7 +96,7 @@ export async function markRecording(db: Queryable, records: boolean): Promise<vo
   });
 }
 
-/** How long all gateways have recorded, in days; null where one of them does not, or none ever has. */
+/** For how many days all gateways have recorded usage; null if one of them does not, or none ever has. */
 export async function recordedDays(db: Queryable): Promise<number | null> {
   const rows = await db.query<{ days: number }>({
     text: `select extract(epoch from now() - since)::float8 / 86400 as days from refold.usage_recording`,
@@ -102,20 +105,20 @@ export async function recordedDays(db: Queryable): Promise<number | null> {
 }
 
 export interface UsageQuery {
-  /** How many days back, this one included. */
+  /** The number of days to read, including today. */
   readonly days: number;
-  /** Of these paths and, where a type is among them, of all that is in it. @default all */
+  /** Limits the result to these paths. A type name includes all of its fields. @default all */
   readonly paths?: readonly string[] | undefined;
-  /** Leaves out what was asked for with a pin of this projection: another version's activation changes nothing for it. */
+  /** Excludes operations that pinned a version of this projection: activating another version does not affect them. */
   readonly unpinnedFrom?: string | undefined;
 }
 
-/** What a client asked for in a time. */
+/** What a client used in a period. */
 export interface FieldUsage extends UsageCount {
   readonly lastAt: string;
 }
 
-/** In the order of paths; the clients that ask most first. */
+/** Ordered by path, then by the number of operations, highest first. */
 export async function readUsage(
   db: Queryable,
   { days, paths, unpinnedFrom = '' }: UsageQuery,

@@ -4,21 +4,21 @@ import type { Queryable } from '../postgres/statement.ts';
 import { inlineGateKey, inlineVersionLockKey } from '../server/lock-keys.ts';
 
 /**
- * `live`: appends fold into it. `leaving`: they leave it alone, and those that had entered before are not all over. `building`: they leave
- * it alone, and its processor folds the log.
+ * `live`: appends fold into it. `leaving`: new appends skip it, but some that entered before are still running. `building`: appends skip
+ * it, and its processor folds the log.
  */
 export type InlineStatus = 'building' | 'leaving' | 'live';
 
-/** An inline version, as all appends see it. */
+/** An inline version, as appends see it. */
 export interface InlineVersion {
   readonly name: string;
   readonly version: number;
   readonly status: InlineStatus;
-  /** Since a writer that can't fold has put it out of `live`; null where none has. */
+  /** Seconds since a writer that cannot fold ended its `live` status; null if none has. */
   readonly secondsSincePassed: number | null;
 }
 
-/** SQL for the status of a row of `refold.inline_versions`. */
+/** A SQL expression for the status of a row of `refold.inline_versions`. */
 export function inlineStatus(row: string): string {
   return `case
           when ${row}.status = 'live' and exists (
@@ -42,7 +42,7 @@ export function readInlineVersions(db: Queryable): Promise<InlineVersion[]> {
   });
 }
 
-/** Has appends know the version from now on, as `building`; it keeps its status where they know it already. */
+/** Makes the version known to appends, as `building`. If they know it already, its status stays. */
 export async function declareInline(db: Queryable, { id, name, version, filter }: Projection): Promise<void> {
   await db.query({
     text: `
@@ -53,7 +53,7 @@ export async function declareInline(db: Queryable, { id, name, version, filter }
   });
 }
 
-/** Has appends forget the version. Where it is live, {@link announceLeave} comes first, unless nobody maintains it any more. */
+/** Makes appends forget the version. If it is live, call {@link announceLeave} first, unless no process maintains it any more. */
 export async function forgetInline(db: Queryable, name: string, version: number): Promise<void> {
   await db.query({
     text: `
@@ -66,16 +66,15 @@ export async function forgetInline(db: Queryable, name: string, version: number)
 }
 
 /**
- * Has appends leave the version alone from now on, where they fold into it; see the migration. Waits for nobody. Outside of a transaction,
- * or appends hear of it only when that ends.
+ * Makes new appends skip the version; see the migration. Does not wait. Call it outside of a transaction: appends see it when it commits.
  */
 export async function announceLeave(db: Queryable, name: string, version: number): Promise<void> {
   await db.query({ text: 'select refold.announce_leave($1, $2, false)', values: [name, version] });
 }
 
 /**
- * Ends a leave once the appends are over that had entered before it was announced: the version is `building`, its table complete up to its
- * checkpoint. Waits for nobody, and is a transaction of its own.
+ * Completes a leave when all appends that entered before it have ended. The version is then `building`, and its table is complete up to its
+ * checkpoint. Does not wait, and is a transaction of its own.
  *
  * @returns whether no append folds into the version any more
  */
@@ -87,7 +86,7 @@ export async function settleLeave(db: Queryable, name: string, version: number):
   return row?.settled ?? false;
 }
 
-/** Keeps a version that no append folds into from becoming live before the transaction ends. @returns false where appends fold into it */
+/** Prevents a version from becoming live until the transaction ends. @returns false if it is live already */
 export async function keepFromLive(tx: Queryable, name: string, version: number): Promise<boolean> {
   const [row] = await tx.query<{ status: InlineVersion['status'] }>({
     text: `
@@ -100,17 +99,17 @@ export async function keepFromLive(tx: Queryable, name: string, version: number)
   return row?.status !== 'live';
 }
 
-/** How long each lock is waited for until the transaction ends, such as `100ms`. */
+/** Limits the wait for each lock until the transaction ends, such as `100ms`. */
 export async function limitLockWaits(tx: Queryable, timeout: string): Promise<void> {
   await tx.query({ text: `set local lock_timeout = '${timeout}'` });
 }
 
-/** Closes the gate: waits for all transactions that append, and has new ones wait for this transaction. */
+/** Closes the gate: waits for all appending transactions, and blocks new ones until this transaction ends. */
 export async function closeGate(tx: Queryable): Promise<void> {
   await tx.query({ text: 'select pg_advisory_xact_lock($1)', values: [inlineGateKey] });
 }
 
-/** The version's rows are complete up to `checkpoint`, and the gate is closed: appends fold into it from now on. */
+/** Makes the version live. Its rows must be complete up to `checkpoint`, and the gate closed: appends fold into it from now on. */
 export async function becomeLive(
   tx: Queryable,
   name: string,
@@ -135,11 +134,11 @@ export async function becomeLive(
   });
 }
 
-/** The last position that was drawn; with the gate closed, or the version held, all that is wanted up to it is committed or rolled back. */
+/** The highest assigned position. If the gate is closed or the version is held, all its events up to there are committed or rolled back. */
 export async function readLast(tx: Queryable): Promise<GlobalPosition> {
   const [row] = await tx.query<{ last: GlobalPosition }>({
     text: `select coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as last`,
   });
-  if (!row) throw new Error('a select without a table gives one row');
+  if (!row) throw new Error('a select without a table must return one row');
   return row.last;
 }

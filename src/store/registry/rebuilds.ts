@@ -4,17 +4,17 @@ import type { Queryable } from '../postgres/statement.ts';
 import { checkpointChannel, type ProcessorClaim } from '../processors/checkpoints.ts';
 import { countOfSkips } from '../processors/left-out.ts';
 
-/** Beside the table that serves, which the new one replaces in the end; or in the version's own table, which is emptied for it. */
+/** `beside`: fills a new table that replaces the current one at the end. `in place`: empties and fills the version's own table. */
 export type RebuildForm = 'beside' | 'in place';
 
-/** A rebuild that has been asked for and is not finished. */
+/** A requested rebuild that is not finished. */
 export interface Rebuild {
   readonly name: string;
   readonly version: number;
   readonly form: RebuildForm;
   /** The table that it fills. */
   readonly tableName: string;
-  /** Where it began: the beginning of the log, or the position of a snapshot. */
+  /** Where it started: the beginning of the log, or the position of a snapshot. */
   readonly startedAtPosition: GlobalPosition;
   readonly snapshotId: bigint | null;
   readonly checkpoint: GlobalPosition;
@@ -22,7 +22,7 @@ export interface Rebuild {
   readonly owner: string | null;
   readonly status: 'idle' | 'running' | 'stopped';
   readonly error: { readonly message: string; readonly at: string } | null;
-  /** Why its table, which is as good as complete, does not take over by itself. */
+  /** Why its nearly complete table is not adopted automatically. */
   readonly heldReason: string | null;
   readonly requestedBy: string;
   readonly reason: string;
@@ -41,7 +41,7 @@ const columns = `
   reason,
   requested_at as "requestedAt"`;
 
-/** The rebuilds that are processors of their own: those beside a table that serves. */
+/** The rebuilds that are separate processors: those of the form `beside`. */
 export async function readRebuilds(db: Queryable): Promise<Rebuild[]> {
   return db.query<Rebuild>({
     name: 'read rebuilds',
@@ -53,7 +53,7 @@ export async function readRebuilds(db: Queryable): Promise<Rebuild[]> {
   });
 }
 
-/** All rebuilds; how far one is that is done in place, its version's processors tell. */
+/** All rebuilds. The progress of one in place is that of its version's processors. */
 export async function readAllRebuilds(db: Queryable): Promise<Rebuild[]> {
   const inPlace = await db.query<Rebuild>({
     text: `
@@ -81,13 +81,13 @@ export interface RebuildRequest {
   readonly tableName: string;
   readonly startAt: GlobalPosition;
   readonly snapshotId: bigint | null;
-  /** In place: the state that the version goes back to in the end. */
+  /** For `in place`: the state that the version returns to at the end. */
   readonly stateBefore: VersionState | null;
   readonly actor: string;
   readonly reason: string;
 }
 
-/** Asks for a rebuild; false where one is under way already. */
+/** Requests a rebuild. Returns false if one is in progress. */
 export async function insertRebuild(db: Queryable, request: RebuildRequest): Promise<boolean> {
   const rows = await db.query({
     text: `
@@ -111,7 +111,7 @@ export async function insertRebuild(db: Queryable, request: RebuildRequest): Pro
   return rows.length > 0;
 }
 
-/** The rebuild beside the version's table waits for an operator, for this reason, or goes on (null). Changes nothing for a former owner. */
+/** Makes the rebuild wait for an operator, for this reason, or continue (null). Has no effect for a former owner. */
 export async function holdRebuild(
   db: Queryable,
   { name, version, epoch }: ProcessorClaim,
@@ -126,7 +126,7 @@ export async function holdRebuild(
   });
 }
 
-/** An operator takes the table of a rebuild that waits, with its dead letters; false where none waits. */
+/** Lets a waiting rebuild continue despite its dead letters. Returns false if none waits. */
 export async function acceptDeadLetters(db: Queryable, name: string, version: number): Promise<boolean> {
   const rows = await db.query({
     text: `
@@ -139,18 +139,18 @@ export async function acceptDeadLetters(db: Queryable, name: string, version: nu
   return rows.length > 0;
 }
 
-/** What a rebuild was that has ended. */
+/** A rebuild that has ended. */
 export interface EndedRebuild {
   readonly tableName: string;
   readonly startedAtPosition: GlobalPosition;
   readonly snapshotId: bigint | null;
-  /** By a processor of its own; 0 in place. */
+  /** The events that its own processor folded; 0 for `in place`. */
   readonly eventsFolded: bigint;
   readonly stateBefore: VersionState | null;
   readonly requestedAt: string;
 }
 
-/** Ends a rebuild, of this form where one is given, and tells what it was; undefined where there is none. */
+/** Ends a rebuild, optionally only of one form, and returns it. Undefined if there is none. */
 export async function deleteRebuild(
   db: Queryable,
   name: string,
@@ -182,8 +182,8 @@ export interface AdoptedTable {
 }
 
 /**
- * The version's rows are in another table from now on, complete up to `checkpoint`. Its processors go on from there under new
- * epochs, so that their owners drop the rows that it remembers of the old table.
+ * Moves the version to another table, which is complete up to `checkpoint`. Its processors continue from there under new epochs, and their
+ * owners drop their cached rows of the old table.
  */
 export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<void> {
   await db.query({
@@ -203,8 +203,8 @@ export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<
 }
 
 /**
- * The version's rows are in another table from now on, which may be behind the old one: its processors go back to `checkpoint` under a
- * new epoch, and what was kept of changes is of the old rows. Everybody hears how far the version is now.
+ * Moves the version to another table, which may be behind the old one. Its processors go back to `checkpoint` under new epochs, and the
+ * recorded changes of the old rows are deleted. Listeners are notified of the new position.
  */
 export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<void> {
   await db.query({
@@ -227,7 +227,7 @@ export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<vo
   });
 }
 
-/** How many events the version's processors have folded since it began, or began again. */
+/** The number of events that the version's processors have folded since the version began or was reset. */
 export async function readEventsFolded(db: Queryable, name: string, version: number): Promise<bigint> {
   const rows = await db.query<{ events: bigint }>({
     text: `

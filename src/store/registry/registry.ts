@@ -8,7 +8,7 @@ import { definitionJson, type StoredDefinition } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 import type { HeldBy } from './transitions.ts';
 
-/** A version as the registry holds it, with its processor. */
+/** A version in the registry, with its processors. */
 export interface RegisteredVersion {
   readonly name: string;
   readonly version: number;
@@ -20,23 +20,23 @@ export interface RegisteredVersion {
   readonly heldReason: string | null;
   readonly heldBy: HeldBy | null;
   readonly stateChangedAt: string;
-  /** Whether appends fold into it; null where it is maintained behind them. */
+  /** Whether appends fold into it; null for an async version. */
   readonly inline: InlineStatus | null;
-  /** Who is answered by it while it is ready; null where nobody is. */
+  /** The clients that it serves while it is ready; null if there is no canary. */
   readonly canary: CanaryRule | null;
-  /** Of how many live queries it executes one again; null where it does not. */
+  /** The running comparison with live queries; null if there is none. */
   readonly shadow: { readonly oneOf: number; readonly startedAt: string } | null;
-  /** The least of its partitions'. Of a live inline version the end of the log: what is committed there is folded. */
+  /** The lowest checkpoint of the partitions. For a live inline version the end of the log, because every committed event is folded. */
   readonly checkpoint: GlobalPosition;
-  /** All of them, where its partitions have several. */
+  /** The owners of all partitions, separated by commas. */
   readonly owner: string | null;
-  /** Stopped where one of its partitions is, running where one of them is. */
+  /** `stopped` if one of its partitions has stopped, else `running` if one is running. */
   readonly status: ProcessorStatus;
-  /** Of the first partition that has stopped. */
+  /** The error of the first stopped partition. */
   readonly error: ProcessorError | null;
   readonly partitions: readonly RegisteredPartition[];
   readonly eventsFolded: bigint;
-  /** Left out of its table by `onError: 'skip'`. */
+  /** The number of events that `onError: 'skip'` left out. */
   readonly eventsSkipped: bigint;
   readonly startedAt: string | null;
   readonly updatedAt: string;
@@ -44,7 +44,7 @@ export interface RegisteredVersion {
 
 export type ProcessorStatus = 'idle' | 'running' | 'stopped';
 
-/** A partition's processor, as the registry holds it. */
+/** The processor of one partition. */
 export interface RegisteredPartition extends Partition {
   readonly checkpoint: GlobalPosition;
   readonly owner: string | null;
@@ -143,7 +143,7 @@ export interface NewVersion {
   readonly partitions: number;
 }
 
-/** Adds a version as `building`, with its processors before the first event. */
+/** Adds a version as `building`, with its processors at the beginning of the log. */
 export async function insertVersion(db: Queryable, version: NewVersion): Promise<void> {
   await db.query({
     text: `
@@ -170,7 +170,7 @@ export async function insertVersion(db: Queryable, version: NewVersion): Promise
   });
 }
 
-/** Puts a version back to its beginning, under new fingerprints; a running owner is fenced off. */
+/** Resets a version to the beginning of the log, with new fingerprints. Fences its current owner. */
 export async function resetVersion(db: Queryable, version: NewVersion): Promise<void> {
   await db.query({
     text: `
@@ -201,8 +201,8 @@ export type LockedVersion = Pick<
 >;
 
 /**
- * A version's state, locked until the transaction ends. Not `for update`: a batch that keeps dead letters looks at the version's key, and would wait
- * for this transaction, which may wait for the batch's checkpoint.
+ * A version's state, locked until the transaction ends. Not `for update`: a batch that inserts dead letters locks the version's key by its
+ * foreign key. It would wait for this transaction, which may wait for the batch's checkpoint.
  */
 export async function lockVersion(db: Queryable, name: string, version: number): Promise<LockedVersion | undefined> {
   const rows = await db.query<LockedVersion>({
@@ -222,7 +222,7 @@ export async function lockVersion(db: Queryable, name: string, version: number):
   return rows[0];
 }
 
-/** The version's rows were built by this code. */
+/** Records the code that built the version's rows. */
 export async function recordCode(
   db: Queryable,
   { name, version, codeFingerprint }: Pick<NewVersion, 'name' | 'version' | 'codeFingerprint'>,
@@ -234,8 +234,8 @@ export async function recordCode(
 }
 
 /**
- * A version's state, which can't change until the transaction ends; batches share the lock. Where another partition has failed it, it is
- * `building` for this one.
+ * A version's state, locked against changes until the transaction ends. Batches share the lock. If another partition set the version to
+ * `failed`, this returns `building`.
  */
 export async function shareState(
   db: Queryable,
@@ -259,7 +259,7 @@ export interface ReadyVersion {
   readonly version: number;
   readonly heldReason: string | null;
   readonly heldBy: HeldBy | null;
-  /** How long it has been ready. */
+  /** For how long it has been ready, in seconds. */
   readonly seconds: number;
 }
 
@@ -278,7 +278,7 @@ export async function readReadyVersions(db: Queryable): Promise<ReadyVersion[]> 
   });
 }
 
-/** Has processes that register versions take turns, until the transaction ends. */
+/** Serializes the processes that register versions, until the transaction ends. */
 export async function lockRegistry(db: Queryable, key: bigint): Promise<void> {
   await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [key] });
 }

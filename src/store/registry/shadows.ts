@@ -2,7 +2,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import { registryChannel } from './transitions.ts';
 
-/** Begins to count, or begins anew: what was counted before is forgotten. */
+/** Starts or restarts a comparison. Deletes the counts of an earlier one. */
 export async function writeShadow(db: Queryable, name: string, version: number, oneOf: number): Promise<void> {
   await db.query({ text: 'delete from refold.shadows where name = $1 and version = $2', values: [name, version] });
   await db.query({
@@ -11,7 +11,7 @@ export async function writeShadow(db: Queryable, name: string, version: number, 
   });
 }
 
-/** Ends the comparison; what was found stays. False where none was under way. */
+/** Stops the comparison and keeps its results. Returns false if none was running. */
 export async function endShadow(db: Queryable, name: string, version: number): Promise<boolean> {
   const rows = await db.query({
     text: `
@@ -26,11 +26,11 @@ export async function endShadow(db: Queryable, name: string, version: number): P
 
 export type ShadowOutcome = 'same' | 'different' | 'failed' | 'skipped';
 
-/** A place in an answer where two versions differ. */
+/** A difference between the responses of two versions. */
 export interface ShadowDifference {
-  /** `cartSummaries.edges[].node.totalAmount`; empty where it is the operation as a whole. */
+  /** `cartSummaries.edges[].node.totalAmount`; empty if the operation as a whole differs. */
   readonly path: string;
-  /** JSON, cut where it is long. */
+  /** JSON, truncated if it is long. */
   readonly older: string;
   readonly newer: string;
 }
@@ -38,17 +38,17 @@ export interface ShadowDifference {
 export interface ShadowResult {
   readonly name: string;
   readonly version: number;
-  /** Of the comparison; what another has found since it was begun again is not counted. */
+  /** The start of the comparison. A result of a comparison that was restarted since is not counted. */
   readonly startedAt: string;
   readonly outcome: ShadowOutcome;
-  /** Its name, or the fields that it asks for. */
+  /** The operation's name, or its root fields. */
   readonly operation: string;
-  /** Both versions were there. */
+  /** The position that both versions had reached. */
   readonly position: GlobalPosition | null;
   readonly differences: readonly ShadowDifference[];
 }
 
-/** Counts what one comparison found, and keeps examples of what was not met before as long as there is room. */
+/** Counts the result of one comparison. Stores new examples while there is room. */
 export async function addShadowResult(db: Queryable, result: ShadowResult, mostExamples: number): Promise<void> {
   const { name, version, outcome, operation, position, differences } = result;
   const columns = { same: 'same', different: 'different', failed: 'failed', skipped: 'skipped' } as const;
@@ -102,7 +102,7 @@ export async function addShadowResult(db: Queryable, result: ShadowResult, mostE
   });
 }
 
-/** What a version's declaration waits for. */
+/** The requirements of a version's declaration. */
 export interface ShadowGate {
   readonly queries: number;
   readonly maxDifferent: number;
@@ -111,8 +111,8 @@ export interface ShadowGate {
 }
 
 /**
- * Has a version compared for as long as its declaration waits for that. One that an operator has begun or stopped stays as it is, and is told
- * what is waited for.
+ * Starts the comparison that a version's declaration requires. If an operator has started or stopped a comparison, it stays as it is, and
+ * only the requirements are updated.
  */
 export async function declareShadow(db: Queryable, name: string, version: number, gate: ShadowGate): Promise<void> {
   await db.query({
@@ -129,7 +129,7 @@ export async function declareShadow(db: Queryable, name: string, version: number
           where
             (shadow.needed_queries, shadow.most_different, shadow.within_seconds)
             is distinct from (excluded.needed_queries, excluded.most_different, excluded.within_seconds)
-        -- begun just now
+        -- inserted, not updated
         returning xmax = 0 as begun
       )
       select pg_notify('${registryChannel}', $1 || '@' || $2) from told where begun`,
@@ -137,7 +137,7 @@ export async function declareShadow(db: Queryable, name: string, version: number
   });
 }
 
-/** How a version that waits for comparisons stands: of the rows that it has now, within the time that counts. */
+/** The results of a version that waits for comparisons: for its current rows, within the period that counts. */
 export interface ShadowStanding extends Omit<ShadowGate, 'oneOf'> {
   readonly name: string;
   readonly version: number;
@@ -145,7 +145,7 @@ export interface ShadowStanding extends Omit<ShadowGate, 'oneOf'> {
   readonly same: number;
   readonly different: number;
   readonly failed: number;
-  /** Where an answer differed last; null where none did. Without values, since reasons are logged. */
+  /** The latest difference; null if there is none. Contains no values, because reasons are logged. */
   readonly example: { readonly operation: string; readonly path: string } | null;
 }
 
@@ -188,7 +188,7 @@ export async function readShadowStandings(db: Queryable): Promise<ShadowStanding
       where
         needed_queries is not null
         and projection.state = 'ready'
-        -- where none answers, there is nothing to compare with
+        -- without an active version there is nothing to compare with
         and exists (
           select from refold.projections as active
           where active.name = shadow.name and active.version < shadow.version and active.state = 'active'
@@ -196,12 +196,12 @@ export async function readShadowStandings(db: Queryable): Promise<ShadowStanding
   });
 }
 
-/** Forgets what was counted longer ago than any declaration can wait for. */
+/** Deletes counts that are older than any declaration can require. */
 export async function pruneShadowCounts(db: Queryable): Promise<void> {
   await db.query({ text: `delete from refold.shadow_counts where minute < now() - interval '8 days'` });
 }
 
-/** Where two versions differed, with the values of the last time. */
+/** A difference between two versions, with the values of its last occurrence. */
 export interface ShadowExample extends ShadowDifference {
   readonly operation: string;
   readonly times: number;
@@ -209,24 +209,24 @@ export interface ShadowExample extends ShadowDifference {
   readonly seenAt: string;
 }
 
-/** How what a ready version would answer compares with what was answered. */
+/** The comparison of a ready version's responses with those of the active version. */
 export interface Shadow {
   readonly name: string;
   readonly version: number;
   readonly oneOf: number;
   readonly startedAt: string;
-  /** Null while it goes on. */
+  /** Null while it runs. */
   readonly stoppedAt: string | null;
   readonly same: number;
   readonly different: number;
   readonly failed: number;
   readonly skipped: number;
-  /** Those that were met most often first. */
+  /** The most frequent examples first. */
   readonly examples: readonly ShadowExample[];
 }
 
 export async function readShadows(db: Queryable): Promise<readonly Shadow[]> {
-  // One statement, so that the counts and the examples are of one moment.
+  // One statement, because the counts and the examples must be of one moment.
   const rows = await db.query<Omit<Shadow, 'examples'> & (ShadowExample | { readonly operation: null })>({
     text: `
       select

@@ -1,10 +1,10 @@
 import type { VersionState } from '../../projections/declaration/version-map.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** Channel that tells every process that the registry changed. */
+/** The channel that notifies every process of changes in the registry. */
 export const registryChannel = 'refold_registry';
 
-/** Who keeps a ready version from becoming active by itself: an operator (by a rollback), or its declared rule. */
+/** What keeps a ready version from becoming active: an operator (after a rollback), or its declared rule. */
 export type HeldBy = 'operator' | 'breaking' | 'verification' | 'dead-letters';
 
 export interface Step {
@@ -14,13 +14,13 @@ export interface Step {
   readonly to: VersionState;
   readonly actor: string;
   readonly reason: string;
-  /** Why the version must not become active by itself; null lifts that. */
+  /** Why the version must not become active automatically; null removes the hold. */
   readonly heldReason: string | null;
-  /** Who holds it. @default who held it before */
+  /** What holds it. @default what held it before */
   readonly heldBy?: HeldBy;
 }
 
-/** One step in the life of a version: the state, the audit log, and the notification of every process. */
+/** Records one transition of a version: writes the state and the audit log, and notifies every process. */
 export async function recordStep(db: Queryable, step: Step): Promise<void> {
   await db.query({
     text: `
@@ -46,7 +46,7 @@ export async function recordStep(db: Queryable, step: Step): Promise<void> {
   });
 }
 
-/** What holds a ready version is the same, and there is more or less of it: no step of its life. */
+/** Updates the reason of a hold, for example with new counts. Not a transition. */
 export async function restateHold(
   db: Queryable,
   { name, version }: Pick<Step, 'name' | 'version'>,
@@ -62,7 +62,7 @@ export async function restateHold(
   });
 }
 
-/** The reason of a version's last step. */
+/** The reason of a version's last transition. */
 export async function lastReason(db: Queryable, name: string, version: number): Promise<string | undefined> {
   const rows = await db.query<{ reason: string }>({
     text: `
@@ -76,7 +76,7 @@ export async function lastReason(db: Queryable, name: string, version: number): 
   return rows[0]?.reason;
 }
 
-/** One step in the life of a version, as the audit log holds it. */
+/** One transition of a version in the audit log. */
 export interface Transition {
   readonly name: string;
   readonly version: number;
@@ -87,7 +87,7 @@ export interface Transition {
   readonly at: string;
 }
 
-/** The last steps, the oldest of them first: of all projections, of one, or of one of its versions. */
+/** The last transitions, oldest first: of all projections, of one, or of one version. */
 export async function readTransitions(
   db: Queryable,
   { name = null, version = null, limit }: { name?: string | null; version?: number | null; limit: number },

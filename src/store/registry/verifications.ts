@@ -1,23 +1,23 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** Why rows are compared with the log: to let a version become active, or again and again. */
+/** Why rows are compared with the log: before a version becomes active, or periodically. */
 export type VerificationKind = 'activation' | 'audit';
 
-/** A verification of one version that this process does; nobody else does it for as long as it is renewed in time. */
+/** A verification of one version by this process. No other process runs it while the claim is renewed in time. */
 export interface VerificationClaim {
   readonly name: string;
   readonly version: number;
   readonly kind: VerificationKind;
   readonly owner: string;
-  /** How many ended before. */
+  /** The number of verifications that ended before. */
   readonly round: bigint;
 }
 
-// Renewed with every page of the log; after a crash another process goes on when this has passed.
+// Renewed with every page of the log. If a process crashes, another one takes over after this time.
 const busySeconds = 60;
 
-/** Takes a verification on; undefined where it is not due yet, or another process does it. */
+/** Claims a verification. Undefined if it is not due yet, or another process runs it. */
 export async function claimVerification(
   db: Queryable,
   wanted: Omit<VerificationClaim, 'round'>,
@@ -37,7 +37,7 @@ export async function claimVerification(
   return rows[0] && { ...wanted, round: rows[0].round };
 }
 
-/** The claim counts for another while; false where another process has it by now. */
+/** Extends the claim. Returns false if another process has taken over. */
 export async function renewVerification(db: Queryable, claim: VerificationClaim): Promise<boolean> {
   const rows = await db.query({
     text: `
@@ -50,7 +50,7 @@ export async function renewVerification(db: Queryable, claim: VerificationClaim)
   return rows.length > 0;
 }
 
-/** What is kept of a verification that has ended. */
+/** The result of a completed verification. */
 export interface VerificationResult {
   readonly position: GlobalPosition;
   readonly rowsCompared: number;
@@ -58,7 +58,10 @@ export interface VerificationResult {
   readonly samples: readonly unknown[];
 }
 
-/** A verification has ended; the next one is due after a while. False where the rows are others by now, or another process has it: it counts for nothing then. */
+/**
+ * Stores the result and schedules the next verification. Returns false if the version's rows have been replaced or another process took
+ * over; the result is then ignored.
+ */
 export async function endVerification(
   db: Queryable,
   claim: VerificationClaim,
@@ -99,7 +102,7 @@ export async function endVerification(
   return rows.length > 0;
 }
 
-/** Gives an unfinished verification to whoever wants it next. */
+/** Releases an unfinished verification for the next process. */
 export async function releaseVerification(db: Queryable, claim: VerificationClaim, nextInSeconds = 0): Promise<void> {
   await db.query({
     text: `
@@ -110,7 +113,7 @@ export async function releaseVerification(db: Queryable, claim: VerificationClai
   });
 }
 
-/** The rows of a version are others now: what was found of the old ones says nothing any more, nor what is being looked at. */
+/** Call this when the version's rows were replaced: deletes the results for the old rows and cancels a running verification. */
 export async function forgetDifferences(db: Queryable, name: string, version: number): Promise<void> {
   await db.query({
     text: `
@@ -121,7 +124,7 @@ export async function forgetDifferences(db: Queryable, name: string, version: nu
   });
 }
 
-/** The last verification of a kind that ended, and the last differences that any of them found. */
+/** The last completed verification of a kind, and the last differences that any of them found. */
 export interface StoredVerification {
   readonly name: string;
   readonly version: number;

@@ -5,13 +5,13 @@ import type { Queryable } from '../postgres/statement.ts';
 export interface VersionPosition {
   readonly name: string;
   readonly version: number;
-  /** Of each partition, in order: up to the least of them the whole version has folded the log. */
+  /** One checkpoint per partition, in order. The whole version has folded the log up to the lowest one. */
   readonly checkpoints: readonly GlobalPosition[];
-  /** Where its processor stopped at an event, to go on only when somebody does something about it; null while it works. */
+  /** The position at which its processor stopped and waits for an operator; null while it runs. */
   readonly stoppedAt: GlobalPosition | null;
 }
 
-/** Where these versions are; one statement, however many. What is not in the registry is left out. */
+/** The positions of these versions, in one statement. Versions that are not in the registry are left out. */
 export async function readVersionPositions(
   db: Queryable,
   versions: readonly { readonly name: string; readonly version: number }[],
@@ -28,7 +28,7 @@ export async function readVersionPositions(
         name,
         version,
         json_agg(refold.reached(name, version, checkpoint)::text order by partition) as checkpoints,
-        -- One without an owner is about to get another, which tries again.
+        -- a stopped processor without an owner will be claimed and retried
         min(refold.reached(name, version, checkpoint)) filter (where status = 'stopped' and owner is not null) as "stoppedAt"
       from refold.processors
       join unnest($1::text[], $2::integer[]) as wanted (name, version) using (name, version)
@@ -40,12 +40,12 @@ export async function readVersionPositions(
 
 export interface VersionStatus {
   readonly state: VersionState;
-  /** Where its rows are now. */
+  /** The table with its current rows. */
   readonly tableName: string;
   readonly checkpoint: GlobalPosition;
 }
 
-/** State, table and position of one version; undefined where the registry does not know it. */
+/** The state, table and position of one version; undefined if the registry does not contain it. */
 export async function readVersionStatus(
   db: Queryable,
   name: string,

@@ -7,24 +7,24 @@ import { createDatabase, type Database } from '../postgres/database.ts';
 import { sqlStateOf, translateDatabaseError } from '../postgres/database-errors.ts';
 import { requireSuitableServer } from './server-facts.ts';
 
-/** The schema of everything that is Refold's own. Fixed: the migrations are plain SQL that names it. */
+/** The schema of Refold's own tables. Fixed, because the migrations are plain SQL that names it. */
 export const refoldSchema = 'refold';
 
-/** What the tables of a database need to be the ones that this code was written for. */
+/** The difference between a database's migrations and those of this code. */
 export interface MigrationState {
-  /** Known to this code and not yet applied, in order. */
+  /** Known to this code and not applied yet, in order. */
   readonly pending: readonly string[];
-  /** Applied by newer code, and unknown to this. */
+  /** Applied by newer code and unknown to this code. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Creates or updates Refold's own tables, all or nothing, and says which migrations that took. Forward only. Safe to call
- * from many processes at once: one does the work, the others wait and find nothing to do.
+ * Creates or updates Refold's own tables, all or nothing, and returns the applied migrations. Forward only. Safe to call from many
+ * processes at once: one does the work, the others wait and find nothing to do.
  *
- * Give it a direct connection: a pooler in transaction mode would lose the lock that it waits on.
+ * Use a direct connection: a pooler in transaction mode would lose the lock.
  *
- * @throws RefoldError `DATABASE_NOT_MIGRATED` when the database was migrated by a newer Refold.
+ * @throws RefoldError `DATABASE_NOT_MIGRATED` if the database was migrated by a newer Refold.
  */
 export async function migrate(target: Database | string): Promise<{ applied: string[] }> {
   if (typeof target === 'string') {
@@ -52,7 +52,7 @@ export async function migrate(target: Database | string): Promise<{ applied: str
     if (!failed) throw cause;
     throw new RefoldError(
       'DATABASE_ERROR',
-      `Migration '${failed.migrationName}' failed, and nothing of it was kept: ${cause.message}`,
+      `Migration '${failed.migrationName}' failed and was rolled back: ${cause.message}`,
       { ...cause.fields, migration: failed.migrationName },
       { cause },
     );
@@ -60,7 +60,7 @@ export async function migrate(target: Database | string): Promise<{ applied: str
   return { applied: (results ?? []).map((result) => result.migrationName) };
 }
 
-/** Compares what was applied to the database with what this code knows. */
+/** Compares the migrations applied to the database with those of this code. */
 export async function pendingMigrations(db: Database): Promise<MigrationState> {
   const applied = await appliedMigrations(db);
   const known = migrationFiles().map(({ name }) => name);
@@ -70,7 +70,7 @@ export async function pendingMigrations(db: Database): Promise<MigrationState> {
   };
 }
 
-/** Throws `DATABASE_NOT_MIGRATED` unless the tables are the ones that this code was written for. */
+/** @throws RefoldError `DATABASE_NOT_MIGRATED` if the migrations differ from those of this code. */
 export async function requireMigrated(db: Database): Promise<void> {
   const { pending } = await refuseNewer(db);
   if (pending.length === 0) return;
@@ -109,7 +109,7 @@ const sqlFiles: MigrationProvider = {
     const migrations: Record<string, Migration> = {};
     for (const { name, path } of migrationFiles()) {
       migrations[name] = {
-        // Without values the driver sends the text as it is: many statements, function bodies and all.
+        // Without values the driver sends the text as a simple query, which may contain many statements and function bodies.
         up: async (db) => void (await db.executeQuery(CompiledQuery.raw(readFileSync(path, 'utf8')))),
       };
     }
@@ -117,7 +117,7 @@ const sqlFiles: MigrationProvider = {
   },
 };
 
-/** The numbered files, such as `0001_event_log.sql`, in order. */
+/** The numbered files in order, such as `0001_event_log.sql`. */
 function migrationFiles(): { name: string; path: string }[] {
   const folder = migrationsFolder();
   return readdirSync(folder)
@@ -126,7 +126,7 @@ function migrationFiles(): { name: string; path: string }[] {
     .map((file) => ({ name: file.slice(0, -'.sql'.length), path: join(folder, file) }));
 }
 
-/** `migrations/` lies beside `src/` in the repository and beside `dist/` in the package. */
+/** `migrations/` is next to `src/` in the repository and next to `dist/` in the package. */
 function migrationsFolder(): string {
   for (let folder = import.meta.dirname; folder !== dirname(folder); folder = dirname(folder)) {
     const candidate = join(folder, 'migrations');

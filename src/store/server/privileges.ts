@@ -2,13 +2,13 @@ import type { Queryable } from '../postgres/statement.ts';
 
 interface Missing {
   readonly role: string;
-  /** What has to be granted, such as `insert, update on table refold.events`. */
+  /** The missing grants, such as `insert, update on table refold.events`. */
   readonly missing: readonly string[];
 }
 
 /**
- * What the role of this session lacks of what a running application needs, by name. Tables need not be its own. A schema that is not there yet
- * takes the right to create it.
+ * The privileges that a running application needs and that the session's role lacks. The role need not own the tables. If the read schema
+ * does not exist, the role must be able to create it.
  */
 export async function privilegeProblem(db: Queryable, readSchema: string): Promise<string | undefined> {
   const { role, missing } = await readMissing(db, readSchema);
@@ -38,7 +38,7 @@ async function readMissing(db: Queryable, readSchema: string): Promise<Missing> 
         cross join lateral unnest(
           case
             when relkind = 'v' or relname in ('migrations', 'migrations_lock') then array['select']
-            when relname in ('events', 'transitions', 'reactor_steps') then array['select', 'insert'] -- never changed
+            when relname in ('events', 'transitions', 'reactor_steps') then array['select', 'insert'] -- append-only
             else array['select', 'insert', 'update', 'delete']
           end
         ) with ordinality as of_table (privilege, place)
@@ -50,7 +50,7 @@ async function readMissing(db: Queryable, readSchema: string): Promise<Missing> 
         select 5, format('usage, select on sequence refold.%I', relname), false
         from pg_class
         where relnamespace = to_regnamespace('refold')
-          and case when relkind = 'S' then not has_sequence_privilege(oid, 'usage') end -- asked for a table, it fails
+          and case when relkind = 'S' then not has_sequence_privilege(oid, 'usage') end -- fails for a table
       )
       select
         quote_ident(current_user) as role,
@@ -58,5 +58,5 @@ async function readMissing(db: Queryable, readSchema: string): Promise<Missing> 
       from needed`,
     values: [readSchema],
   });
-  return row as Missing; // an aggregate gives one row
+  return row as Missing; // an aggregate returns one row
 }

@@ -3,21 +3,21 @@ import type { Queryable } from '../postgres/statement.ts';
 
 /** A read-only transaction that stays open: all its reads see the same state of the database. */
 export interface ReadSnapshot extends Queryable {
-  /** Ends it after the reads that are running, and gives the connection back. Reads that come later are refused. */
+  /** Ends the snapshot after the running reads, and releases the connection. Later reads are refused. */
   close(): Promise<void>;
 }
 
 export interface ReadSnapshotOptions {
-  /** Milliseconds that the server works on one statement. */
+  /** The statement timeout, in milliseconds. */
   readonly statementTimeout: number;
 }
 
-/** Takes a connection from the pool at once; the snapshot is that of the first read. */
+/** Reserves a connection at once. The first read determines the snapshot. */
 export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapshotOptions): ReadSnapshot {
   const opened = Promise.withResolvers<Transaction>();
   const closing = Promise.withResolvers<void>();
   let closed = false;
-  let last: Promise<unknown> = Promise.resolve(); // one statement at a time on the one connection
+  let last: Promise<unknown> = Promise.resolve(); // one statement at a time on the connection
 
   const work = async (tx: Transaction) => {
     if (closed) return;
@@ -26,7 +26,7 @@ export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapsho
     await closing.promise;
   };
   const ended = db.transaction(work, { isolation: 'repeatable read', readOnly: true }).catch(opened.reject);
-  // Nobody may be waiting when it fails, or no read may ever come.
+  // It may fail while nobody waits for it.
   opened.promise.catch(() => {});
 
   return {
@@ -39,7 +39,7 @@ export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapsho
     close() {
       closed = true;
       opened.reject(refused());
-      // What was asked before the end runs before the end.
+      // Reads that were requested before the close still run.
       void last.then(() => closing.resolve());
       return ended;
     },
@@ -47,5 +47,5 @@ export function openReadSnapshot(db: Database, { statementTimeout }: ReadSnapsho
 }
 
 function refused(): Error {
-  return new Error('A read came after the end of its operation.');
+  return new Error('A read was started after its operation had ended.');
 }

@@ -2,50 +2,50 @@ import { beginning, type GlobalPosition } from '../../events/global-position.ts'
 import type { VersionState } from '../../projections/declaration/version-map.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** A place in a server's write-ahead log. */
+/** A position in a server's write-ahead log. */
 export interface WalPlace {
-  /** Of the cluster: its replicas have the same. */
+  /** The system identifier of the cluster, which its replicas share. */
   readonly system: string;
-  /** Of the history: a promotion begins another one, in which the same places hold something else. */
+  /** The timeline. A promotion starts a new one, in which the same WAL positions hold other data. */
   readonly timeline: number;
   readonly at: bigint;
 }
 
-/** The last event that a server has, as far as it tells. */
+/** The last event that a server reports. */
 export interface LastEvent {
   readonly position: GlobalPosition;
   readonly anchor: string | null;
 }
 
 export interface PrimaryState {
-  /** All that the primary has acknowledged is at or before this. */
+  /** The primary's current WAL position. Everything that it has acknowledged is at or before it. */
   readonly place: WalPlace;
-  /** Of the position that was asked about: null if the log ends before it. */
+  /** The anchor of the requested position; null if the log ends before it. */
   readonly anchor: string | null;
 }
 
-/** Where the primary is, and which event it has at the replica's last position. */
+/** The primary's WAL position, and the anchor of the event that it has at the replica's last position. */
 export async function readPrimaryState(db: Queryable, position: GlobalPosition | null): Promise<PrimaryState> {
   const [row] = await db.query<{ system: string; timeline: number; at: string; anchor: string | null }>({
     name: 'read primary state',
     text: `
       select
         (select system_identifier::text from pg_control_system()) as system,
-        -- The name of a segment begins with the timeline, which the control file tells of late.
+        -- A segment's name starts with the timeline. The control file is updated late.
         ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int as timeline,
         pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text as at,
         refold.anchor($1) as anchor`,
     values: [position],
   });
-  const only = row as { system: string; timeline: number; at: string; anchor: string | null }; // a select without from gives one row
+  const only = row as { system: string; timeline: number; at: string; anchor: string | null }; // a select without from returns one row
   return { place: placeOf(only), anchor: only.anchor };
 }
 
 export interface ReplicaState {
-  /** What it has replayed; null of a server that is no standby. */
+  /** The WAL position that it has replayed; null for a server that is not a standby. */
   readonly place: WalPlace | null;
   readonly last: LastEvent;
-  /** The versions as it knows them. */
+  /** The versions in its copy of the registry. */
   readonly versions: readonly {
     readonly name: string;
     readonly version: number;
@@ -54,7 +54,7 @@ export interface ReplicaState {
   }[];
 }
 
-/** Where a replica is, in one snapshot or before. */
+/** The state of a replica, at the time of one snapshot or earlier. */
 export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
   const [row] = await db.query<{
     standby: boolean;
@@ -70,7 +70,7 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
       select
         pg_is_in_recovery() as standby,
         (select system_identifier::text from pg_control_system()) as system,
-        -- The latest that any of them knows: a standby follows another timeline before its control file says so.
+        -- The latest of the three: a standby follows another timeline before its control file shows it.
         greatest(
           (select timeline_id from pg_control_checkpoint()),
           (select min_recovery_end_timeline from pg_control_recovery()),
@@ -93,8 +93,8 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
 }
 
 /**
- * Up to which position a version's rows are sure to be in this table of it, as a snapshot of a replica shows it; null where it has another. Not as
- * on the primary: the sequence that tells where the log ends is ahead there of what is replayed.
+ * The position up to which a version's rows are in this table, as a snapshot of a replica shows it; null if the version has another table.
+ * Differs from the primary: on a replica, the sequence of positions is ahead of the replayed data.
  */
 export async function readReplayedCheckpoint(
   db: Queryable,

@@ -4,9 +4,9 @@ import { requireMigrated } from './migrate.ts';
 import { privilegeProblem } from './privileges.ts';
 import { refuse, requireSuitableServer } from './server-facts.ts';
 
-/** What the horizon rule needs of a migrated database. */
+/** The properties of a migrated database that a correct horizon requires. */
 export interface LogFacts {
-  /** Positions that a session draws in advance; null where the sequence is missing. */
+  /** The number of positions that a session preallocates; null if the sequence is missing. */
   readonly sequenceCache: number | null;
   readonly hasTagTrigger: boolean;
   readonly seesLocks: boolean;
@@ -15,17 +15,17 @@ export interface LogFacts {
 /**
  * Refuses a database on which the event log would not be safe, or whose role lacks privileges, before anything runs on it.
  *
- * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNAVAILABLE`, each with the way out.
+ * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNAVAILABLE` that says what to do.
  */
 export async function checkServer(db: Database, readSchema: string): Promise<void> {
   await requireSuitableServer(db);
-  // Without the right to the schema, nothing could be said of its migrations. Newer tables need no privilege of this code.
+  // Checked first: without privileges on the schema, its migrations cannot be read. Newer tables need no privileges for this code.
   refuse(db.url, await privilegeProblem(db, readSchema));
   await requireMigrated(db);
   refuse(db.url, logProblem(await readLogFacts(db)));
 }
 
-/** Whether a connection reaches a server that takes writes: no standby, not set to read only. */
+/** Whether a connection reaches a server that accepts writes: not a standby, and not read-only. */
 export async function takesWrites(db: Queryable): Promise<boolean> {
   const [row] = await db.query<{ writes: boolean }>({
     name: 'takes writes',
@@ -38,7 +38,7 @@ export async function takesWrites(db: Queryable): Promise<boolean> {
 export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts): string | undefined {
   if (sequenceCache !== 1) {
     return (
-      `the sequence of refold.events has a cache of ${sequenceCache ?? 'nothing, since it is missing'}; expected 1. ` +
+      `the sequence of refold.events has a cache of ${sequenceCache ?? 'nothing, because it is missing'}; expected 1. ` +
       'Run `alter sequence refold.events_position_seq cache 1`.'
     );
   }
@@ -67,5 +67,5 @@ async function readLogFacts(target: Queryable): Promise<LogFacts> {
         ) as "hasTagTrigger",
         has_table_privilege('pg_locks', 'select') and has_function_privilege('pg_lock_status()', 'execute') as "seesLocks"`,
   });
-  return facts as LogFacts; // a select without from gives one row
+  return facts as LogFacts; // a select without from returns one row
 }

@@ -5,16 +5,16 @@ import { databaseAddress } from '../postgres/database-errors.ts';
 import { newProbeLockKey } from './lock-keys.ts';
 
 export interface SessionCheckOptions {
-  /** Whether the configuration takes each connection for a session of its own. */
+  /** Whether the configuration treats each connection as a session of its own. */
   readonly sessions: boolean;
 }
 
 /**
- * Refuses a database whose locks are not what appenders, readers and owners rely on: a lock that one connection takes must be seen by another
- * at once, and a connection that is taken for a session must be one. Engines and poolers that only accept the statements would lose
- * events, and have one version maintained twice.
+ * Refuses a database whose locks do not work as appenders, readers and owners require. A lock of one connection must be visible to another
+ * at once, and a connection that is configured as a session must be one. Engines and poolers that merely accept the statements would lose
+ * events, and let two processes maintain one version.
  *
- * @throws RefoldError `DATABASE_UNSUITABLE`, with the way out
+ * @throws RefoldError `DATABASE_UNSUITABLE` that says what to do
  */
 export async function checkSessions(
   { url, session }: Pick<Database, 'url' | 'session'>,
@@ -30,7 +30,7 @@ export async function checkSessions(
     const address = databaseAddress(url);
     throw new RefoldError('DATABASE_UNSUITABLE', `PostgreSQL at ${address}: ${problem}`, { address });
   } catch (error) {
-    // What they have begun ends with them.
+    // Closing the connections ends their transactions.
     broken = error as Error;
     throw error;
   } finally {
@@ -39,7 +39,7 @@ export async function checkSessions(
   }
 }
 
-/** The lock is of a kind of its own and in the way of nobody. Both transactions stay open, so that a pooler needs two sessions for them. */
+/** The lock has its own kind and blocks nobody. Both transactions stay open, which forces a pooler to use two sessions. */
 async function lockProblem(first: Session, second: Session, pids: Set<number>): Promise<string | undefined> {
   const key = newProbeLockKey();
   await first.query({ text: 'begin' });
@@ -48,19 +48,19 @@ async function lockProblem(first: Session, second: Session, pids: Set<number>): 
   const looking = second.query({ text: 'begin' }).then(() => second.query<{ seen: boolean }>(isSeen(key)));
   const seen = await Promise.race([looking, pause(answerMilliseconds, undefined, { ref: false })]);
   if (!seen)
-    return 'a second connection gets no answer while the first one has a transaction open. Give the pooler that is between more than one connection to the server.';
+    return 'a second connection gets no response while the first one has an open transaction. Allow the pooler in between more than one connection to the server.';
   await first.query({ text: 'commit' });
   await second.query({ text: 'commit' });
   if (seen[0]?.seen) return undefined;
   return (
-    'an advisory lock that one connection has taken is not seen by another one, so that events could be lost. Connect to one PostgreSQL server, ' +
-    'not to several behind one address, nor to an engine that only accepts the locks of PostgreSQL.'
+    'an advisory lock of one connection is not visible to another one, so events could be lost. Connect to one PostgreSQL server, ' +
+    'not to several behind one address or to an engine that only accepts the lock statements.'
   );
 }
 
 /**
- * `pids`: of the session in which the connection's first transaction ran. A pooler in transaction mode has two of them free by now, and gives
- * the one that was free last, which is the other one, or both in turns.
+ * `pids`: the session of the connection's first transaction. A pooler in transaction mode now has two free sessions, and assigns the most
+ * recently freed one, which is the other one, or alternates between them.
  */
 async function sessionProblem(connection: Session, pids: Set<number>): Promise<string | undefined> {
   for (let number = 0; number < 2; number++) {
@@ -74,10 +74,10 @@ async function sessionProblem(connection: Session, pids: Set<number>): Promise<s
   );
 }
 
-// A round trip, even on a busy machine.
+// One round trip, even on a busy machine.
 const answerMilliseconds = 10_000;
 
-/** As the view `refold.tags` looks for tags. */
+/** The same condition as in the view `refold.tags`. */
 function isSeen(key: bigint) {
   return {
     text: `

@@ -1,21 +1,21 @@
 export interface WakerOptions {
-  /** Pause after news, in milliseconds: how soon to look again without a notification. @default 50 */
+  /** The pause after work was found, in milliseconds: how soon to poll again without a notification. @default 50 */
   readonly minMs?: number;
-  /** Longest pause while nothing comes. Without notifications this is the latency after silence. @default 2000 */
+  /** The longest pause while there is no work. Without notifications, this is the latency after an idle period. @default 2000 */
   readonly maxMs?: number;
-  /** What a pause without news adds to the next. @default 50 */
+  /** How much each pause without work adds to the next, in milliseconds. @default 50 */
   readonly stepMs?: number;
-  /** Part of a pause that is left to chance, so that many processes don't ask at once. @default 0.2 */
+  /** The random part of a pause, from 0 to 1. It prevents many processes from polling at once. @default 0.2 */
   readonly jitter?: number;
   /** @default Math.random */
   readonly random?: () => number;
 }
 
-/** Adaptive polling: says when to look for work again. */
+/** Adaptive polling: decides when to poll for work again. */
 export interface Waker {
-  /** Resolves when it is woken (also where that was since the last wait), after the current pause, or at the signal. */
+  /** Resolves when woken (also if that happened since the last wait), after the current pause, or when the signal aborts. */
   wait(signal?: AbortSignal): Promise<void>;
-  /** Work was found: the next pauses are short again. */
+  /** Call this when work was found: the next pauses are short again. */
   news(): void;
   /** Ends the next or current wait at once. */
   wake(): void;

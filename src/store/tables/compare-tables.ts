@@ -1,24 +1,24 @@
 import { keyText, type Projection } from '../../projections/declaration/projection.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** A row that is not what it should be. */
+/** A row that differs from the expected one. */
 export interface Difference {
   /** The row's key as JSON. */
   readonly key: string;
-  /** `missing` in the table, `surplus` in the table, or with other values in these columns. */
+  /** `missing`: not in the table. `surplus`: only in the table. `different`: other values in these columns. */
   readonly kind: 'missing' | 'surplus' | 'different';
   readonly columns: readonly string[];
 }
 
 export interface Comparison {
-  /** Rows of the table that is compared. */
+  /** The number of rows in the compared table. */
   readonly rows: number;
   readonly differences: number;
-  /** The first of them, by key. */
+  /** The first differences, by key. */
   readonly samples: readonly Difference[];
 }
 
-/** Compares a table with one that holds what it should, both with the columns of the projection, in the database. */
+/** Compares a table with a table of expected rows, in the database. Both have the projection's columns. */
 export async function compareTables(
   db: Queryable,
   projection: Projection,
@@ -54,11 +54,11 @@ export async function compareTables(
     rows: Number(counted?.rows ?? 0),
     differences: Number(different[0]?.['refold differences'] ?? 0),
     samples: different.map((row) => {
-      const kind = row['refold kind'] as Difference['kind']; // the three of the statement
+      const kind = row['refold kind'] as Difference['kind']; // the statement returns one of these three
       return {
         key: keyText(keyColumns.map((name) => codec.decodeValue(name, row[String(projection.sqlNames[name])]))),
         kind,
-        columns: kind === 'different' ? (row['refold columns'] as string[]) : [], // texts, of the statement
+        columns: kind === 'different' ? (row['refold columns'] as string[]) : [], // the statement returns texts
       };
     }),
   };

@@ -2,10 +2,10 @@ import { type Column, isContainer } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 
-// About what one write to a socket takes; a whole batch in one text would be in memory three times.
+// About the size of one write to a socket. A whole batch as one text would be in memory three times.
 const pieceLength = 65_536;
 
-/** Rows in the text format of COPY, column by column as declared: a line each, in pieces. */
+/** Rows in the text format of COPY, with the columns in order of declaration: one line per row, in pieces. */
 export function* copiedRows({ codec, columns }: Projection, rows: readonly Row[]): Generator<string> {
   const names = Object.keys(columns);
   const parts = names.map((name, index) => ({
@@ -35,7 +35,7 @@ function escaped(text: string): string {
   return special.test(text) ? text.replace(everySpecial, (char) => escapes[char] ?? char) : text;
 }
 
-// What ends a value, a line or an escape; all else may stand as it is.
+// The characters that end a value, a line or an escape. All others need no escape.
 const special = /[\\\t\n\r]/;
 const everySpecial = /[\\\t\n\r]/g;
 const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };

@@ -3,29 +3,29 @@ import type { Queryable } from '../postgres/statement.ts';
 
 export interface TableDiff {
   readonly rows: number;
-  /** Rows that only the older or only the newer version has. */
+  /** The number of rows that only the older version has; below, those that only the newer one has. */
   readonly onlyOlder: number;
   readonly onlyNewer: number;
-  /** Per column that both have: rows in which they differ. */
+  /** For each shared column, the number of rows in which it differs. */
   readonly columns: Readonly<Record<string, number>>;
   readonly samples: readonly RowDiff[];
 }
 
 export interface RowDiff {
   readonly key: readonly unknown[];
-  /** Null where the version has no such row. */
+  /** Null if the version does not have the row. */
   readonly older: Readonly<Record<string, unknown>> | null;
   readonly newer: Readonly<Record<string, unknown>> | null;
 }
 
-/** The columns that two versions have in common: of one name and one kind, keys left out. */
+/** The columns that two versions share: with the same name and kind, without key columns. */
 export function sharedColumns(older: Projection, newer: Projection): string[] {
   return Object.keys(newer.columns).filter(
     (name) => !newer.keyColumns.includes(name) && older.columns[name]?.type.kind === newer.columns[name]?.type.kind,
   );
 }
 
-/** Compares two versions' tables row by row, in PostgreSQL: one statement for the counts, one for samples. */
+/** Compares two versions' tables row by row in PostgreSQL: one statement for the counts, one for the samples. */
 export async function diffTables(
   db: Queryable,
   readSchema: string,

@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
-/** Has a table dropped later: operations that are under way may still read it. */
+/** Schedules a table to be dropped. Running operations may still read it. */
 export async function dropLater(db: Queryable, readSchema: string, tableName: string, seconds: number): Promise<void> {
   await db.query({
     text: `
@@ -13,7 +13,7 @@ export async function dropLater(db: Queryable, readSchema: string, tableName: st
   });
 }
 
-/** The name is in use again. */
+/** Cancels the drop, because the table is in use again. */
 export async function dropNever(db: Queryable, readSchema: string, tableName: string): Promise<void> {
   await db.query({
     text: 'delete from refold.old_tables where table_schema = $1 and table_name = $2',
@@ -21,24 +21,24 @@ export async function dropNever(db: Queryable, readSchema: string, tableName: st
   });
 }
 
-// A query may still read an old table, or hold it in a transaction; the next look finds it again.
+// A query may still read an old table, or hold it in a transaction. The next run tries again.
 const dropLockTimeout = '100ms';
 
-/** A table that nothing is read from any more, but for what is under way. */
+/** A table that only running operations still read. */
 export interface OldTable {
   readonly readSchema: string;
   readonly tableName: string;
 }
 
-/** How a table is dropped, and what becomes of one that can't be. */
+/** How to drop a table, and what to do if that fails. */
 export interface OldTableHandling {
   drop(tx: Queryable, table: OldTable): Promise<void>;
   failed(table: OldTable, error: unknown): Promise<void>;
 }
 
 /**
- * Drops the tables whose time has come, but for those that are in use at the moment. Of several processes one does it.
- * A table and its note go in one transaction: a name that is in use again is never dropped, and no table is forgotten.
+ * Drops the tables that are due, except those in use at the moment. If several processes run it, one of them drops a table. The drop and
+ * the deletion of its record are one transaction: a table in use is never dropped, and no table is forgotten.
  */
 export async function dropOldTables(
   db: Database,
@@ -66,12 +66,12 @@ export async function dropOldTables(
   return dropped;
 }
 
-/** The table, whatever is declared. */
+/** Drops only the table, without hooks of a declaration. */
 export async function dropAlone(tx: Queryable, { readSchema, tableName }: OldTable): Promise<void> {
   await tx.query({ text: `drop table if exists "${readSchema}"."${tableName}"` });
 }
 
-/** Has a table that could not be dropped tried again later. */
+/** Postpones a drop that failed. */
 export async function postponeDrop(db: Queryable, { readSchema, tableName }: OldTable, seconds: number): Promise<void> {
   await db.query({
     text: `

@@ -12,32 +12,32 @@ import { copiedRows } from './copied-rows.ts';
 import { foldedSql } from './row-values.ts';
 import { requireTextSearch, trigramOperators } from './text-search.ts';
 
-/** The statements of one version's read table: the rows that a processor loads and writes. */
+/** The statements for one version's read table, with which a processor loads and writes rows. */
 export interface ReadTable {
   create(db: Queryable): Promise<void>;
   drop(db: Queryable): Promise<void>;
-  /** The indexes beside the key and the unique ones. Made after the first build, which is faster without them. */
+  /** Creates the indexes besides those of the key and the unique columns. Called after the first build, which is faster without them. */
   createIndexes(db: Queryable): Promise<void>;
-  /** The rows of these keys that exist. */
+  /** Reads the existing rows with these keys. */
   load(db: Queryable, keys: readonly RowKey[]): Promise<Row[]>;
-  /** Rows of keys that the table does not have, by COPY, which costs less than {@link upsert}. */
+  /** Inserts rows whose keys are not in the table. Uses COPY, which is cheaper than {@link upsert}. */
   insert(tx: Pick<Transaction, 'copyInto'>, rows: readonly Row[]): Promise<void>;
   /**
-   * Removes those of the rows whose unique values change, so that others of them can take these values: PostgreSQL looks at unique values
-   * row by row, and would find one twice that is given up further down. Goes before `insert` and `upsert`, in their transaction. No statement where no
-   * column is unique.
+   * Deletes those of the rows whose unique values change, which frees the values for other rows. PostgreSQL checks unique values row by row
+   * and would find a duplicate before a later row releases the value. Run it before `insert` and `upsert`, in the same transaction. Sends
+   * no statement if no column is unique.
    */
   vacate(db: Queryable, rows: readonly Row[]): Promise<void>;
   /** Whether a row of the table has any of these unique values. */
   holdsAny(db: Queryable, values: PassingValues): Promise<boolean>;
-  /** One statement, whatever the number of rows, and whatever else is to be `told` with it. */
+  /** Writes all rows with one statement, which also publishes the changes in `told` if given. */
   upsert(db: Queryable, rows: readonly Row[], told?: Told): Promise<void>;
   /**
-   * What {@link upsert} does, along with the move of a checkpoint, which has told `upserted` then; undefined where a column is unique, whose
-   * values have to be given up before.
+   * A CTE that does the same as {@link upsert} in the statement that moves the checkpoint. It records `upserted` as changed. Undefined if a
+   * column is unique, because values must be released before.
    */
   along(rows: readonly Row[], upserted: string): AlongWithAdvance | undefined;
-  /** One statement, whatever the number of keys. */
+  /** Deletes all rows with one statement. */
   remove(db: Queryable, keys: readonly RowKey[]): Promise<void>;
   keyOf(row: Row): RowKey;
 }
@@ -46,7 +46,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
   const { codec, keyColumns, columns, tableName } = projection;
   const table = `${quoted(readSchema)}.${quoted(tableName)}`;
   const names = Object.keys(columns);
-  const sql = (name: string) => quoted(projection.sqlNames[name] as string); // one for each column
+  const sql = (name: string) => quoted(projection.sqlNames[name] as string); // one name for each column
   const typed = (list: readonly string[]) =>
     list.map((name) => `${quoted(name)} ${sqlType(columns[name] as Column)}`).join(', '); // names of columns
   const keyList = keyColumns.map(sql).join(', ');
@@ -56,7 +56,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
   const matched = keyColumns.map((name) => `${table}.${sql(name)} = key.${quoted(name)}`).join(' and ');
 
   const selected = names.map((name) => `${table}.${sql(name)} as ${quoted(name)}`).join(', ');
-  const keyArrays = keyColumns.map((name, index) => `$${index + 1}::${arrayType(columns[name] as Column)}`).join(', '); // columns
+  const keyArrays = keyColumns.map((name, index) => `$${index + 1}::${arrayType(columns[name] as Column)}`).join(', '); // names of columns
   const loadText = `select ${selected}
     from unnest(${keyArrays}) as key (${keyColumns.map(quoted).join(', ')})
     join ${table} on ${matched}`;
@@ -83,11 +83,11 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
   return {
     async create(db) {
       await requireTextSearch(db, projection);
-      // 90: room for updates of rows on their own page, which then touch no index.
+      // 90: leaves room to update rows on the same page, which then changes no index.
       await db.query({
         text: `create table ${table} (${names.map((name) => columnDefinition(name)).join(', ')}, primary key (${keyList})) with (fillfactor = 90)`,
       });
-      // A build refuses the same rows as whoever folds at the head.
+      // Created now, because a build must refuse the same rows as processing at the head.
       for (const on of projection.uniqueIndexes) await createUniqueIndex(db, on);
     },
     async drop(db) {
@@ -99,12 +99,12 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
         const { index, unique, primaryKey, search } = column.flags;
         if (search) await createSearchIndex(db, name);
         if (isContainer(column)) {
-          // By paths: half the size of the other kind, and all that `@>` needs.
+          // jsonb_path_ops: half the size of the default operator class, and sufficient for `@>`.
           if (index) await createIndex(db, `${projection.sqlNames[name]}`, `using gin (${sql(name)} jsonb_path_ops)`);
           continue;
         }
         if (!index || unique || (primaryKey && keyColumns[0] === name)) continue;
-        // The key columns make the order of a sorted list total, so that a keyset page is one walk of the index.
+        // The key columns make the order of a sorted list total. A keyset page is then one index scan.
         const others = keyColumns.filter((key) => key !== name).map(sql);
         await createIndex(db, `${projection.sqlNames[name]}`, `(${[sql(name), ...others].join(', ')})`);
       }
@@ -172,7 +172,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
     });
   }
 
-  /** Two underscores stand in no column's name, so that the index has a name of its own. */
+  /** No column name contains two underscores, so the index name is unique. */
   async function createSearchIndex(db: Queryable, name: string): Promise<void> {
     const on = `using gin ((${foldedSql(sql(name))}) ${await trigramOperators(db)})`;
     await createIndex(db, `${projection.sqlNames[name]}__search`, on);
@@ -197,9 +197,9 @@ export async function tableExists(db: Queryable, readSchema: string, tableName: 
 }
 
 /**
- * An empty table with the columns and the key of a version's, for this transaction alone.
+ * Creates an empty temporary table with the columns and the key of a version's table. It exists only in this transaction.
  *
- * @returns its name, quoted, with its schema
+ * @returns its quoted name with its schema
  */
 export async function createTemporaryTable(db: Queryable, projection: Projection, readSchema: string): Promise<string> {
   const { keyColumns, tableName } = projection;
@@ -216,8 +216,8 @@ export async function createTemporaryTable(db: Queryable, projection: Projection
 }
 
 /**
- * Moves the projection's stable view to the table of this version; null takes the view away. Where the table has all columns of the view it stays
- * the same view: others that are made of it, the right to read it, and a pg_dump that has just begun depend on that.
+ * Points the projection's stable view to the table of this version; null drops the view. If the table has all columns of the view, the view
+ * is replaced and not dropped: dependent views, privileges and a pg_dump that has just started need the same view.
  */
 export async function moveView(
   db: Queryable,
@@ -231,7 +231,7 @@ export async function moveView(
   if (table !== null) await db.query({ text: `create or replace view ${view} as select * from ${table}` });
 }
 
-/** In their places, as a view that is replaced must keep them; also where there is no view. */
+/** Checks name, type and order of the columns, because a replaced view must keep them. True if there is no view. */
 async function hasColumnsOf(db: Queryable, table: string, view: string): Promise<boolean> {
   const columnsOf = (relation: string) => `
     select attnum, attname, atttypid, atttypmod, attcollation
@@ -241,13 +241,13 @@ async function hasColumnsOf(db: Queryable, table: string, view: string): Promise
   return lost.length === 0;
 }
 
-/** Has those who move a projection's view take turns, until the transaction ends: two versions may become active at the same time. */
+/** Serializes transactions that move a projection's view, until this one ends: two versions may become active at the same time. */
 export async function lockView(db: Queryable, name: string): Promise<void> {
   await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [viewLockKey(name)] });
 }
 
 export async function createReadSchema(db: Queryable, readSchema: string): Promise<void> {
-  // PostgreSQL asks for the right to create schemas before it looks whether this one exists.
+  // PostgreSQL checks the privilege to create schemas before it checks whether the schema exists.
   const found = await db.query({ text: 'select from pg_namespace where nspname = $1', values: [readSchema] });
   if (found.length > 0) return;
   await db.query({ text: `create schema if not exists ${quoted(readSchema)}` });
@@ -257,7 +257,7 @@ function arrayType(column: Column): string {
   return `${sqlType(column).replace(' collate "C"', '')}[]`;
 }
 
-/** The PostgreSQL type of a column. Text sorts by code point, the same in every database and the fastest for indexes. */
+/** The PostgreSQL type of a column. Text sorts by code point: the same in every database, and the fastest for indexes. */
 export function sqlType({ type }: Pick<Column, 'type'>): string {
   switch (type.kind) {
     case 'text':
@@ -279,7 +279,7 @@ export function sqlType({ type }: Pick<Column, 'type'>): string {
   }
 }
 
-// PostgreSQL cuts names after 63 bytes, and two cut names could meet.
+// PostgreSQL truncates names to 63 bytes, and truncated names could collide.
 export function indexName(tableName: string, column: string): string {
   const name = `${tableName}_${column}`;
   return name.length <= 63

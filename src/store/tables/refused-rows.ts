@@ -4,12 +4,12 @@ import type { RowRefusal } from '../../projections/fold/fold-failures.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { indexName } from './read-table.ts';
 
-/** Rows take unique values in an order that only shows event by event; see `UniqueClaims`. */
+/** Thrown if the order in which rows take unique values can only be checked event by event; see `UniqueClaims`. */
 export class DoubtfulOrder extends Error {}
 
 /**
- * Whether PostgreSQL refuses the values of a row: the same rows are refused again. Class 21 is a key that a statement's rows hold twice, 22 a
- * value, 23 and 44 a constraint, 54000 a text too long for its index, P0 and the others what triggers raise.
+ * Whether PostgreSQL refused a row's values. The same rows would be refused again. Class 21 is a duplicate key within a statement, 22 an
+ * invalid value, 23 and 44 a constraint, 54000 a text too long for its index. P0 and the others are raised by triggers.
  */
 export function isRowRefusal(error: unknown): boolean {
   return (
@@ -17,7 +17,7 @@ export function isRowRefusal(error: unknown): boolean {
   );
 }
 
-/** Why the database does not take a row, without any value of it. */
+/** Why the database refuses a row, without any of its values. */
 export function refusalOf(projection: Projection, error: unknown): RowRefusal {
   if (!(error instanceof RefoldError)) return { reason: String(error), taken: false };
   const state = sqlStateOf(error) ?? '';
@@ -25,9 +25,9 @@ export function refusalOf(projection: Projection, error: unknown): RowRefusal {
   if (state === uniqueViolation) return takenIn(projection, constraint);
   const column = columnNamed(projection, error.fields.column);
   const about = column === undefined ? '' : ` (column '${column}')`;
-  // Messages of these classes are worded by PostgreSQL or by a trigger, and may quote the value.
+  // Messages of other classes come from PostgreSQL or a trigger, and may quote the value.
   const quotes = projection.hidden.size > 0 && !/^(23...|54000)$/.test(state);
-  const reason = quotes ? `PostgreSQL answers with SQLSTATE ${state}.` : sentence(error.message);
+  const reason = quotes ? `PostgreSQL reports SQLSTATE ${state}.` : sentence(error.message);
   return { reason: `${reason.replace(/\.$/, '')}${about}.`, column, taken: false };
 }
 
@@ -37,7 +37,8 @@ function takenIn({ uniqueIndexes, sqlNames, tableName }: Projection, constraint:
   if (column === undefined)
     return { reason: `its values in the unique index '${constraint}' are already taken by another row.`, taken: true };
   const within = on?.[1] === undefined ? '' : ` within its '${on[1]}'`;
-  const wayOut = 'Declare it with .index() where two rows may have one value, or have evolve tell them apart.';
+  const wayOut =
+    'Declare it with .index() if two rows may have the same value, or make evolve return different values.';
   return { reason: `its '${column}' is already taken by another row${within}. ${wayOut}`, column, taken: true };
 }
 

@@ -9,7 +9,7 @@ import type { Projection, RowKey } from '../../projections/declaration/projectio
 import type { JsonValue } from '../../projections/queries/row-query.ts';
 import { Slot } from './slots.ts';
 
-/** The declared column; what a client names wrongly is its mistake, not the server's. */
+/** The declared column. An unknown name is an error of the client, not of the server. */
 export function columnOf(projection: Projection, name: string): Column {
   const column = Object.hasOwn(projection.columns, name) ? projection.columns[name] : undefined;
   if (column) return column;
@@ -17,15 +17,15 @@ export function columnOf(projection: Projection, name: string): Column {
   throw new RefoldError('BAD_USER_INPUT', problem, { column: name });
 }
 
-/** A column by its SQL name, quoted. */
+/** A column by its quoted SQL name. */
 export function columnRef(projection: Projection, name: string): RawBuilder<unknown> {
   columnOf(projection, name);
   return sql.ref(projection.sqlNames[name] as string); // one name for each column
 }
 
 /**
- * A column as it is compared and sorted: text by code points, whatever the database's locale, so that the order is the same
- * everywhere and an index in collation "C" serves it.
+ * A column for comparisons and sorting. Text compares by code points, independent of the database's locale: the order is the same
+ * everywhere, and an index with collation "C" supports it.
  */
 export function comparableRef(projection: Projection, name: string): RawBuilder<unknown> {
   const { kind } = columnOf(projection, name).type;
@@ -33,7 +33,7 @@ export function comparableRef(projection: Projection, name: string): RawBuilder<
   return kind === 'text' || kind === 'enum' ? sql`${ref} collate "C"` : ref;
 }
 
-/** The SQL of a text as it is compared in upper and lower case alike; see `withoutCase`. */
+/** The SQL of a text for case-insensitive comparison; see `withoutCase`. */
 export function foldedSql(text: string): string {
   return `upper(${text} collate "und-x-icu")`;
 }
@@ -42,7 +42,9 @@ export function foldedRef(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`upper(${text} collate "und-x-icu")`;
 }
 
-/** The type that values of a column are cast to. A decimal has no scale here: a bound with more digits is compared, not rounded. */
+/**
+ * The type to which values of a column are cast. A decimal has no scale here: a value with more digits is compared as it is, not rounded.
+ */
 export function sqlType({ kind }: ColumnKind): string {
   switch (kind) {
     case 'enum':
@@ -64,13 +66,13 @@ export function sqlType({ kind }: ColumnKind): string {
   }
 }
 
-/** A value of a scalar column, bound. @throws RefoldError `BAD_USER_INPUT` for what the column could never hold. */
+/** A bound value of a scalar column. @throws RefoldError `BAD_USER_INPUT` for a value that the column cannot hold. */
 export function boundValue(projection: Projection, name: string, value: unknown): RawBuilder<unknown> {
   const { type } = scalarColumn(projection, name);
   return sql`cast(${encoded(projection, name, value)} as ${sql.raw(sqlType(type))})`;
 }
 
-/** Values of a scalar column, bound as one array; one slot stands for all of them. */
+/** Values of a scalar column, bound as one array; one parameter stands for all of them. */
 export function boundArray(projection: Projection, name: string, values: readonly unknown[]): RawBuilder<unknown> {
   const { type } = scalarColumn(projection, name);
   const [only] = values;
@@ -78,14 +80,14 @@ export function boundArray(projection: Projection, name: string, values: readonl
   return sql`cast(${list} as ${sql.raw(sqlType(type))}[])`;
 }
 
-/** What may be in a list, an object or JSON, bound. @throws RefoldError `BAD_USER_INPUT` for a column of another kind */
+/** A bound value to search for in a list, an object or JSON. @throws RefoldError `BAD_USER_INPUT` for a column of another kind */
 export function boundJson(projection: Projection, name: string, value: JsonValue | Slot): RawBuilder<unknown> {
   if (isContainer(columnOf(projection, name)))
     return sql`cast(${value instanceof Slot ? value : JSON.stringify(value)} as jsonb)`;
-  throw badValue(name, `column '${name}' is no list, object or JSON; nothing is in it.`);
+  throw badValue(name, `column '${name}' is not a list, an object or JSON and has no contents to search.`);
 }
 
-/** A key in its canonical form; `by`: the columns that it is of. @throws RefoldError `BAD_USER_INPUT` */
+/** A key in canonical form. `by`: the columns of the key. @throws RefoldError `BAD_USER_INPUT` */
 export function canonicalKey(
   projection: Projection,
   key: RowKey,
@@ -98,7 +100,7 @@ export function canonicalKey(
   return by.map((name, index) => canonicalValue(projection, name, key[index]));
 }
 
-/** A value in the form that it is bound in. @throws RefoldError `BAD_USER_INPUT` for what the column could never hold. */
+/** A value in the form in which it is bound. @throws RefoldError `BAD_USER_INPUT` for a value that the column cannot hold. */
 export function encoded(projection: Projection, name: string, value: unknown): unknown {
   if (value instanceof Slot) return value;
   return projection.codec.encodeValue(name, canonicalValue(projection, name, value));
@@ -110,7 +112,7 @@ function canonicalValue(projection: Projection, name: string, value: unknown): u
   if (value === null) throw badValue(name, `column '${name}' can't be compared with null.`);
   if (type.kind === 'decimal') return decimalBound(name, value);
   const canonical = byCodec(projection, name, value);
-  // PostgreSQL has no year 0, and a canonical text has four digits for the year.
+  // PostgreSQL has no year 0, and canonical text has four digits for the year.
   if ((type.kind === 'date' || type.kind === 'timestamptz') && !/^(?!0000)\d{4}-/.test(canonical as string)) {
     throw badValue(name, `column '${name}' expects a year from 1 to 9999.`);
   }
@@ -126,7 +128,7 @@ function byCodec(projection: Projection, name: string, value: unknown): unknown 
   }
 }
 
-// Comparisons take decimals with more digits than the column holds, but PostgreSQL's numeric ends somewhere.
+// Comparisons accept decimals with more digits than the column holds. PostgreSQL's numeric has a limit.
 const mostDigits = 1000;
 
 function decimalBound(name: string, value: unknown): Decimal {
@@ -147,7 +149,7 @@ function scalarColumn(projection: Projection, name: string): Column {
   throw badValue(name, `column '${name}' is ${column.type.kind}; it can't be compared or sorted by.`);
 }
 
-// The codec checks whole rows and keys: a codec of one column, taken as the key, checks one value.
+// The codec checks whole rows and keys. A codec for one column, used as the key, checks a single value.
 const scalarCodecs = new WeakMap<Column, RowCodec>();
 
 function scalarCodec(projection: Projection, name: string): RowCodec {

@@ -10,7 +10,7 @@ import type {
 } from '../../projections/queries/row-query.ts';
 import { afterPrefix, partPattern } from '../../projections/queries/text-patterns.ts';
 
-/** Stands in a statement for a value that differs each time it runs. */
+/** A parameter: stands in a statement for a value that differs from run to run. */
 export class Slot {
   readonly index: number;
 
@@ -19,10 +19,10 @@ export class Slot {
   }
 }
 
-/** In place of a text that is looked for, with what is made of it in JavaScript. */
+/** The parameters of a text to search for, and of a value that JavaScript derives from it. */
 export class TextSlots {
   readonly text: Slot;
-  /** What ends the texts that start with it, undefined where nothing does; or the pattern of the texts that it is part of. */
+  /** The end of the range of a prefix search, undefined if it has none; or the pattern of a search for parts. */
   readonly other: Slot | undefined;
 
   constructor(text: Slot, other: Slot | undefined) {
@@ -31,18 +31,20 @@ export class TextSlots {
   }
 }
 
-/** What a statement is compiled from once, and what is bound to it this time. */
+/** The values of one run, and the shape that identifies the compiled statement. */
 export interface Slots {
-  /** In the order of their slots. */
+  /** In the order of the parameters. */
   readonly values: unknown[];
-  /** Says all of the statement but the values. */
+  /** Identifies everything in the statement except the values. */
   shape: string;
 }
 
-/** A value in the form that it is bound in. */
+/** Encodes a value for binding. */
 export type Encode = (projection: Projection, column: string, value: unknown) => unknown;
 
-/** The filter with slots in place of its values. Undefined where its values say what the statement is: it is compiled each time. */
+/**
+ * Replaces the values of a filter by parameters. Undefined if the statement's text depends on the values; it is then compiled each time.
+ */
 export function slottedFilter(
   projection: Projection,
   filter: RowFilter | null,
@@ -115,12 +117,12 @@ export function slottedFilter(
   }
 }
 
-/** What has slots goes to the statement alone, which binds whatever stands where a value does. */
+/** Filters with parameters are only compiled to SQL, where a parameter may stand for any value. */
 function standIn<T>(slot: Slot | TextSlots): T {
   return slot as T;
 }
 
-/** As {@link slottedFilter}, of a page. */
+/** Like {@link slottedFilter}, for a page. */
 export function slottedPage(
   projection: Projection,
   query: PageQuery,
@@ -145,7 +147,7 @@ export function slottedPage(
   return { ...query, where, after, before: cursor(query.before) };
 }
 
-/** As {@link slottedFilter}, of aggregates. */
+/** Like {@link slottedFilter}, for aggregates. */
 export function slottedAggregate(
   projection: Projection,
   query: AggregateQuery,

@@ -7,37 +7,37 @@ import type { MergeRule, SqlFold } from '../../projections/declaration/sql-fold.
 import type { Queryable } from '../postgres/statement.ts';
 import { guarded } from './value-guards.ts';
 
-/** A part of the log that is folded with one statement: the positions in `(after, upTo]`, at or below a horizon of an earlier statement. */
+/** A part of the log that one statement folds: the positions in `(after, upTo]`, at or below a horizon of an earlier statement. */
 export interface SqlBatch {
   readonly after: GlobalPosition;
   readonly upTo: GlobalPosition;
-  /** The batch's events of types with upcasters, see {@link SetMerge.upcast}; the others never leave the database. */
+  /** The batch's events of types with upcasters, see {@link SetMerge.upcast}. Events of other types stay in the database. */
   readonly upcast: readonly RecordedEvent[];
 }
 
 export interface MergedRows {
   readonly events: number;
   readonly rows: number;
-  /** The keys' texts as in {@link keyText}; none where they were not asked for. */
+  /** The key texts as in {@link keyText}; empty if keys were not requested. */
   readonly upserted: readonly string[];
   readonly deleted: readonly string[];
 }
 
 /** The set-based fold of a projection into one table. */
 export interface SetMerge {
-  /** Event types whose stored payloads may be of an older shape: they are read, upcast and sent with the batch. */
+  /** Event types whose stored payloads may have an older version. They are read, upcast and sent with the batch. */
   readonly upcast: readonly EventFilter[];
-  /** One statement: the batch's rows meet the table's and are written. Without keys, in a transaction, it may take more memory. */
+  /** Merges the batch's rows into the table with one statement. Without keys and in a transaction, it may use more memory. */
   run(db: Queryable, batch: SqlBatch, options: { readonly keys: boolean }): Promise<MergedRows>;
   /**
-   * Has PostgreSQL check the SQL against the table, which must exist.
+   * Makes PostgreSQL check the SQL against the table, which must exist.
    *
-   * @throws RefoldError `INVALID_DECLARATION` naming the projection; the transaction is of no more use then.
+   * @throws RefoldError `INVALID_DECLARATION` that names the projection. The transaction is then aborted.
    */
   check(db: Queryable): Promise<void>;
 }
 
-/** @param table where the rows are, quoted, with its schema */
+/** @param table the quoted name of the table with its schema */
 export function createSetMerge(projection: Projection, fold: SqlFold, table: string): SetMerge {
   const { id, codec, columns, keyColumns, families, filter } = projection;
   const names = Object.keys(columns);
@@ -65,7 +65,7 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
   ].join(' union all ');
   const rows = `
     batch as (${batch}),
-    -- what the projection makes of the batch, as declared
+    -- the declared select over the batch
     rows as (
       ${fold.rows}
     )`;
@@ -75,21 +75,21 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
   const sameKey = (one: string, other: string) =>
     keyColumns.map((name) => `${one}.${sql(name)} = ${other}.${sql(name)}`).join(' and ');
   const assignments = others.map((name) => `${sql(name)} = excluded.${sql(name)}`).join(', ');
-  // Where nothing can be removed, 'judged' is read once and so is never kept aside.
+  // If nothing can be removed, 'judged' is referenced once, and PostgreSQL does not materialize it.
   const deleted =
     fold.remove === null
       ? `select ${list(keyColumns)} from upserted where false`
       : `
       delete from ${table} as gone using judged where "refold removes" and ${sameKey('gone', 'judged')}
       returning ${list(keyColumns, 'gone.')}`;
-  // Reads the range again. To keep the batch aside and count that costs more, see docs/performance.md.
+  // Reads the range again. Materializing the batch to count it costs more, see docs/performance.md.
   const counted = `
     counted as (
       ${stored.length > 0 ? `select count(*) as events from refold.events where ${inBatch}` : 'select 0::bigint as events'}
     )`;
   const merge = `
     with ${rows},
-    -- what it makes of the table's rows
+    -- the rows after the merge
     judged as (
       select
         ${names.map((name) => `${fitting(name, `merged.${sql(name)}`)} as ${sql(name)}`).join(', ')},
@@ -108,7 +108,7 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
     ${counted}`;
   const counts = `${merge}
     select events, (select count(*) from upserted) + (select count(*) from deleted) as rows from counted`;
-  // Finds each of the table's rows once, in a join, where the insert above looks for it again and keeps aside what it writes.
+  // Joins with the table once. The insert above searches for each row again and materializes what it writes.
   const newValue = (name: string) => fitting(name, `new.${sql(name)}`);
   const updates = others.map((name) => `${sql(name)} = ${fitting(name, `(${mergedValue(name)})`)}`);
   const inOneJoin = `
@@ -124,7 +124,7 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
     ),
     ${counted}
     select events, (select count(*) from written) as rows from counted`;
-  // Which row is removed is judged by the row as it would be.
+  // Whether a row is removed is decided on the merged row.
   const countsFor = (serverVersion: number) =>
     fold.remove === null && serverVersion >= mergeReturns ? inOneJoin : counts;
   const keys = `${merge}
@@ -144,7 +144,7 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
   return {
     upcast,
     async run(db, part, options) {
-      // Not prepared: a plan for the batch's own bounds is worth more than what making it costs.
+      // Not prepared: a plan for the actual bounds saves more than planning costs.
       const found = await db.query<Record<string, unknown>>({
         text: options.keys ? keys : countsFor(await prepareLarge(db)),
         values: values(part),
@@ -170,7 +170,7 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
         if (made?.rows !== 0n)
           throw invalidDeclaration(
             id,
-            `evolveSql.rows gives ${made?.rows} rows for a batch without events; it must give none. Group by the key, or add 'having count(*) > 0'.`,
+            `evolveSql.rows returns ${made?.rows} rows for a batch without events; it must return none. Group by the key, or add 'having count(*) > 0'.`,
           );
         const plans: unknown[] = [];
         for (const text of new Set([keys, countsFor(await prepareLarge(db))]))
@@ -179,23 +179,23 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
         if (foreign !== undefined)
           throw invalidDeclaration(
             id,
-            `evolveSql reads ${foreign}; it may read 'batch' alone, since nothing else is the same when the log is folded again.`,
+            `evolveSql reads ${foreign}; it may read only 'batch', because anything else may differ when the log is folded again.`,
           );
       } catch (cause) {
         if (!(cause instanceof RefoldError) || cause.code !== 'DATABASE_ERROR') throw cause;
-        const problem = `PostgreSQL refuses evolveSql: ${cause.message}. 'rows' gives ${list(names).replaceAll('"', '')}; 'merge' and 'remove' see them as old.… and new.….`;
+        const problem = `PostgreSQL refuses evolveSql: ${cause.message}. 'rows' returns ${list(names).replaceAll('"', '')}; 'merge' and 'remove' refer to them as old.… and new.….`;
         throw new RefoldError('INVALID_DECLARATION', `${id}: ${problem}`, { subject: id }, { cause });
       }
     },
   };
 }
 
-// PostgreSQL 17, as `server_version_num`: a merge gives back what it wrote.
+// PostgreSQL 17, as `server_version_num`: from there on, `merge` supports `returning`.
 const mergeReturns = 170_000;
-// Enough for a batch of a hundred thousand events to be grouped in memory instead of sorted on disk; the server's own setting, where that is more.
+// Enough to group a batch of a hundred thousand events in memory instead of sorting it on disk. A higher server setting is kept.
 const largeBatchMemory = '32MB';
 
-/** Gives the server's version, as `server_version_num`. */
+/** Raises `work_mem` for the transaction. Returns the server's version as `server_version_num`. */
 async function prepareLarge(db: Queryable): Promise<number> {
   const [server] = await db.query<{ version: number }>({
     text: `
@@ -232,7 +232,10 @@ function batchRow(event: RecordedEvent): Record<string, unknown> {
   };
 }
 
-/** Names are letters, digits and _ only, checked where the events are declared. As literals they let the planner know how many events match. */
+/**
+ * Names contain only letters, digits and _, checked when the events are declared. As literals they let the planner estimate how many events
+ * match.
+ */
 function matching(filter: readonly EventFilter[]): string {
   const families = filter.map(
     ({ family, types }) => `family = '${family}' and type in (${types.map((type) => `'${type}'`).join(', ')})`,

@@ -3,14 +3,14 @@ import type { Queryable } from '../postgres/statement.ts';
 import type { StoredDefinition } from '../registry/definitions.ts';
 import { indexName, sqlType } from './read-table.ts';
 
-/** A version whose read table is not what its declaration made it; by hand, that is. */
+/** A version whose read table differs from its declaration, because somebody altered it. */
 export interface TableProblem {
   readonly name: string;
   readonly version: number;
   readonly tableName: string;
-  /** Why nothing can be folded into it nor answered from it; null where all of that works. */
+  /** Why nothing can be folded into it or read from it; null if both work. */
   readonly damage: string | null;
-  /** The columns whose index is missing; of a version that is being built, none. */
+  /** The columns whose index is missing. Empty while the version is being built. */
   readonly missingIndexes: readonly string[];
 }
 
@@ -22,7 +22,7 @@ interface Catalogued {
   readonly tableName: string;
   readonly definition: StoredDefinition;
   readonly exists: boolean;
-  /** Type and nullability of each column, by its name in SQL. */
+  /** The type and nullability of each column, by SQL name. */
   readonly columns: Readonly<Record<string, { readonly type: string; readonly nullable: boolean }>>;
   readonly indexes: readonly StoredIndex[];
 }
@@ -34,7 +34,7 @@ interface StoredIndex {
   readonly columns: readonly (string | null)[];
 }
 
-/** The tables of all versions that are maintained, compared with what the registry keeps of their declarations: one look at the catalogue. */
+/** Compares the tables of all versions that are not retired with their stored declarations. Reads the catalog once. */
 export async function readTableProblems(db: Queryable): Promise<TableProblem[]> {
   const tables = await db.query<Catalogued>({
     name: 'read table problems',
@@ -119,7 +119,7 @@ function damageOf({ tableSchema, tableName, exists, definition, columns, indexes
   return differences.length === 0 ? null : `${table} was altered: ${differences.join(', ')}`;
 }
 
-/** By what they serve, whatever their names. */
+/** Identifies indexes by their columns, not by name, except for search indexes. */
 function missingOf({ tableName, definition, indexes }: Catalogued): string[] {
   return definition.columns
     .filter(({ sqlName, flags }) => {
@@ -136,7 +136,7 @@ function sqlNameOf({ columns }: StoredDefinition, name: string): string {
   return columns.find((column) => column.name === name)?.sqlName ?? name;
 }
 
-/** As `format_type` writes it. */
+/** The type as `format_type` writes it. */
 function catalogueType(type: Column['type']): string {
   return sqlType({ type }).replace('timestamptz', 'timestamp with time zone').replace(', ', ',');
 }

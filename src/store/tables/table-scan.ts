@@ -3,8 +3,8 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
 /**
- * All rows of a version's table, or these columns of them (the key's among them), in the order of their keys, a page at a time. Within one
- * snapshot they are the table as it was.
+ * All rows of a version's table in key order, page by page; optionally only some columns, which must include the key. Within one snapshot
+ * the pages show one state of the table.
  */
 export async function* scanTable(
   db: Queryable,

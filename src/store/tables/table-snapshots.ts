@@ -4,24 +4,24 @@ import type { Queryable } from '../postgres/statement.ts';
 import { copyLeftOut, forgetLeftOut } from '../processors/left-out.ts';
 import { snapshotLockKey } from '../server/lock-keys.ts';
 
-/** A copy of a version's read table as it was at one position. */
+/** A copy of a version's read table at one position. */
 export interface TableSnapshot {
   readonly id: bigint;
   readonly name: string;
   readonly version: number;
   readonly tableSchema: string;
   readonly tableName: string;
-  /** The rows are the fold of the log up to here. */
+  /** The rows are the fold of the log up to this position. */
   readonly checkpoint: GlobalPosition;
   readonly rows: bigint;
-  /** On disk. */
+  /** The size on disk in bytes. */
   readonly bytes: bigint;
-  /** Events that the table had not taken in, kept with the copy. */
+  /** The number of dead letters of the table, stored with the copy. */
   readonly deadLetters: number;
   readonly tableFingerprint: string;
-  /** Of the code that the version was built with last; a bug that it had is in the rows. */
+  /** Fingerprint of the code that last built the version. A bug in that code is in the rows. */
   readonly codeFingerprint: string;
-  /** Taken by the declared schedule. */
+  /** Whether the declared schedule took it. */
   readonly automatic: boolean;
   readonly actor: string;
   readonly reason: string;
@@ -64,7 +64,7 @@ export interface NewTableSnapshot {
   readonly reason: string;
 }
 
-/** Copies the table and what it lacks as the transaction sees them. */
+/** Copies the table, and the records of the events that it left out, as the transaction sees them. */
 export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnapshot): Promise<TableSnapshot> {
   const { name, version, readSchema, source } = snapshot;
   const [drawn] = await tx.query<{ id: bigint }>({
@@ -73,7 +73,7 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
   const id = drawn?.id ?? 0n;
   const tableName = `${name}_v${version}_s${id}`;
   const table = `"${readSchema}"."${tableName}"`;
-  // Without indexes: it is only ever read whole.
+  // Without indexes, because it is only read as a whole.
   await tx.query({ text: `create table ${table} as select * from "${readSchema}"."${source}"` });
   await copyLeftOut(tx, source, tableName);
   const rows = await tx.query<TableSnapshot>({
@@ -107,10 +107,10 @@ export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnaps
       snapshot.reason,
     ],
   });
-  return rows[0] as TableSnapshot; // one was inserted
+  return rows[0] as TableSnapshot; // one row was inserted
 }
 
-/** The snapshots of a version, or of all; newest first within a version. */
+/** The snapshots of a version, or of all versions; newest first within a version. */
 export async function readTableSnapshots(db: Queryable, name?: string, version?: number): Promise<TableSnapshot[]> {
   return db.query<TableSnapshot>({
     text: `
@@ -122,10 +122,10 @@ export async function readTableSnapshots(db: Queryable, name?: string, version?:
   });
 }
 
-/** Which snapshot of a version: the one that was taken last, a certain one, or the newest at or below a position. */
+/** Selects a snapshot of a version: the one taken last, one by id, or the newest at or below a position. */
 export type WhichSnapshot = 'latest' | { readonly id: bigint } | { readonly upTo: GlobalPosition };
 
-/** The snapshot, which can't be dropped until the transaction ends; undefined where there is none. */
+/** Reads the snapshot and prevents it from being dropped until the transaction ends. Undefined if there is none. */
 export async function lockTableSnapshot(
   tx: Queryable,
   name: string,
@@ -147,15 +147,15 @@ export async function lockTableSnapshot(
   return rows[0];
 }
 
-/** Why a snapshot's rows are not what the log says, whatever is folded on top of them. */
+/** Why a snapshot's rows differ from a fold of the log, even after later events are applied. */
 export interface Misfit {
-  /** The first event that was thrown away when it was taken, and is no more. */
+  /** The first event that was discarded when the snapshot was taken, but has been recalled since. */
   readonly recalled: GlobalPosition | null;
-  /** The first event that has been thrown away since, and that its rows have taken in. */
+  /** The first event that has been discarded since and is contained in the snapshot's rows. */
   readonly discarded: GlobalPosition | null;
 }
 
-/** What was thrown away when the snapshot was taken, against what is now. */
+/** Compares the discards at the time of the snapshot with the current ones. */
 export async function readMisfit(tx: Queryable, snapshot: TableSnapshot): Promise<Misfit> {
   const [misfit] = await tx.query<Misfit>({
     text: `
@@ -181,7 +181,7 @@ export async function readMisfit(tx: Queryable, snapshot: TableSnapshot): Promis
   return misfit ?? { recalled: null, discarded: null };
 }
 
-/** Puts the snapshot's rows and what they lack into the table of `projection`, which is empty. */
+/** Copies the snapshot's rows, and the records of left-out events, to the empty table of `projection`. */
 export async function fillFromSnapshot(
   tx: Queryable,
   readSchema: string,
@@ -200,7 +200,7 @@ export async function fillFromSnapshot(
   await copyLeftOut(tx, snapshot.tableName, projection.tableName);
 }
 
-/** Drops a snapshot; undefined where there is none. */
+/** Drops a snapshot; undefined if there is none. */
 export async function deleteTableSnapshot(
   tx: Queryable,
   name: string,
@@ -224,7 +224,7 @@ export async function deleteTableSnapshotsOf(tx: Queryable, name: string, versio
   for (const snapshot of rows) await dropCopy(tx, snapshot);
 }
 
-/** Drops the oldest automatic snapshots of a version, so that `keep` of them are left. */
+/** Drops the oldest automatic snapshots of a version, and leaves `keep` of them. */
 export async function pruneTableSnapshots(tx: Queryable, name: string, version: number, keep: number): Promise<void> {
   const rows = await tx.query<TableSnapshot>({
     text: `
@@ -243,8 +243,8 @@ export async function pruneTableSnapshots(tx: Queryable, name: string, version: 
 }
 
 /**
- * How many events the version has folded since its last snapshot of the schedule, or since its beginning. A version that began anew
- * counts from there.
+ * The number of events that the version has folded since its last automatic snapshot, or since its beginning. After a reset it counts from
+ * the new beginning.
  */
 export async function eventsSinceSnapshot(db: Queryable, name: string, version: number): Promise<bigint> {
   const rows = await db.query<{ events: bigint }>({
@@ -269,7 +269,7 @@ export async function eventsSinceSnapshot(db: Queryable, name: string, version: 
   return rows[0]?.events ?? 0n;
 }
 
-/** The right to take the next snapshot of the schedule, until the transaction ends; false where another process has it. */
+/** Acquires the right to take the next scheduled snapshot, until the transaction ends. Returns false if another process has it. */
 export async function trySnapshotLock(tx: Queryable, name: string, version: number): Promise<boolean> {
   const rows = await tx.query<{ taken: boolean }>({
     text: 'select pg_try_advisory_xact_lock($1) as taken',

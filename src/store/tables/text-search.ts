@@ -4,10 +4,10 @@ import { sqlStateOf } from '../postgres/database-errors.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
 /**
- * Has the database able to search the texts that a projection declares so: the extension `pg_trgm`, created where it is missing, and the
- * rules of ICU for upper and lower case.
+ * Prepares the database for text search, if the projection uses it: creates the extension `pg_trgm` if it is missing, and checks for ICU's
+ * rules for upper and lower case.
  *
- * @throws RefoldError `DATABASE_UNSUITABLE` with the way out
+ * @throws RefoldError `DATABASE_UNSUITABLE` that says what to do
  */
 export async function requireTextSearch(db: Queryable, { id, columns }: Projection): Promise<void> {
   const [column] = Object.entries(columns).find(([, { flags }]) => flags.search) ?? [];
@@ -36,7 +36,7 @@ export async function requireTextSearch(db: Queryable, { id, columns }: Projecti
   }
 }
 
-/** The operators that an index for parts of texts is made with, wherever the extension is. */
+/** The operator class for a trigram index, with the schema of the extension. */
 export async function trigramOperators(db: Queryable): Promise<string> {
   const schema = await extensionSchema(db);
   return schema === undefined ? 'gin_trgm_ops' : `"${schema.replaceAll('"', '""')}".gin_trgm_ops`;

@@ -1,17 +1,17 @@
 import type { Column } from '../../projections/columns/column.ts';
 
 /**
- * An expression of SQL whose value is refused where PostgreSQL would round or cut it to fit the column, or where a row could not
- * be read back in its canonical form; what PostgreSQL refuses by itself (nulls, overflows, values of no enum) is left to it.
+ * Wraps a SQL expression: its value is refused if PostgreSQL would round or truncate it to fit the column, or if a row could not be read
+ * back in canonical form. Values that PostgreSQL refuses itself (nulls, overflows, unknown enum values) are not checked.
  *
  * @param value the expression
- * @param mostBytes of a text that is in an index
+ * @param mostBytes the maximum of bytes for an indexed text
  * @param name the column, for the message
  */
 export function guarded(column: Column | undefined, value: string, name: string, mostBytes?: number): string {
   const rule = column && ruleOf(column, value, mostBytes);
   if (!rule) return value;
-  const problem = `evolveSql gives '${name}' a value that does not fit: expected ${rule.expected}`.replaceAll(
+  const problem = `evolveSql returns a value for '${name}' that does not fit: expected ${rule.expected}`.replaceAll(
     "'",
     "''",
   );
@@ -26,7 +26,7 @@ function ruleOf(
   switch (type.kind) {
     case 'decimal':
       return {
-        // The scale as it is written is at hand, the least one has to be looked for.
+        // The written scale is stored with the value; the minimum scale must be computed.
         fits: `scale(${value}::numeric) <= ${type.scale} or min_scale(${value}::numeric) <= ${type.scale}`,
         expected: `a decimal with at most ${type.scale} digits after the point (round it, or widen the column)`,
       };

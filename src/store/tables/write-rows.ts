@@ -6,18 +6,18 @@ import type { Queryable } from '../postgres/statement.ts';
 import type { ReadTable } from './read-table.ts';
 import { DoubtfulOrder, isRowRefusal } from './refused-rows.ts';
 
-/** A row as it is to be; null removes it. */
+/** The new state of a row; null removes it. */
 export interface ChangedRow {
   readonly key: RowKey;
   readonly row: Row | null;
 }
 
-/** A row that the database does not take, and why. */
+/** A row that the database refuses, and the error. */
 export interface RefusedRow extends ChangedRow {
   readonly error: unknown;
 }
 
-/** Writes rows that change at the same time, so that what one gives up is free for another. */
+/** Writes rows that change together. A unique value that one row releases is free for another. */
 export async function writeRows(tx: Queryable, table: ReadTable, changed: readonly ChangedRow[]): Promise<void> {
   const removed = changed.flatMap(({ key, row }) => (row ? [] : [key]));
   const set = changed.flatMap(({ row }) => (row ? [row] : []));
@@ -27,14 +27,14 @@ export async function writeRows(tx: Queryable, table: ReadTable, changed: readon
   await table.upsert(tx, set);
 }
 
-/** As {@link writeRows}, but for the rows that the database refuses. @returns those, in their order */
+/** Like {@link writeRows}, but skips the rows that the database refuses. @returns the refused rows, in order */
 export async function writeAcceptable(
   tx: Queryable,
   table: ReadTable,
   changed: readonly ChangedRow[],
 ): Promise<readonly RefusedRow[]> {
   let refused = await writeHalves(tx, table, changed);
-  // A row may have been refused for a value that one after it gives up.
+  // A row may have been refused because of a value that a later row releases.
   for (let before = changed.length; refused.length > 0 && refused.length < before; ) {
     before = refused.length;
     refused = await writeHalves(tx, table, refused);
@@ -60,7 +60,7 @@ async function writeHalves(
   }
 }
 
-/** Before a batch is written as a whole. @throws DoubtfulOrder where its rows might have been refused event by event */
+/** Call this before writing a batch as a whole. @throws DoubtfulOrder if its rows could be refused event by event */
 export async function expectOrder(tx: Queryable, table: ReadTable, claims: UniqueClaims | undefined): Promise<void> {
   if (!claims) return;
   if (claims.clash) throw new DoubtfulOrder();

@@ -43,7 +43,7 @@ test.each([
   ],
   [{ shadow: { query: 1 } as never }, "unknown option 'query' of activation.shadow."],
   [{ verfy: true } as object, "unknown option 'verfy' of activation. Did you mean 'verify'?"],
-  [{ by: 'manual' as const, verify: true }, "activation by 'manual' waits for nothing but the operator"],
+  [{ by: 'manual' as const, verify: true }, "activation by 'manual' waits only for the operator"],
 ])('%j is refused with what was expected', (option, message) => {
   expect(() => rule(option)).toThrow(
     `balance@2: ${message.startsWith('names') ? 'activation.compareWith ' : ''}${message}`,

@@ -290,7 +290,7 @@ describe('a projection is refused, with the way out, when', () => {
     [
       'it reads no events',
       () => defineProjection({ ...base, events: [], evolve: evolve as never }),
-      "cart_summary@1: 'events' names no family; name the ones that it reads.",
+      "cart_summary@1: 'events' names no family; name those that the projection reads.",
     ],
     [
       'its events are no family',
@@ -355,7 +355,7 @@ describe('a projection is refused, with the way out, when', () => {
           // @ts-expect-error no rules
           evolveSql: { events: ['ItemAdded'], rows: 'select 1', merge: {} },
         }),
-      "cart_summary@1: mode 'inline' folds the events of one append, which 'evolveSql' is not for. Declare 'evolve', or leave the mode out.",
+      "cart_summary@1: mode 'inline' folds the events of one append, and 'evolveSql' folds batches. Declare 'evolve', or leave the mode out.",
     ],
     [
       'it is inline and split',

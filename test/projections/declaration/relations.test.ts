@@ -69,7 +69,7 @@ test('several key columns leave open which one the others name', () => {
   expect(() =>
     customerOf({ carts: many('cart_summary', { to: 'customerId' }) }, { day: t.date().primaryKey() }),
   ).toThrow(
-    "relation 'carts' has to say which column the other rows name, since the key has several: { from: 'customerId', … }.",
+    "relation 'carts' must name the column that the other rows refer to, because the key has several: { from: 'customerId', … }.",
   );
 });
 
@@ -80,7 +80,7 @@ test.each([
   ],
   [
     { carts: many('cart_summary', { to: 'custmerId' }) },
-    "needs a column 'custmerId' in cart_summary@1, which has none. Did you mean 'customerId'? Every version of cart_summary that may answer has to have it.",
+    "needs a column 'custmerId' in cart_summary@1, which has none. Did you mean 'customerId'? Every version of cart_summary must have it, because any of them may be served.",
   ],
   [
     { carts: many('cart_summary', { to: 'note' }) },
@@ -92,7 +92,7 @@ test.each([
   ],
   [
     { carts: one('cart_summary', { from: ['customerId', 'customerId'] }) },
-    'names 2 of the 1 key columns of cart_summary@1 (cartId). Give a column for each, in this order.',
+    'names 2 of the 1 key columns of cart_summary@1 (cartId). List one column for each, in this order.',
   ],
 ])('%j is refused when the application is put together', (relations, message) => {
   expect(() => defineConfig({ projections: [customerOf(relations), carts] })).toThrow(

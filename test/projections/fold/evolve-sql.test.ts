@@ -48,7 +48,7 @@ describe('a declaration that can not work is a compile error and a start-up erro
     );
     // @ts-expect-error one of them
     expect(() => defineProjection({ ...base })).toThrow(
-      "balance@1: declares neither 'evolve' nor 'evolveSql'; one of them makes its rows.",
+      "balance@1: declares neither 'evolve' nor 'evolveSql'; declare one of them.",
     );
   });
 
@@ -58,14 +58,14 @@ describe('a declaration that can not work is a compile error and a start-up erro
       "balance@1: evolveSql.events names 'Deposit', which bank does not define. Did you mean 'Deposited'?",
     );
     expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, events: [] } })).toThrow(
-      'balance@1: evolveSql.events names no event type; name the ones that the batch is made of.',
+      'balance@1: evolveSql.events names no event type; name those that the batch contains.',
     );
   });
 
   test('of columns that are not merged, or not there', () => {
     // @ts-expect-error lastAt is missing
     expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, merge: { amount: 'add' } } })).toThrow(
-      "balance@1: evolveSql.merge leaves out 'lastAt'; say how the batch's value meets the table's, such as 'add' or 'last'.",
+      "balance@1: evolveSql.merge leaves out 'lastAt'; say how the batch's value is merged into the table's, such as 'add' or 'last'.",
     );
     const withMerge = (merge: object) =>
       defineProjection({ ...base, evolveSql: { ...evolveSql, merge: { ...evolveSql.merge, ...merge } } });
@@ -96,11 +96,11 @@ describe('a declaration that can not work is a compile error and a start-up erro
 
   test('of what a set can not do', () => {
     expect(() => defineProjection({ ...base, evolveSql, onError: 'dead-letter' })).toThrow(
-      "balance@1: onError 'dead-letter' holds back later events of one row, which evolveSql can't: it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.",
+      "balance@1: onError 'dead-letter' holds back later events of one row. evolveSql cannot do that because it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.",
     );
     const table = { ...base.table, amount: t.decimal(14, 2).default('0') };
     expect(() => defineProjection({ ...base, table, evolveSql })).toThrow(
-      "balance@1: evolveSql gives every value itself, and column 'amount' has a default; write coalesce(…) in its SQL instead.",
+      "balance@1: evolveSql must return every value, but column 'amount' has a default. Write coalesce(…) in the SQL instead.",
     );
   });
 });

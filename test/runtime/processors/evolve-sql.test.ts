@@ -163,7 +163,7 @@ test('an event that the SQL fails on stops its projection alone, and everything 
   expect(status.error).toMatchObject({
     code: 'EVOLVE_FAILED',
     position: '3',
-    message: `account_totals@2: evolveSql failed at position 3 ('Credited' of stream 'a'): evolveSql gives 'balance' a value that does not fit: expected a decimal with at most 2 digits after the point (round it, or widen the column), found 3.001.`,
+    message: `account_totals@2: evolveSql failed at position 3 ('Credited' of stream 'a'): evolveSql returns a value for 'balance' that does not fit: expected a decimal with at most 2 digits after the point (round it, or widen the column), found 3.001.`,
   });
   expect((await storedTable(runtime.db, totalsBySql)).get('["a"]')).toMatchObject({ balance: '3', movements: 2 });
 });
@@ -256,7 +256,7 @@ test.each([
   [
     'a column that there is not',
     { rows: 'select stream_id as account_id, sum(payload->>1) as largest from batch group by 1' },
-    /^largest@1: PostgreSQL refuses evolveSql: function sum\(text\) does not exist\. 'rows' gives account_id, largest; /,
+    /^largest@1: PostgreSQL refuses evolveSql: function sum\(text\) does not exist\. 'rows' returns account_id, largest; /,
   ],
   [
     'a column that is missing',
@@ -281,12 +281,12 @@ test.each([
   [
     'a row for a batch without events',
     { rows: `select 'all' as account_id, max((payload->>'amount')::numeric) as largest from batch` },
-    "largest@1: evolveSql.rows gives 1 rows for a batch without events; it must give none. Group by the key, or add 'having count(*) > 0'.",
+    "largest@1: evolveSql.rows returns 1 rows for a batch without events; it must return none. Group by the key, or add 'having count(*) > 0'.",
   ],
   [
     'a read of something else than the batch',
     { rows: 'select name as account_id, max(position) as largest from batch cross join refold.projections group by 1' },
-    "largest@1: evolveSql reads refold.projections; it may read 'batch' alone, since nothing else is the same when the log is folded again.",
+    "largest@1: evolveSql reads refold.projections; it may read only 'batch', because anything else may differ when the log is folded again.",
   ],
 ] as const)('a start with SQL that has %s is refused, and leaves nothing behind', async (_, change, message) => {
   const { evolveSql, ...rest } = largestOf();

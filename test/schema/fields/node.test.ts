@@ -197,7 +197,7 @@ test('a table with a column of that name keeps it, and its rows are no nodes', (
   expect(sdl).toContain('type Box {\n  """Id: an id; names the row."""\n  id: ID!\n}');
   expect(sdl).not.toContain('Node');
   expect(() => withId({ globalId: true })).toThrow(
-    "box@2: graphql.globalId makes a field 'id', but a column or relation has that name. Call it otherwise, such as 'boxId', or leave globalId out.",
+    "box@2: graphql.globalId adds a field 'id', but a column or relation has that name. Rename it, such as 'boxId', or leave globalId out.",
   );
 });
 

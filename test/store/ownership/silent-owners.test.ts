@@ -58,7 +58,7 @@ test('an advisory owner that was stalled beyond the bound knows before any timer
   now = 29_999;
   expect(() => lock?.verify()).not.toThrow();
   now = 30_000;
-  expect(() => lock?.verify()).toThrow('Nothing was heard of the database for 30 s');
+  expect(() => lock?.verify()).toThrow('The database has not responded for 30 s');
   expect(lock?.lost.aborted).toBe(true);
 });
 

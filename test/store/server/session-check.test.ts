@@ -33,7 +33,7 @@ test('an address behind which there are two servers is refused: the locks of one
   await expect(checkSessions(balanced, { sessions: true })).rejects.toMatchObject({
     code: 'DATABASE_UNSUITABLE',
     message: expect.stringContaining(
-      'an advisory lock that one connection has taken is not seen by another one, so that events could be lost. Connect to one PostgreSQL server',
+      'an advisory lock of one connection is not visible to another one, so events could be lost. Connect to one PostgreSQL server',
     ),
   });
 });

@@ -100,7 +100,7 @@ describe.each(bothWays)('a value that PostgreSQL would round or cut is refused, 
     expect(await note(right)).toMatchObject({ events: 1, rows: 1 });
     await expect(note(wrong)).rejects.toMatchObject({
       code: 'DATABASE_ERROR',
-      message: expect.stringContaining(`evolveSql gives 'value' a value that does not fit: expected ${expected}`),
+      message: expect.stringContaining(`evolveSql returns a value for 'value' that does not fit: expected ${expected}`),
       fields: { sqlState: '22000' },
     });
   });
