@@ -57,7 +57,7 @@ export interface ShadowGateOptions {
   readonly maxDifferent?: number;
   /** The period that counts, up to now, in seconds, at a resolution of one minute. At most 7 days. @default 86400 */
   readonly withinSeconds?: number;
-  /** Compares about one query in this many; fewer on a busy gateway. @default 10 */
+  /** Compares about one query in this many. Choose a larger number on a busy gateway. @default 10 */
   readonly oneOf?: number;
 }
 

@@ -58,7 +58,10 @@ export function defineProjection<
     ? sqlForm(subject, families, options, keyColumns, onError)
     : evolveForm(subject, families, options.evolve);
   if (form.sqlFold && options.history !== undefined)
-    throw invalidDeclaration(subject, `'history' folds the events of one row, and 'evolveSql' cannot do that. Leave 'history' out.`);
+    throw invalidDeclaration(
+      subject,
+      `'history' folds the events of one row, and 'evolveSql' cannot do that. Leave 'history' out.`,
+    );
   const composite = keyColumns.length > 1;
   const rowKey = (key: unknown) => codec.normaliseKey(composite ? keyColumns.map((name) => (key as Row)[name]) : [key]); // KeyOf of a composite key is an object
   const access = checkAccess(subject, options.table, keyColumns, options.access as Access | undefined); // the rules are those of these columns

@@ -117,7 +117,10 @@ export async function readTail(
 
 /** The error if the log has changed up to a known position, for example after a failover that lost events. */
 function historyChangedBefore(position: GlobalPosition): RefoldError<'HISTORY_CHANGED'> {
-  return new RefoldError('HISTORY_CHANGED', `The log has changed at or before position ${position}: it no longer holds the events that were read before.`);
+  return new RefoldError(
+    'HISTORY_CHANGED',
+    `The log has changed at or before position ${position}: it no longer holds the events that were read before.`,
+  );
 }
 
 interface NoEvent extends LogHead {

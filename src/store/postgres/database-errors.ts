@@ -25,7 +25,8 @@ export function translateDatabaseError(error: unknown, url: string): RefoldError
     if (code === historyChanged) return new RefoldError('HISTORY_CHANGED', cause.message, {}, { cause });
     // For a refused row, the detail quotes the row.
     const detail = /^2[23]/.test(code ?? '') ? undefined : cause.detail;
-    const wayOut = code === '42501' ? '. Grant this privilege to the user that Refold connects as, or connect as another user.' : '';
+    const wayOut =
+      code === '42501' ? '. Grant this privilege to the user that Refold connects as, or connect as another user.' : '';
     const message = `${cause.message}${detail === undefined ? '' : ` (${detail})`}${wayOut}`;
     return new RefoldError('DATABASE_ERROR', message, { sqlState: code, constraint, table, column }, { cause });
   }
