@@ -21,10 +21,10 @@ function isPersonal({ type, flags }: Column): boolean {
   return type.kind === 'list' && isPersonal(type.item);
 }
 
-/** Stands in messages for a value that is hidden. */
+/** Replaces a hidden value in messages. */
 export const hiddenText = '(hidden)';
 
-/** Whether messages name no rows of the projection, and no streams: these are named as rows are, more often than not. */
+/** Whether messages must not name rows of the projection, nor streams: stream ids usually equal row keys. */
 export function hidesKey({ hidden, keyColumns }: Pick<Projection, 'hidden' | 'keyColumns'>): boolean {
   return keyColumns.some((name) => hidden.has(name));
 }
