@@ -94,12 +94,12 @@ export function defineEvents<const Name extends string, const S extends EventSch
     if (!typeName.test(type))
       throw invalidDeclaration(
         subject,
-        `'${type}' is no event type name; use letters and digits, such as 'ProductItemAdded'.`,
+        `'${type}' is not a valid event type name; use letters and digits, such as 'ProductItemAdded'.`,
       );
     if (schemas[type]?.['~standard']?.version !== 1) {
       throw invalidDeclaration(
         subject,
-        `the schema of '${type}' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`,
+        `the schema of '${type}' is not a Standard Schema validator; use zod, valibot, arktype or another that implements it.`,
       );
     }
   }

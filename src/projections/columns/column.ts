@@ -216,7 +216,7 @@ export const t = Object.freeze({
       (value) => !/^[_A-Za-z][_0-9A-Za-z]*$/.test(value) || /^(true|false|null|__.*)$/.test(value),
     );
     if (wrong !== undefined)
-      throw invalidDeclaration('t.enum', `'${wrong}' is no GraphQL enum value; use letters, digits and _.`);
+      throw invalidDeclaration('t.enum', `'${wrong}' is not a valid GraphQL enum value; use letters, digits and _.`);
     if (new Set(values).size !== values.length) throw invalidDeclaration('t.enum', 'names a value twice.');
     return column<V[number], V[number]>({ kind: 'enum', values: Object.freeze([...values]) });
   },

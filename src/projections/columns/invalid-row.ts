@@ -29,7 +29,7 @@ export function problemOf({ message, fields: { problem } }: RefoldError): string
 export function unstorable(path: string): RefoldError {
   return invalidRow(
     `column '${path}' holds the character U+0000, which can't be stored.`,
-    ' Remove it in evolve: PostgreSQL has no text with it.',
+    ' Remove it in evolve: PostgreSQL text cannot contain it.',
   );
 }
 

@@ -219,7 +219,7 @@ function comparedColumns(
     if (!columns.includes(name))
       throw invalidDeclaration(
         subject,
-        `activation.compareWith names '${name}', which is no column.${closest(name, columns)}`,
+        `activation.compareWith names '${name}', which is not a column.${closest(name, columns)}`,
       );
   }
   return Object.freeze([...given.columns]);

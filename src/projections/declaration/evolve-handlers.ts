@@ -41,7 +41,7 @@ export function eventFilter(
   handlers: Readonly<Record<string, Handler>>,
 ): readonly EventFilter[] {
   for (const [type, handler] of Object.entries(handlers)) {
-    if (typeof handler !== 'function') throw invalidDeclaration(subject, `evolve.${type} is no function.`);
+    if (typeof handler !== 'function') throw invalidDeclaration(subject, `evolve.${type} is not a function.`);
   }
   return handledTypes(subject, families, Object.keys(handlers), (type) => `evolve handles '${type}'`);
 }

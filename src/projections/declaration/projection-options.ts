@@ -226,7 +226,7 @@ function checkMode(
   if (partitions !== undefined && partitions !== 1)
     throw invalidDeclaration(
       subject,
-      `mode 'inline' has no processor to divide: appends themselves fold. Leave 'partitions' out, or the mode.`,
+      `mode 'inline' has no processor to partition, because appends fold the events. Leave 'partitions' out, or the mode.`,
     );
 }
 

@@ -31,7 +31,7 @@ test.each([
   [{ maxLagSeconds: Number.NaN }, 'activation.maxLagSeconds is a number of seconds, 0 or more, found NaN.'],
   [{ minReadySeconds: -1 }, 'activation.minReadySeconds is a number of seconds, 0 or more, found -1.'],
   [{ verify: { oneOf: 0 } }, 'activation.verify.oneOf is a whole number from 1 on, found 0.'],
-  [{ compareWith: { columns: ['ownr'] } }, "names 'ownr', which is no column. Did you mean 'owner'?"],
+  [{ compareWith: { columns: ['ownr'] } }, "names 'ownr', which is not a column. Did you mean 'owner'?"],
   [{ compareWith: { columns: [] } }, "activation.compareWith is 'previous' or { columns: ['…'] }."],
   [{ breaking: 'yes' as 'allow' }, "activation.breaking is 'hold', 'allow' or { unusedDays: 30 }, found 'yes'."],
   [{ breaking: { unusedDays: 0 } }, 'activation.breaking.unusedDays is a whole number of days from 1 on, found 0.'],

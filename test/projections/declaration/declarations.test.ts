@@ -360,12 +360,12 @@ describe('a projection is refused, with the way out, when', () => {
     [
       'it is inline and split',
       () => defineProjection({ ...base, evolve, mode: 'inline', partitions: 2 }),
-      "cart_summary@1: mode 'inline' has no processor to divide: appends themselves fold. Leave 'partitions' out, or the mode.",
+      "cart_summary@1: mode 'inline' has no processor to partition, because appends fold the events. Leave 'partitions' out, or the mode.",
     ],
     [
       'a GraphQL name is none',
       () => defineProjection({ ...base, evolve, graphql: { list: 'all carts' } }),
-      "cart_summary@1: graphql.list 'all carts' is no GraphQL name; use letters, digits and _.",
+      "cart_summary@1: graphql.list 'all carts' is not a valid GraphQL name; use letters, digits and _.",
     ],
     [
       'one row and the list have the same GraphQL name',
@@ -473,7 +473,7 @@ describe('a table is refused, with the way out, when', () => {
 
   test('an enum or a decimal makes no sense', () => {
     expect(() => t.enum(['In stock'])).toThrow(
-      "t.enum: 'In stock' is no GraphQL enum value; use letters, digits and _.",
+      "t.enum: 'In stock' is not a valid GraphQL enum value; use letters, digits and _.",
     );
     expect(() => t.enum(['A', 'A'])).toThrow('t.enum: names a value twice.');
     expect(() => t.decimal(2, 4)).toThrow(
@@ -499,13 +499,13 @@ describe('events are refused, with the way out, when', () => {
     [
       'a type has no name',
       () => defineEvents('shop', { 'shop opened': opened }),
-      "defineEvents('shop'): 'shop opened' is no event type name; use letters and digits, such as 'ProductItemAdded'.",
+      "defineEvents('shop'): 'shop opened' is not a valid event type name; use letters and digits, such as 'ProductItemAdded'.",
     ],
     [
       'a schema is none',
       // @ts-expect-error no Standard Schema validator
       () => defineEvents('shop', { Opened: { city: 'string' } }),
-      "defineEvents('shop'): the schema of 'Opened' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.",
+      "defineEvents('shop'): the schema of 'Opened' is not a Standard Schema validator; use zod, valibot, arktype or another that implements it.",
     ],
     [
       'an upcaster is of no type',
