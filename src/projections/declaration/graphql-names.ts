@@ -33,7 +33,10 @@ export function graphqlNames(
     );
   for (const [part, value] of Object.entries(names)) {
     if (!/^(?!__)[_A-Za-z][_0-9A-Za-z]*$/.test(value))
-      throw invalidDeclaration(subject, `graphql.${part} '${value}' is not a valid GraphQL name; use letters, digits and _.`);
+      throw invalidDeclaration(
+        subject,
+        `graphql.${part} '${value}' is not a valid GraphQL name; use letters, digits and _.`,
+      );
   }
   if (full.single === full.list)
     throw invalidDeclaration(subject, `graphql.single and graphql.list are both '${full.list}'; they need two names.`);
