@@ -81,7 +81,8 @@ describe('what does not fit is refused, and nothing of it is written', () => {
       data: { credit: null },
       errors: [
         {
-          message: "Stream 'a' of account: expected version 7, found version 1. Read the stream again and decide again.",
+          message:
+            "Stream 'a' of account: expected version 7, found version 1. Read the stream again and decide again.",
           path: ['credit'],
           extensions: { code: 'CONCURRENCY_CONFLICT', expected: 7, actual: 1 },
         },
