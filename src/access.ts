@@ -2,16 +2,16 @@ import { invalidDeclaration } from './errors.ts';
 import { closest } from './events/closest.ts';
 import type { Columns, InputOf } from './projections/columns/column.ts';
 
-/** Who asks, as an {@link Authenticator} tells. Nobody in particular is {@link anonymous}. */
+/** The caller of an operation, as returned by an {@link Authenticator}. A caller without credentials is {@link anonymous}. */
 export interface Viewer {
-  /** Goes into the metadata of events as `actor`; null: not authenticated. */
+  /** Recorded as `actor` in the metadata of events. Null: not authenticated. */
   readonly id: string | null;
-  /** What {@link tenant} compares with; null: belongs to no tenant. */
+  /** The value that {@link tenant} compares with. Null: the viewer belongs to no tenant. */
   readonly tenant: string | null;
   readonly roles: readonly string[];
-  /** All that the authenticator knows of the viewer, such as the claims of a token. */
+  /** Everything the authenticator knows about the viewer, such as the claims of a token. */
   readonly claims: Readonly<Record<string, unknown>>;
-  /** When what the viewer showed stops to count: subscriptions end then. Null: never. */
+  /** When the viewer's credentials expire; subscriptions end at that time. Null: never. */
   readonly expiresAt: Date | null;
 }
 
@@ -23,24 +23,27 @@ export const anonymous: Viewer = Object.freeze({
   expiresAt: null,
 });
 
-/** What a client shows of itself. */
+/** The credentials that a client sends. */
 export interface Credentials {
-  /** A header of the request, or of the one that opened the WebSocket. The name in lower case. */
+  /** Returns a header of the request, or of the request that opened the WebSocket. The name is in lower case. */
   header(name: string): string | undefined;
-  /** What a WebSocket client sent with `connection_init`. */
+  /** The payload that a WebSocket client sent with `connection_init`. */
   readonly connectionParams: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Tells who asks. Null where a client shows nothing: it is {@link anonymous} then. Called for each operation, so it should
- * remember what is slow.
+ * Authenticates a caller. Returns null if the client sent no credentials; the caller is {@link anonymous} then.
+ * Refold calls it for each operation, so an implementation should cache slow work.
  *
- * @throws RefoldError `UNAUTHENTICATED` for what was shown and does not count; the whole operation is refused. `AUTHENTICATION_UNAVAILABLE` where
- *   it can't be told for now.
+ * @throws RefoldError `UNAUTHENTICATED` if the credentials are invalid; the whole operation is refused. `AUTHENTICATION_UNAVAILABLE` if
+ * they cannot be checked at the moment.
  */
 export interface Authenticator {
   (credentials: Credentials): Viewer | null | Promise<Viewer | null>;
-  /** What keeps it from working well at this time, such as keys that can't be fetched; logged when it comes and when it goes. */
+  /**
+   * Returns what prevents authentication at the moment, such as keys that cannot be fetched. Logged when the problem starts and when it
+   * ends.
+   */
   readonly problem?: () => string | undefined;
 }
 
@@ -53,15 +56,16 @@ type Conditions<V> = {
 } & {
   readonly [O in 'hasEvery' | 'hasSome']?: readonly ItemOf<V>[] | null | undefined;
 } & {
-  /** A part of a text, or of what an object or JSON holds. */
+  /** A substring of a text, or a part of an object or JSON value. */
   readonly contains?: (V extends string ? string : object) | null | undefined;
 } & { readonly isNull?: boolean | undefined };
 
 type ItemOf<V> = V extends readonly (infer Item)[] ? Item : never;
 
 /**
- * A condition over a table's columns, in the words of GraphQL's `where`, over any of them. All that is set must hold.
- * A comparison with null or undefined lets no row through: what a viewer lacks opens nothing.
+ * A condition over the columns of a table, with the operators of GraphQL's `where`. It may use any column. All operators that are set must
+ * hold.
+ * A comparison with null or undefined matches no row. So an attribute that the viewer lacks never grants access.
  */
 export type RowCondition<C extends Columns = Columns> = {
   readonly [N in keyof C & string]?: Conditions<InputOf<C[N]>>;
@@ -71,32 +75,30 @@ export type RowCondition<C extends Columns = Columns> = {
   readonly not?: RowCondition<C>;
 };
 
-/** Who may read which rows and columns of a projection. Enforced in SQL, whatever way a row is read. */
+/** The rules that decide which rows and columns of a projection a viewer may read. They are enforced in SQL on every read path. */
 export interface AccessRules<C extends Columns = Columns> {
-  /** Whether those who are not authenticated may read too; the rules decide what. @default false */
+  /** Whether viewers who are not authenticated may read too. The other rules still apply to them. @default false */
   readonly public?: boolean;
-  /** The rows that the viewer may read: all, none, or those that a condition holds for. @default all */
+  /** The rows that the viewer may read: all (`true`), none (`false`), or the rows that match a condition. @default all */
   readonly rows?: (viewer: Viewer) => boolean | RowCondition<C>;
   /**
-   * Columns that not everybody may read: whether the viewer may. To select, filter, sort or aggregate by another one is refused
-   * with `FORBIDDEN`.
+   * Restricted columns: for each, whether the viewer may read it. Selecting, filtering, sorting or aggregating by a column that the viewer
+   * may not read is refused with `FORBIDDEN`.
    */
   readonly columns?: { readonly [N in keyof C & string]?: (viewer: Viewer) => boolean };
 }
 
-/**
- * `public`: everybody. `authenticated`: whoever is authenticated. Or rules.
- */
+/** `'public'`: everybody may read. `'authenticated'`: every authenticated viewer may read. Or rules. */
 export type Access<C extends Columns = Columns> = 'public' | 'authenticated' | AccessRules<C>;
 
-/** Who may run a command; of a function, whoever is authenticated and for whom it gives true. */
+/** Who may run a command. A function allows authenticated viewers for whom it returns true. */
 export type CommandAccess<Input = never> =
   | 'public'
   | 'authenticated'
   | ((viewer: Viewer, input: Input) => boolean | Promise<boolean>);
 
 /**
- * The rows of the viewer's own tenant, by the column that names it.
+ * Allows the rows of the viewer's own tenant, by the column that holds the tenant.
  *
  * @example
  * access: tenant('tenantId')
@@ -105,11 +107,11 @@ export function tenant<const N extends string>(
   column: N,
 ): { readonly rows: (viewer: Viewer) => { readonly [K in N]: { readonly eq: string | null } } } {
   return {
-    rows: (viewer) => ({ [column]: { eq: viewer.tenant } }) as { readonly [K in N]: { readonly eq: string | null } }, // one entry
+    rows: (viewer) => ({ [column]: { eq: viewer.tenant } }) as { readonly [K in N]: { readonly eq: string | null } }, // a single entry
   };
 }
 
-/** A projection's access, checked and frozen. @throws RefoldError `INVALID_DECLARATION` */
+/** Checks and freezes the access of a projection. @throws RefoldError `INVALID_DECLARATION` */
 export function checkAccess(
   subject: string,
   columns: Columns,
@@ -137,7 +139,7 @@ export function checkAccess(
     if (keyColumns.includes(name))
       throw invalidDeclaration(
         subject,
-        `'access.columns' names '${name}', a key column: whoever may see a row sees its key. Use 'access.rows'.`,
+        `'access.columns' names '${name}', a key column: a viewer who may read a row sees its key. Use 'access.rows'.`,
       );
     if (typeof rule !== 'function')
       throw invalidDeclaration(subject, `'access.columns.${name}' is a function from the viewer to true or false.`);
@@ -145,7 +147,7 @@ export function checkAccess(
   return Object.freeze({ ...access, ...(access.columns ? { columns: Object.freeze({ ...access.columns }) } : {}) });
 }
 
-/** Whether two versions of a projection say the same of who may read: by the text of their rules. */
+/** Whether two versions of a projection have the same access rules. Functions are compared by their source text. */
 export function sameAccess(
   a: { readonly access: Access | undefined },
   b: { readonly access: Access | undefined },

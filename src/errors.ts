@@ -35,8 +35,8 @@ export type RefoldErrorCode =
   | 'IMPORT_FAILED';
 
 /**
- * The one error family of Refold. `fields` holds what a program needs to act on the error (names, versions, positions);
- * the message says what was expected, what was found and the way out.
+ * The one error family of Refold. `fields` holds what a program needs to act on the error (names, versions, positions). The message says
+ * what was expected, what was found and what to do.
  */
 export class RefoldError<Code extends RefoldErrorCode = RefoldErrorCode> extends Error {
   override readonly name: string = 'RefoldError';
@@ -50,11 +50,11 @@ export class RefoldError<Code extends RefoldErrorCode = RefoldErrorCode> extends
   }
 }
 
-/** The stream was not at the expected version; nothing of the append was written. */
+/** The stream was not at the expected version. Nothing of the append was written. */
 export class ConcurrencyConflict extends RefoldError<'CONCURRENCY_CONFLICT'> {
   override readonly name = 'ConcurrencyConflict';
   readonly expected: number | 'no-stream' | 'stream-exists';
-  /** The version found; 0 where the stream does not exist. */
+  /** The version found; 0 if the stream does not exist. */
   readonly actual: number;
 
   constructor(conflict: {
@@ -80,7 +80,7 @@ function describeVersion(version: number | 'no-stream' | 'stream-exists'): strin
   return `version ${version}`;
 }
 
-/** Thrown by `decide` to refuse a command; the message and `details` reach the client, nothing is written. */
+/** Thrown by `decide` to refuse a command. The message and `details` reach the client; nothing is written. */
 export class CommandRejected extends RefoldError<'COMMAND_REJECTED'> {
   override readonly name = 'CommandRejected';
 
@@ -89,13 +89,13 @@ export class CommandRejected extends RefoldError<'COMMAND_REJECTED'> {
   }
 }
 
-/** One thing that is wrong with an input; `path` leads to it. */
+/** One problem of an input. `path` is the path to the invalid value. */
 export interface InputIssue {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
-/** An input or payload did not pass its schema; nothing was written. */
+/** An input or payload did not match its schema. Nothing was written. */
 export class InvalidInput extends RefoldError<'BAD_USER_INPUT' | 'INVALID_PAYLOAD'> {
   override readonly name = 'InvalidInput';
   readonly issues: readonly InputIssue[];
@@ -107,7 +107,7 @@ export class InvalidInput extends RefoldError<'BAD_USER_INPUT' | 'INVALID_PAYLOA
   }
 }
 
-/** A declaration (events, projection, command) that can't work; found before anything connects. */
+/** A declaration (events, projection, command) that cannot work. It is reported before anything connects. */
 export function invalidDeclaration(subject: string, problem: string): RefoldError<'INVALID_DECLARATION'> {
   return new RefoldError('INVALID_DECLARATION', `${subject}: ${problem}`, { subject });
 }

@@ -20,38 +20,38 @@ import { migrate } from './store/server/migrate.ts';
 
 export interface RefoldOptions {
   /**
-   * What this process does: `gateway` answers clients, `worker` keeps read tables current, `all` does both.
+   * What this process does: `gateway` serves clients, `worker` maintains read tables, `all` does both.
    * @default 'all'
    */
   readonly role?: 'all' | 'gateway' | 'worker';
   /**
-   * Whether Refold's own tables are brought to this version first. Without, a database that is older is refused.
+   * Whether Refold migrates its own tables to the current version at startup. If false, startup fails with an older database.
    * @default true in development, false in production
    */
   readonly migrate?: boolean;
   /** @default warnings and errors to standard error, one JSON object a line */
   readonly logger?: Logger;
-  /** What GraphiQL shows at first. */
+  /** The operation that GraphiQL shows at first. */
   readonly defaultQuery?: string;
 }
 
-/** A running application. Made by {@link createRefold}; stop it in the end. */
+/** A running application. Created by {@link createRefold}; call `stop` at the end. */
 export interface Refold {
-  /** Where the gateway listens, such as `http://127.0.0.1:4000`; undefined for a `worker`. */
+  /** The address of the gateway, such as `http://127.0.0.1:4000`. Undefined for a `worker`. */
   readonly url: string | undefined;
-  /** The database that it uses; an embedded server's, where none was configured. */
+  /** The URL of the database in use; that of the embedded server if no URL is configured. */
   readonly databaseUrl: string;
   readonly log: EventLog;
-  /** The log as a source for consumers of your own; see {@link createConsumer}. Stop them before the application. */
+  /** The log as a source for your own consumers; see {@link createConsumer}. Stop them before the application. */
   readonly source: EventSource;
   readonly lifecycle: Lifecycle;
-  /** What a version changes for clients, and what they ask for. */
+  /** Compares versions: what a version changes for clients, and which fields clients use. */
   readonly evolution: Evolution;
-  /** How each reactor fares, and what an operator does to it. */
+  /** The status of each reactor, and the operator's commands for it. */
   readonly reactors: ReactorSteps;
   /**
-   * Executes a query or mutation in this process, as a client's would be: by default as `system`, whom no access rule stops, else
-   * as this viewer.
+   * Executes a query or mutation in this process through the same pipeline as a client's operation. By default it runs as `system`, to
+   * which no access rule applies; otherwise as the given viewer.
    */
   graphql(
     source: string,
@@ -60,20 +60,20 @@ export interface Refold {
   ): Promise<ExecutionResult>;
   /** Runs a command in this process. @throws InvalidInput, CommandRejected, ConcurrencyConflict */
   execute(command: Command, input: unknown, options?: ExecuteOptions): Promise<ExecuteResult>;
-  /** How each projection version fares. */
+  /** Returns the status of each projection version. */
   status(): Promise<VersionStatus[]>;
-  /** Lets running operations and batches end, closes sockets and gives back everything owned. */
+  /** Waits for running operations and batches, closes sockets and releases everything that this process owns. */
   stop(): Promise<void>;
 }
 
-/** Where an application without a database URL keeps its data, under the working directory. */
+/** The data directory of the embedded server, relative to the working directory. Used if no database URL is configured. */
 export const embeddedDataDir = '.refold/postgres';
 
 /**
  * Starts an application: database, migrations (in development), background maintenance of every declared version, gateway.
  *
- * @throws RefoldError naming what is wrong and the way out: `DATABASE_UNAVAILABLE`, `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED`,
- *   `PROJECTION_CHANGED`, `PROJECTION_REMOVED`, `PORT_IN_USE`. Nothing is left running.
+ * @throws RefoldError that names the problem and what to do: `DATABASE_UNAVAILABLE`, `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED`,
+ * `PROJECTION_CHANGED`, `PROJECTION_REMOVED`, `PORT_IN_USE`. Nothing is left running.
  * @example
  * const refold = await createRefold(defineConfig({ projections: [cartSummaryV1], commands: [addProductItem] }));
  * const answer = await refold.graphql('{ cartSummary(cartId: "c1") { totalAmount } }');
@@ -83,8 +83,8 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   const development = config.development ?? process.env.NODE_ENV !== 'production';
   const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
   const role = options.role ?? 'all';
-  const extension = config.schema as SchemaExtension | undefined; // made by extendSchema, says its kind
-  // Loaded here, not with the package: what declares, operates or only maintains needs no GraphQL, and is half as long in starting.
+  const extension = config.schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
+  // Loaded on demand: declarations, CLI commands and workers do not need GraphQL, and start in half the time without it.
   const { checkSchema } = await importWithGraphql(() => import('./schema/check-schema.ts'));
   checkSchema(config.projections, config.commands, config.gateway.maxPageSize, extension);
   const stops: (() => Promise<void>)[] = [];

@@ -1,13 +1,13 @@
 import type { Projection } from '../projections/declaration/projection.ts';
 import { invalidConfig } from './option-checks.ts';
 
-/** How the connections of a process are divided. Beside them it has one that owns what it maintains, and one that listens. */
+/** How the connections of a process are divided. In addition the process has one that owns what it maintains, and one that listens. */
 export interface ConnectionShares {
-  /** For batches, the registry, and appends that fold nothing. */
+  /** Connections for batches, the registry, and appends that no inline projection folds. */
   readonly work: number;
-  /** For what clients read. */
+  /** Connections for clients' reads. */
   readonly reads: number;
-  /** For appends that inline projections fold; 0 where there are none. */
+  /** Connections for appends that inline projections fold; 0 if there are no inline projections. */
   readonly appends: number;
 }
 
@@ -16,12 +16,12 @@ export interface ConnectionUse {
   readonly projections: readonly Pick<Projection, 'mode'>[];
 }
 
-// Two statements of joined appends are under way at a time; the rest is for appends in order.
+// Two batched append statements run at a time; the rest is for appends in order.
 const mostAppends = 4;
-// A transaction may wait for what another connection of its pool does.
+// A transaction may wait for another connection of its pool.
 const least = 2;
 
-/** @throws RefoldError `INVALID_CONFIG` where there are too few. */
+/** Divides the connections of a process. @throws RefoldError `INVALID_CONFIG` if there are too few */
 export function shareConnections({ database, projections }: ConnectionUse): ConnectionShares {
   const { maxConnections, notifications } = database;
   const folds = projections.some(({ mode }) => mode === 'inline');

@@ -3,60 +3,64 @@ import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnkno
 
 export interface DatabaseOptions {
   /**
-   * `postgres://…`, with several hosts as `postgres://user@host1:5432,host2:5433/db?target_session_attrs=read-write`: a new connection goes to
-   * the first that fits. Without a URL, Refold runs an embedded server with its data in `.refold/`; `refold start` does so with `--embedded`. The commands of `refold` prefer the environment's
-   * `DATABASE_URL`; `createRefold` reads no environment, so give it `process.env.DATABASE_URL` here where it should.
+   * The connection URL: `postgres://…`, or with several hosts `postgres://user@host1:5432,host2:5433/db?target_session_attrs=read-write`. A
+   * new connection goes to the first host that matches.
+   * Without a URL, Refold runs an embedded server with its data in `.refold/`; `refold start` does so with `--embedded`.
+   * The commands of `refold` prefer `DATABASE_URL` of the environment. `createRefold` does not read the environment: pass
+   * `process.env.DATABASE_URL` here if you need it.
    */
   readonly url?: string;
   /**
-   * A streaming replica of the database at `url`, from which GraphQL queries are answered where it is near enough (`maxReadLag`) and holds the
-   * position that they demand; all else, and all where it is not, goes to the primary. One server, not several behind an address.
-   * @default none: the primary answers
+   * The URL of a streaming replica of the database at `url`. GraphQL queries are served from it while it is close enough to the primary
+   * (`maxReadLag`) and has the position that they require. Everything else goes to the primary. It must be one server, not several behind
+   * one address.
+   * @default none: the primary serves all queries
    */
   readonly readUrl?: string;
   /**
-   * By how much the replica may be behind the primary to be read from, in milliseconds. A query that demands a position (`@after`) gets it
-   * in any case.
+   * Maximum lag of the replica for reads from it, in milliseconds. A query that requires a position (`@after`) always gets it.
    * @default 1000
    */
   readonly maxReadLag?: number;
   /**
-   * Connections that this process opens to the database, in all: half for what clients read, half for batches and appends, four of them where inline
-   * projections fold appends, one to own what it maintains, one to listen. To a replica it opens no more than the share of reads and one.
-   * Choose it so that all processes together stay below the server's `max_connections`. At least 6; 8 with inline projections.
+   * Maximum number of connections of this process to the database, in total: half for clients' reads; half for batches and appends, four of
+   * which fold appends if there are inline projections; one to own what the process maintains; one to listen. To a replica the process
+   * opens at most the share of reads and one more. Keep the sum over all processes below the server's `max_connections`. The minimum is 6,
+   * or 8 with inline projections.
    * @default 26
    */
   readonly maxConnections?: number;
-  /** Schema of the read tables and their stable views. @default 'read_models' */
+  /** The schema of the read tables and their stable views. @default 'read_models' */
   readonly readSchema?: string;
   /**
-   * Whether PostgreSQL wakes this process with LISTEN and NOTIFY. Set it to false behind a pooler in transaction mode (PgBouncer and its
-   * like); `runtime.ownership` must be `'lease'` then. Where it is false all news are found by polling, nothing is kept in a session, and
+   * Whether PostgreSQL wakes this process with LISTEN and NOTIFY. Set it to false behind a pooler in transaction mode (such as PgBouncer);
+   * `runtime.ownership` must be `'lease'` then. If it is false, changes are found by polling, no session state is used, and
    * `gateway.statementTimeout` is set in each transaction.
    * @default true
    */
   readonly notifications?: boolean;
   /**
-   * Whether statements that run often are prepared once per connection. Set it to false behind a pooler that can't keep track of them:
+   * Whether frequent statements are prepared once per connection. Set it to false behind a pooler that cannot track prepared statements:
    * PgBouncer before 1.21, or with `max_prepared_statements = 0`.
    * @default true
    */
   readonly prepare?: boolean;
   /**
-   * How long an append waits for a stream, or a row of an inline projection, that another transaction holds, in milliseconds; then it fails with
-   * `STREAM_LOCKED`, nothing of it is written, and it can be sent again. Appends that travelled with it go on.
+   * How long an append waits for a stream, or for a row of an inline projection, that another transaction has locked, in milliseconds. Then
+   * it fails with `STREAM_LOCKED` and nothing of it is written; it can be retried. Other appends of the same batch continue.
    * @default 5000
    */
   readonly appendLockTimeout?: number;
   /**
-   * For how long the database may send nothing while a statement is under way, in milliseconds. Then another connection asks it. A statement
-   * that it still works on goes on, however long it takes. In all other cases the connection is closed and replaced, and the statement fails.
+   * How long the database may send nothing while a statement runs, in milliseconds. After that, Refold asks it over another connection. If
+   * the server is still working on the statement, it continues, however long it takes. In all other cases the connection is closed and
+   * replaced, and the statement fails.
    * @default 5000
    */
   readonly answerTimeout?: number;
 }
 
-/** Checked and complete. */
+/** The options, checked and complete. */
 export type CheckedDatabase = Omit<Required<DatabaseOptions>, 'url' | 'readUrl'> & {
   readonly url: string | undefined;
   readonly readUrl: string | undefined;
@@ -98,10 +102,10 @@ export function checkDatabase(database: DatabaseOptions): CheckedDatabase {
   });
 }
 
-/** @throws RefoldError `INVALID_CONFIG`; the message does not hold the URL, which may hold a password. */
+/** Checks the format of a URL. The message never contains the URL, because it may hold a password. @throws RefoldError `INVALID_CONFIG` */
 export function checkDatabaseUrl(source: string, url: string): void {
   if (!/^postgres(ql)?:\/\//.test(url))
-    throw invalidConfig(`${source} is no PostgreSQL address; it starts with 'postgres://'.`);
+    throw invalidConfig(`${source} is not a PostgreSQL URL; it starts with 'postgres://'.`);
   if (!parseHostList(url))
     throw invalidConfig(
       `${source} can't be read. Write it as 'postgres://user:password@host:port/database', with percent signs for what is special in the password; ` +

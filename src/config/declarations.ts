@@ -8,24 +8,24 @@ import type { Projection } from '../projections/declaration/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import { invalidConfig } from './option-checks.ts';
 
-/** What an application consists of. */
+/** The declarations of an application. */
 export interface Declarations {
-  /** Event families that no projection and no command names; the others are found by themselves. */
+  /** Event families that no projection and no command uses; the others are collected automatically. */
   readonly events?: readonly EventFamily[];
   readonly projections?: readonly Projection[];
   readonly commands?: readonly Command[];
-  /** Side effects of events, and workflows. */
+  /** Reactors: side effects of events, and workflows. */
   readonly reactors?: readonly Reactor[];
-  /** What `refold import` can read. */
+  /** The imports that `refold import` can run. */
   readonly imports?: readonly Import[];
   /**
-   * Tells who asks, such as {@link jwt}. With one, projections and commands that declare no `access` are for whoever is authenticated.
-   * @default none: everybody is anonymous, and what declares no `access` is open to everybody who reaches the gateway
+   * Authenticates callers; see {@link jwt}. If it is set, projections and commands without `access` require an authenticated viewer.
+   * @default none: everybody is anonymous, and declarations without `access` are open to everybody who reaches the gateway
    */
   readonly auth?: Authenticator;
 }
 
-/** What is declared, each by itself right, must fit together. @throws RefoldError `INVALID_CONFIG`, `INVALID_DECLARATION` */
+/** Checks that the declarations, each valid by itself, fit together. @throws RefoldError `INVALID_CONFIG`, `INVALID_DECLARATION` */
 export function checkDeclarations(options: Declarations): void {
   checkKinds(options);
   const { projections = [], commands = [], reactors = [] } = options;
@@ -89,17 +89,17 @@ function checkReactors(reactors: readonly Reactor[]): void {
   }
 }
 
-/** Rules without anybody to apply them to would refuse everybody, or look as if they protected. */
+/** Access rules without an authenticator would refuse everybody, or would only seem to protect. */
 function checkAuth({ auth }: Declarations, projections: readonly Projection[], commands: readonly Command[]): void {
   if (auth !== undefined && typeof auth !== 'function')
     throw invalidConfig("'auth' is a function from a request's credentials to a viewer, such as jwt({ … }).");
   const ruled = [...projections, ...commands].find(({ access }) => access !== undefined && access !== 'public');
   if (auth || !ruled) return;
   const subject = ruled.kind === 'projection' ? ruled.id : `defineCommand('${ruled.name}')`;
-  throw invalidConfig(`${subject} declares 'access', but nothing tells who asks. Set 'auth', such as jwt({ … }).`);
+  throw invalidConfig(`${subject} declares 'access', but there is no authenticator. Set 'auth', such as jwt({ … }).`);
 }
 
-/** All families that are declared, each once. @throws RefoldError `INVALID_DECLARATION` */
+/** Returns all declared families, each once. @throws RefoldError `INVALID_DECLARATION` */
 export function distinctFamilies(families: readonly EventFamily[]): readonly EventFamily[] {
   const byName = new Map<string, EventFamily>();
   for (const family of families) {

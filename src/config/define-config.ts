@@ -15,13 +15,16 @@ export interface ConfigOptions extends Declarations {
   readonly database?: DatabaseOptions;
   readonly runtime?: RuntimeOptions;
   readonly gateway?: GatewayOptions;
-  /** Types and fields of the application's own in the generated schema, made with {@link extendSchema}. */
+  /** Additional types and fields for the generated schema, created with {@link extendSchema}. */
   readonly schema?: { readonly kind: 'schema-extension' };
-  /** Freezes rows and events, rebuilds versions whose code changed, serves GraphiQL. @default `NODE_ENV` is not 'production' */
+  /**
+   * Development mode: freezes rows and events, rebuilds versions whose code changed, serves GraphiQL. @default `NODE_ENV` is not
+   * 'production'
+   */
   readonly development?: boolean;
 }
 
-/** A checked, complete and frozen configuration. Made by {@link defineConfig}. */
+/** A checked, complete and frozen configuration. Created by {@link defineConfig}. */
 export interface Config {
   readonly kind: 'config';
   readonly families: readonly EventFamily[];
@@ -40,7 +43,7 @@ export interface Config {
 /**
  * Declares an application: its projections, its commands and how it runs. Everything is checked here, before anything connects.
  *
- * @throws RefoldError `INVALID_CONFIG` for an unknown or impossible option, `INVALID_DECLARATION` for declarations that don't fit together.
+ * @throws RefoldError `INVALID_CONFIG` for an unknown option or an invalid value, `INVALID_DECLARATION` for declarations that conflict.
  * @example
  * export default defineConfig({ projections: [cartSummaryV1, cartSummaryV2], commands: [addProductItem] });
  */

@@ -2,73 +2,79 @@ import { type CheckedPolicies, checkPolicies, type GatewayPolicies, policyNames 
 import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
 export interface GatewayOptions extends GatewayPolicies {
-  /** @default '127.0.0.1' */
+  /** The address that the gateway listens on. @default '127.0.0.1' */
   readonly host?: string;
-  /** 0 takes a free one. @default 4000 */
+  /** The port that the gateway listens on. 0 picks a free one. @default 4000 */
   readonly port?: number;
   /**
-   * Host names by which requests may reach the gateway, beside those of the machine itself (`localhost`, `127.0.0.1`, `[::1]`); others are
-   * refused with 403. Set it where a tunnel or proxy passes other names on to a development server.
+   * Host names that requests may use to reach the gateway, in addition to those of the machine itself (`localhost`, `127.0.0.1`, `[::1]`).
+   * Requests with other names are refused with 403. Set it if a tunnel or proxy forwards other names to a development server.
    * @default none in development on a loopback address, else any
    */
   readonly allowedHosts?: readonly string[];
   /**
-   * How long a process that is told to stop goes on answering, in seconds: `/health/ready` says 503 from the first moment on, so that a load
-   * balancer sends nothing more, and what it has sent by then is answered. Longer than your balancer takes to notice; stopping takes that much longer.
+   * How long a process that is stopping continues to answer, in seconds. During that time `/health/ready` returns 503, the load balancer
+   * stops sending requests, and requests that still arrive are answered. Set it longer than your load balancer needs to notice; stopping
+   * takes that much longer.
    * @default 5 with `refold start`, else 0
    */
   readonly drainSeconds?: number;
   /**
-   * How many proxies stand in front and add the address that they saw to `x-forwarded-for`. Clients that are not authenticated are told
-   * apart by address. Set it in production, to 0 if there is none: a client could name any address, and get round limits.
-   * @default not known: the address of the connection itself; requests that say they came through a proxy have no address
+   * The number of proxies in front of the gateway that append the address they saw to `x-forwarded-for`. Clients that are not authenticated
+   * are distinguished by address. Set it in production, to 0 if there is no proxy: otherwise a client could send any address and evade
+   * limits.
+   * @default unknown: the address of the connection itself; requests that say they came through a proxy have no address
    */
   readonly proxies?: number;
   /**
-   * Whether answers of 4 KiB and more are compressed for clients that accept zstd, br or gzip. Streams never are. Switch it off where a proxy
-   * in front compresses.
+   * Whether responses of 4 KiB and more are compressed for clients that accept zstd, br or gzip. Streams are never compressed. Switch it
+   * off if a proxy in front compresses.
    * @default true
    */
   readonly compression?: boolean;
-  /** GraphiQL and introspection. @default true in development, false in production */
+  /** Whether GraphiQL and introspection are enabled. @default true in development, false in production */
   readonly graphiql?: boolean;
-  /** How long a query waits for the position that it demands, in milliseconds. @default 5000 */
+  /** How long a query waits for the position that it requires, in milliseconds. @default 5000 */
   readonly positionTimeout?: number;
-  /** How long PostgreSQL may work on one statement of a query, in milliseconds. @default 10000 */
+  /** How long PostgreSQL may execute one statement of a query, in milliseconds. @default 10000 */
   readonly statementTimeout?: number;
-  /** Largest request body, in bytes. @default 262144 */
+  /** Maximum size of a request body, in bytes. @default 262144 */
   readonly maxBodySize?: number;
   /**
-   * How long a client may take to send a request, head and body, in milliseconds; whoever is slower is told 408 and cut off. What is
-   * answered may take longer, and a subscription or a WebSocket lasts. A client that opens a WebSocket introduces itself within that time.
+   * How long a client may take to send a request (head and body), in milliseconds. A slower client gets 408 and is disconnected. The
+   * response may take longer; subscriptions and WebSockets are not limited. A client that opens a WebSocket must send `connection_init`
+   * within that time.
    * @default 30000
    */
   readonly requestTimeout?: number;
-  /** Deepest nesting of an operation's fields. @default 12 */
+  /** Maximum nesting depth of the fields of an operation. @default 12 */
   readonly maxDepth?: number;
-  /** Most rows that an operation may read: lists within lists multiply. @default 50000 */
+  /** Maximum number of rows that an operation may read. Nested lists multiply. @default 50000 */
   readonly maxCost?: number;
-  /** Most fields that an operation may select under other names. @default 30 */
+  /** Maximum number of aliased fields in an operation. @default 30 */
   readonly maxAliases?: number;
-  /** Most tokens in a document. @default 2000 */
+  /** Maximum number of tokens in a document. @default 2000 */
   readonly maxTokens?: number;
-  /** Most rows in one page. @default 1000 */
+  /** Maximum number of rows in one page. @default 1000 */
   readonly maxPageSize?: number;
-  /** Most subscriptions that one process serves at a time, over all transports. @default 10000 */
+  /** Maximum number of concurrent subscriptions of one process, over all transports. @default 10000 */
   readonly maxSubscriptions?: number;
   /**
-   * Most of them for one client: a viewer, or all who are not authenticated and come from one address. More are refused with `RATE_LIMITED`
-   * (429). Raise it for a server that subscribes for many people as one viewer.
+   * Maximum number of concurrent subscriptions of one client: of a viewer, or of all unauthenticated callers from one address. Further ones
+   * are refused with `RATE_LIMITED` (429). Raise it for a server that subscribes on behalf of many people as one viewer.
    * @default 1000
    */
   readonly maxSubscriptionsPerClient?: number;
-  /** Most WebSockets and streams of the single connection mode that one process has open at a time, in all. @default 10000 */
+  /** Maximum number of open WebSockets and single-connection streams of one process. @default 10000 */
   readonly maxSockets?: number;
-  /** Most of them for one client, as above. A WebSocket above it is closed with 1013, a stream is refused with 429. @default 1000 */
+  /**
+   * Maximum number of open WebSockets and streams of one client, as above. A WebSocket above the limit is closed with 1013, a stream is
+   * refused with 429. @default 1000
+   */
   readonly maxSocketsPerClient?: number;
 }
 
-/** Checked and complete. */
+/** The options, checked and complete. */
 export type CheckedGateway = Omit<
   Required<GatewayOptions>,
   'graphiql' | 'allowedHosts' | 'drainSeconds' | 'proxies' | keyof GatewayPolicies
@@ -80,10 +86,10 @@ export type CheckedGateway = Omit<
     readonly allowedHosts: readonly string[] | undefined;
   };
 
-// Without a default.
+// Options without a default.
 const optionalNumbers = {
-  drainSeconds: { default: 0, min: 0, max: 600 }, // how a process is started decides
-  proxies: { default: 0, min: 0, max: 100 }, // nobody knows
+  drainSeconds: { default: 0, min: 0, max: 600 }, // the default depends on how the process is started
+  proxies: { default: 0, min: 0, max: 100 }, // Refold cannot know
 } as const satisfies Record<string, NumberRule>;
 
 const numbers = {
@@ -98,7 +104,7 @@ const numbers = {
   maxTokens: { default: 2000, min: 50, max: 1_000_000 },
   maxPageSize: { default: 1000, min: 1, max: 100_000 },
   maxSubscriptions: { default: 10_000, min: 0, max: 10_000_000 },
-  // A tenth of the process: ten clients together fill it, and an office behind one address has room.
+  // A tenth of the limit per process: ten clients can fill it, and an office behind one address has enough.
   maxSubscriptionsPerClient: { default: 1000, min: 0, max: 10_000_000 },
   maxSockets: { default: 10_000, min: 0, max: 10_000_000 },
   maxSocketsPerClient: { default: 1000, min: 0, max: 10_000_000 }, // as above

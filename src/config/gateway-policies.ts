@@ -1,39 +1,42 @@
 import { invalidConfig, refuseUnknown } from './option-checks.ts';
 
-/** Which other sites' pages may use the API from a browser. */
+/** Cross-origin access: which other sites' pages may use the API from a browser. */
 export interface CorsOptions {
-  /** Their origins as browsers send them, such as `https://shop.example.com`; pages of these may open WebSockets too. */
+  /** The allowed origins as browsers send them, such as `https://shop.example.com`. Pages of these origins may open WebSockets too. */
   readonly origins: readonly string[];
-  /** Whether cookies go with the requests. @default false */
+  /** Whether requests may include cookies. @default false */
   readonly credentials?: boolean;
 }
 
-/** How many operations a client may send. Its key is the viewer's id and tenant, or else the address: see `gateway.proxies`. */
+/**
+ * How many operations a client may send. A client is identified by the viewer's id and tenant, or else by the address: see
+ * `gateway.proxies`.
+ */
 export interface RateLimitOptions {
   /**
-   * Operations in each period; a subscription counts once. What is refused counts as one operation, too: a document that can't be parsed, does
-   * not fit the schema, is too complex or is not persisted, a body that can't be read, and credentials that don't count.
+   * Operations allowed in each period. A subscription counts once. A refused request counts as one operation too: a document that cannot be
+   * parsed, does not match the schema, is too complex or is not persisted; a body that cannot be read; invalid credentials.
    */
   readonly operations: number;
   /** The period, in seconds. @default 60 */
   readonly seconds?: number;
 }
 
-/** Documents that clients name by their hash instead of sending them. */
+/** Persisted operations: clients send the hash of a document instead of the document. */
 export interface PersistedOperationsOptions {
-  /** By the SHA-256 of the document, in lower-case hex: what graphql-codegen's client preset writes as `persisted-documents.json`. */
+  /** The documents by their SHA-256 in lower-case hex, as graphql-codegen's client preset writes them to `persisted-documents.json`. */
   readonly documents: Readonly<Record<string, string>>;
-  /** Whether all other documents are refused: the API answers what its own clients ask, and nothing else. @default false */
+  /** Whether all other documents are refused. The API then executes only the known operations of its own clients. @default false */
   readonly only?: boolean;
 }
 
-/** How it is recorded which fields clients ask for. */
+/** How field usage of clients is recorded. */
 export interface FieldUsageOptions {
-  /** Days for which it is kept. @default 90 */
+  /** How long the records are kept, in days. @default 90 */
   readonly keepDays?: number;
   /**
-   * How many clients are told apart on a day, by name and version; the others are counted together. Clients name themselves as they like, so
-   * this bounds the table.
+   * How many clients are distinguished per day, by name and version. The others are counted together. Clients choose their names
+   * themselves, so this limits the size of the table.
    * @default 200
    */
   readonly maxClients?: number;
@@ -42,20 +45,20 @@ export interface FieldUsageOptions {
 export interface GatewayPolicies {
   /** @default none: browsers use the API from its own origin only */
   readonly cors?: CorsOptions;
-  /** For each process, by viewer or else by address. @default none */
+  /** The limit of each process, by viewer or else by address. @default none */
   readonly rateLimit?: RateLimitOptions;
   /** @default none */
   readonly persistedOperations?: PersistedOperationsOptions;
   /**
-   * Whether the schema is a subgraph of Apollo Federation 2: rows are entities by their keys, and `_service` tells the schema to
-   * whoever asks.
+   * Whether the schema is a subgraph of Apollo Federation 2: rows are entities by their keys, and `_service` returns the schema to every
+   * caller.
    * @default false
    */
   readonly federation?: boolean;
   /**
-   * Whether it is recorded which client asks for which fields, by day: what `refold usage` shows, and what tells whom a breaking change would
-   * meet. Counted in memory, once for each operation, and written every ten seconds.
-   * @default {}: it is
+   * Whether Refold records which client uses which fields, per day. `refold usage` shows it, and it tells which clients a breaking change
+   * would affect. It is counted in memory once per operation, and written every ten seconds.
+   * @default {}: recorded
    */
   readonly fieldUsage?: false | FieldUsageOptions;
 }
@@ -97,7 +100,7 @@ function checkCors(cors: CorsOptions): Required<CorsOptions> {
   for (const origin of cors.origins) {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin)
       throw invalidConfig(
-        `gateway.cors.origins holds '${origin}', which is no origin: scheme, host and port, and nothing after them. There is no wildcard.`,
+        `gateway.cors.origins holds '${origin}', which is not an origin: scheme, host and port, and nothing after them. Wildcards are not supported.`,
       );
   }
   return Object.freeze({ origins: Object.freeze([...cors.origins]), credentials: cors.credentials ?? false });

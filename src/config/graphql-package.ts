@@ -1,8 +1,8 @@
 import { RefoldError } from '../errors.ts';
 
 /**
- * Imports a module that needs `graphql`, which Refold takes from the application: where there is none, or one that lacks what Refold imports, Node's
- * own error does not say what to do.
+ * Imports a module that needs `graphql`, a peer dependency that the application installs. If it is missing or too old, Node's own error
+ * does not say what to do; this one does.
  *
  * @throws RefoldError `INVALID_CONFIG`
  */
@@ -16,7 +16,7 @@ export async function importWithGraphql<Module>(load: () => Promise<Module>): Pr
   }
 }
 
-/** The range of the peer dependency in `package.json`. */
+/** Whether the version is in the range of the peer dependency in `package.json`. */
 export function isSupported(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major === 17 || (major === 16 && minor >= 10);
@@ -29,7 +29,7 @@ export function unsuitableGraphql(installed: string | undefined, cause?: unknown
 
 export function severalGraphqls(version: string, user: string): RefoldError {
   const found = `Several copies of graphql are installed: Refold uses ${version}, and ${user} another one.`;
-  return graphqlError(`${found} ${needs} Let one remain: \`npm ls graphql\` shows them.`);
+  return graphqlError(`${found} ${needs} Keep one of them: \`npm ls graphql\` shows them.`);
 }
 
 const needs = 'Refold needs one copy of graphql: 16.10 or newer, or 17.';

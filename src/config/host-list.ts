@@ -1,4 +1,4 @@
-/** What `target_session_attrs` of a connection URL asks for, as in libpq. */
+/** The value of `target_session_attrs` in a connection URL, as in libpq. */
 export type SessionTarget = 'any' | 'read-write' | 'read-only' | 'primary' | 'standby' | 'prefer-standby';
 
 export interface Host {
@@ -6,17 +6,17 @@ export interface Host {
   readonly port: number;
 }
 
-/** The hosts that a connection URL names: `postgres://user@host1:5432,host2:5433/db?target_session_attrs=read-write`. */
+/** The hosts in a connection URL: `postgres://user@host1:5432,host2:5433/db?target_session_attrs=read-write`. */
 export interface HostList {
   readonly hosts: readonly Host[];
   readonly target: SessionTarget;
-  /** The same URL with the first host only, as the driver reads it. */
+  /** The same URL with the first host only, because the driver reads one host. */
   readonly url: string;
 }
 
 const targets: readonly string[] = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'];
 
-/** Undefined where the URL can't be read. */
+/** Returns undefined if the URL cannot be parsed. */
 export function parseHostList(url: string): HostList | undefined {
   const [, before = '', authority = '', rest = ''] = /^([a-z]+:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/s.exec(url) ?? [];
   const [first = '', ...others] = authority.split(',');
@@ -26,7 +26,7 @@ export function parseHostList(url: string): HostList | undefined {
   const target = searchParams.get('target_session_attrs') ?? 'any';
   const hosts: Host[] = [];
   for (const text of [first, ...others]) {
-    // As a standard scheme, so that the port of each is checked as the URL's own is.
+    // Parsed with a standard scheme to check the port of each host as the URL's own port is checked.
     if (others.length > 0 && (text === '' || !URL.canParse(`http://${text}`))) return undefined;
     const [, host = '', port = ''] = /^(.*?)(?::(\d*))?$/.exec(text) ?? [];
     hosts.push({ host: decoded(host.replace(/^\[(.*)\]$/, '$1')), port: port === '' ? 5432 : Number(port) });

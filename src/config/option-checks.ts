@@ -1,14 +1,14 @@
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 
-/** A whole number, and the bounds within which it makes sense. */
+/** The default and the bounds of a whole number. */
 export interface NumberRule {
   readonly default: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** @throws RefoldError `INVALID_CONFIG` for an option that there is not; names the one that was meant. */
+/** Refuses options that do not exist, and suggests the closest name. @throws RefoldError `INVALID_CONFIG` */
 export function refuseUnknown(subject: string, options: object, known: readonly string[]): void {
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw invalidConfig(`unknown option '${name}' of ${subject}.${closest(name, known)}`);
@@ -22,7 +22,7 @@ export function checkNumbers<const R extends Record<string, NumberRule>>(
   rules: R,
 ): { [N in keyof R]: number } {
   const entries = Object.entries(rules).map(([name, rule]) => {
-    const value: unknown = (given as Record<string, unknown>)[name] ?? rule.default; // any object is looked at by its options' names
+    const value: unknown = (given as Record<string, unknown>)[name] ?? rule.default; // any object can be read by property names
     if (typeof value !== 'number' || !Number.isInteger(value) || value < rule.min || value > rule.max) {
       throw invalidConfig(
         `${subject}.${name} is a whole number from ${rule.min} to ${rule.max}, found ${String(value)}.`,

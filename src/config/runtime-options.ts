@@ -2,79 +2,84 @@ import type { DatabaseOptions } from './database-options.ts';
 import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
 export interface RuntimeOptions {
-  /** Events read at once. Larger pages catch up faster and hold more memory. @default 5000 */
+  /** The number of events read at once. Larger pages catch up faster and use more memory. @default 5000 */
   readonly pageSize?: number;
   /**
-   * The back-pressure: pages that wait for a busy processor before its reading of the log pauses. More of them even out a processor that is
-   * slow at times, and hold more memory.
+   * Back-pressure: the number of pages that may wait for a busy processor before its reads of the log pause. More pages help a processor
+   * that is slow at times, and use more memory.
    * @default 4
    */
   readonly bufferedPages?: number;
   readonly polling?: PollingOptions;
   /**
-   * How processes agree on who maintains what. `'advisory'`: a lock in a session; a killed process's work is free within a second. `'lease'`: a
-   * row that is renewed; needs no session, so it is the one for a pooler in transaction mode. A host that vanishes or hangs frees its work
-   * after `leaseSeconds` with either. All processes of an application must have the same.
+   * How processes agree on who maintains what. `'advisory'` uses a lock in a session; the work of a killed process is free within a second.
+   * `'lease'` uses a row that is renewed. It needs no session, so use it with a pooler in transaction mode. With either, the work of a host
+   * that vanishes or hangs is free after `leaseSeconds`. All processes of an application must use the same setting.
    * @default 'advisory'
    */
   readonly ownership?: 'advisory' | 'lease';
   /**
-   * For how long nothing may be heard of an owner, in seconds; then another process takes its work over. An owner is heard of every third of
-   * that. Shorter: faster fail-over when a host or a network falls silent, but a process that stalls for so long loses its work to another.
-   * All processes of an application must have the same.
+   * How long an owner may be silent, in seconds, before another process takes over its work. Owners send a heartbeat every third of this
+   * time. A shorter time means faster fail-over if a host or a network fails, but a process that stalls for this long loses its work to
+   * another. All processes of an application must use the same setting.
    * @default 30
    */
   readonly leaseSeconds?: number;
   /**
-   * Days for which an idempotency key of a command is remembered: a client that sends the command again within them gets the first answer. Keys of
-   * imports and of `log.append` are kept with the log.
+   * How long the idempotency key of a command is kept, in days. A client that repeats the command within this time gets the first response.
+   * Keys of imports and of `log.append` are kept with the log.
    * @default 7
    */
   readonly idempotencyDays?: number;
   /**
-   * Days for which the outcome of a reactor's step is remembered at least: as long as the reactor has yet to handle its event, or keeps it as a dead
-   * letter, it stays. A reactor can't be rewound to where outcomes are forgotten, since it would run those steps again.
+   * How long the outcome of a reactor's step is kept at least, in days. It is kept longer while the reactor has yet to handle the event or
+   * keeps it as a dead letter. A reactor cannot be rewound to a position whose outcomes are deleted, because it would run those steps
+   * again.
    * @default 90
    */
   readonly stepDays?: number;
   /**
-   * How long a stop waits for the handlers of reactors in work, in milliseconds; then their signals abort. What they had not finished is
-   * handled again by whoever owns the reactor next.
+   * How long a stop waits for running handlers of reactors, in milliseconds. Then their signals abort. The next owner of the reactor
+   * handles again what they did not finish.
    * @default 10000
    */
   readonly stopTimeout?: number;
   /**
-   * Whether the processes that maintain read tables compare them with the log again and again: one version after the other, a part of its rows
-   * each time, slowly. A difference is logged as an error, shown by `refold status` and counted in `/metrics`.
+   * Whether the processes that maintain read tables also audit them: they continuously compare the tables with the log, one version after
+   * the other, a sample of the rows each time, slowly. A difference is logged as an error, shown by `refold status` and counted in
+   * `/metrics`.
    * @default false
    */
   readonly audit?: false | AuditOptions;
 }
 
 /**
- * How read tables are audited. Each audit of a version folds the whole log for the sample, in about a twentieth of one core. A version with
- * `evolveSql` is compared as a whole instead: one evaluation of its SQL in the database, as fast as it can.
+ * Options of the audit. Each audit of a version folds the whole log for the sample; it uses about a twentieth of one core. A version with
+ * `evolveSql` is compared completely instead: its SQL is evaluated once in the database, at full speed.
  */
 export interface AuditOptions {
-  /** Seconds from the end of one audit of a version to the start of its next. @default 3600 */
+  /** Seconds between the end of one audit of a version and the start of the next. @default 3600 */
   readonly everySeconds?: number;
-  /** Compares about one row of so many; as many audits compare them all. The sample is held in memory. @default 100 */
+  /** Each audit compares about one row in this many; that many audits compare all rows. The sample is held in memory. @default 100 */
   readonly oneOf?: number;
 }
 
-/** How long consumers wait between looks at the log where no notification comes: from `min`, growing by `step` up to `max`, each ± `jitter`. */
+/**
+ * How long consumers wait between polls of the log if no notification arrives: `min` at first, then growing by `step` up to `max`, each ±
+ * `jitter`.
+ */
 export interface PollingOptions {
   /** Milliseconds. @default 100 */
   readonly min?: number;
   /** Milliseconds. @default 2000 */
   readonly max?: number;
-  /** Milliseconds added after each look that found nothing. @default 100 */
+  /** Milliseconds added after each poll that found nothing. @default 100 */
   readonly step?: number;
-  /** Share of the interval, 0 to 1, drawn at random so that processes do not look in step. @default 0.2 */
+  /** Random share of the interval, 0 to 1, added or subtracted to prevent processes from polling in lockstep. @default 0.2 */
   readonly jitter?: number;
 }
 
-/** Checked and complete. */
+/** The options, checked and complete. */
 export type CheckedRuntime = Omit<Required<RuntimeOptions>, 'polling' | 'audit'> & {
   readonly polling: Required<PollingOptions>;
   readonly audit: false | Required<AuditOptions>;

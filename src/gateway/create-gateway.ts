@@ -52,20 +52,20 @@ import { createWebSocketEndpoint, refuseUpgrade } from './transports/web-socket.
 
 export interface GatewayOptions {
   readonly services: GatewayServices;
-  /** The declared commands: each becomes a mutation. */
+  /** The declared commands; each becomes a mutation. */
   readonly commands: readonly Command[];
   readonly options: Config['gateway'];
-  /** What the application adds to the schema. */
+  /** The application's additions to the schema. */
   readonly extension?: SchemaExtension | undefined;
-  /** Tells who asks; without one everybody is anonymous, and what declares no access is open. */
+  /** Authenticates callers. Without it everybody is anonymous, and everything that declares no access is open. */
   readonly auth?: Authenticator | undefined;
   readonly development: boolean;
-  /** How long requests are answered after `close`, while it is not ready. @default 0 */
+  /** How long requests are answered after `close`, in seconds, while the readiness check fails. @default 0 */
   readonly drainSeconds?: number;
   readonly logger: Logger;
-  /** What GraphiQL shows at first. */
+  /** The operation that GraphiQL shows at first. */
   readonly defaultQuery?: string;
-  /** Served at `/metrics`. @default one with the gateway's own metrics */
+  /** The registry served at `/metrics`. @default one with the gateway's own metrics */
   readonly metrics?: Registry;
 }
 
@@ -74,26 +74,32 @@ export interface Gateway {
   /** `http://127.0.0.1:4000` */
   readonly url: string;
   readonly port: number;
-  /** Answers a request as the socket would. */
+  /** Handles a request as if it came over the socket. */
   fetch(url: string, init?: RequestInit): Promise<Response>;
-  /** Executes a query or mutation in this process, through the same pipeline; as `system`, whom no access rule stops, or as a viewer. */
+  /**
+   * Executes a query or mutation in this process, through the same pipeline: as `system`, to which no access rule applies, or as a viewer.
+   */
   execute(
     source: string,
     variables?: Readonly<Record<string, unknown>>,
     viewer?: Viewer | 'system',
   ): Promise<ExecutionResult>;
   /**
-   * Is not ready from now on, and answers for `drainSeconds`. Then takes no more requests, ends subscriptions so that their clients come
-   * back elsewhere, lets operations end, and resolves within a bounded time. Called once more, it ends the time of the drain.
+   * Fails the readiness check from now on, and still answers for `drainSeconds`. Then it refuses requests, ends subscriptions in a way that
+   * makes clients reconnect to another process, waits for running operations, and resolves within a bounded time. A second call ends the
+   * drain early.
    */
   close(): Promise<void>;
 }
 
-// A mutation may wait for its stream for 5 s by default, and a query for its position: both have their own answer by then. An operator waits
-// for a deployment.
+// By default a mutation waits up to 5 s for its stream, and a query up to 5 s for its position. Within 7 s both have had their own
+// response, and an operator does not wait long for a deployment.
 const closingPatience = 7000;
 
-/** @throws RefoldError `PORT_IN_USE`, `INVALID_DECLARATION` where no schema can be made of the declarations, or `INVALID_CONFIG` where `graphql` does not fit. */
+/**
+ * @throws RefoldError `PORT_IN_USE`, `INVALID_DECLARATION` if the declarations do not form a schema, or `INVALID_CONFIG` if the installed
+ * `graphql` does not fit
+ */
 export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const { services, commands, options, development, logger } = given;
   const { maxPageSize, maxBodySize, proxies, rateLimit, persistedOperations } = options;
@@ -154,14 +160,14 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const crossOrigin = crossOriginRules(options.cors);
   const yoga: Yoga = createYoga({
     graphqlEndpoint: '/graphql',
-    healthCheckEndpoint: '#', // no URL of a request ends so: useReadiness answers
+    healthCheckEndpoint: '#', // disables yoga's check, because no request URL ends with '#'; useReadiness handles it
     graphiql: false,
     landingPage: false,
     cors: crossOrigin,
     batching: false,
     multipart: false,
     parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: createDocumentCache() },
-    maxRequestBodySize: false, // kept by useBodyLimit
+    maxRequestBodySize: false, // useBodyLimit limits it
     logging: false, // maskError logs
     maskedErrors: { maskError, errorMessage: '' },
     plugins: [
@@ -265,9 +271,9 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
 
   async function close(): Promise<void> {
     http.drain();
-    await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // only the signal rejects
+    await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // it rejects only on abort
     const closed = http.close(closingPatience, lastWord);
-    // Before the subscriptions end: told that they are complete, clients would not come back.
+    // WebSockets close before the subscriptions end: clients that get `complete` would not reconnect.
     await webSockets.close();
     singleConnections.close();
     eventStreams.close();
@@ -288,7 +294,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       if (!prepared.isSubscription) return prepared.run();
       throw new RefoldError(
         'BAD_USER_INPUT',
-        'A subscription has more than one answer; subscribe to it with a client.',
+        'A subscription has more than one result. Use a client that subscribes.',
       );
     },
     close() {

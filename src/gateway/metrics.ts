@@ -4,26 +4,26 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 
 import type { Canary } from '../projections/declaration/version-map.ts';
 import type { ServedSchemaContext } from './operations/served-schema.ts';
 
-// From a look-up by key to a query that waits for its position.
+// From a lookup by key to a query that waits for its position, in seconds.
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export interface Measured {
-  /** How many are served now. */
+  /** The number of open subscriptions. */
   readonly subscriptions: () => number;
   readonly sockets: () => number;
-  /** Those that run now. */
+  /** The running canaries. */
   readonly canaries: () => readonly Canary[];
-  /** One operation for each of them. */
+  /** Records one operation for each running canary. */
   onCanary(operation: { name: string; version: number; byCanary: boolean; failed: boolean }): void;
 }
 
 export interface Metrics {
   readonly plugin: Plugin;
-  /** Counts a query that was answered without the executor, while no version is a canary. */
+  /** Records a query that was answered without the executor, while no canary runs. */
   readonly onAnswered: (seconds: number) => void;
 }
 
-/** Counts what limits refuse. */
+/** Counts requests that limits refuse. */
 export function createRefusalCounter(registry: Registry): (limit: string) => void {
   const refused = new Counter({
     name: 'refold_graphql_refused_total',
@@ -34,9 +34,9 @@ export function createRefusalCounter(registry: Registry): (limit: string) => voi
   return (limit) => refused.inc({ limit });
 }
 
-/** Counts and times operations, and serves the registry at `/metrics` in the format of Prometheus. */
+/** Counts and times operations, and serves the registry at `/metrics` in the Prometheus format. */
 export function createMetrics(registry: Registry, { subscriptions, sockets, canaries, onCanary }: Measured): Metrics {
-  // Memory, event loop, garbage collection. An application's own registry may have them already.
+  // Memory, event loop, garbage collection. An application's own registry may already collect them.
   if (!registry.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: registry });
   const seconds = new Histogram({
     name: 'refold_graphql_operation_seconds',
@@ -94,7 +94,7 @@ export function createMetrics(registry: Registry, { subscriptions, sockets, cana
           seconds.observe({ operation, outcome }, took);
           for (const { name, version } of canaries()) {
             const id = `${name}@${version}`;
-            const { served } = args.contextValue as Partial<ServedSchemaContext>; // left there by the schema's plugin
+            const { served } = args.contextValue as Partial<ServedSchemaContext>; // set by the schema plugin
             const group = served?.canaries.includes(id) ? 'canary' : 'others';
             canarySeconds.observe({ version: id, group, operation, outcome }, took);
             if (operation !== 'subscription')

@@ -20,22 +20,22 @@ import { createProjectionTypes } from './types/projection-types.ts';
 import { createTypeNames } from './types/type-names.ts';
 
 export interface SchemaOptions {
-  /** The versions that answer. */
+  /** The versions that are served. */
   readonly versions: VersionMap;
   readonly commands: readonly Command[];
-  /** Most rows in one page. */
+  /** Maximum number of rows in one page. */
   readonly maxPageSize: number;
-  /** Whether it is a subgraph of Apollo Federation. @default false */
+  /** Whether the schema is a subgraph of Apollo Federation. @default false */
   readonly federation?: boolean;
-  /** What the application adds. */
+  /** The application's additions to the schema. */
   readonly extension?: SchemaExtension | undefined;
 }
 
 /**
- * The GraphQL schema of the versions that a process serves. Its resolvers work with an `OperationContext` of the same version map.
+ * Builds the GraphQL schema of the versions that a process serves. Its resolvers need an `OperationContext` with the same version map.
  *
- * @throws RefoldError `INVALID_DECLARATION` where names collide, or a command's input has what GraphQL can't express;
- *   `INVALID_CONFIG` where the installed `graphql` does not fit.
+ * @throws RefoldError `INVALID_DECLARATION` if names collide, or if a command's input contains something that GraphQL cannot express;
+ * `INVALID_CONFIG` if the installed `graphql` does not fit.
  */
 export function buildSchema({ versions, commands, maxPageSize, federation, extension }: SchemaOptions): GraphQLSchema {
   checkGraphql();
@@ -67,7 +67,7 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
   return schema;
 }
 
-/** Every builder knows all scalars; a schema shows those that a field or an argument has. */
+/** Every builder knows all scalars; the schema should contain only those that a field or an argument uses. */
 function withoutUnusedScalars(schema: GraphQLSchema): GraphQLSchema {
   const config = schema.toConfig();
   return new GraphQLSchema({ ...config, types: config.types.filter((type) => !isScalarType(type)) });

@@ -4,8 +4,7 @@ import { buildSchema } from './build-schema.ts';
 import type { SchemaExtension } from './extend-schema.ts';
 
 /**
- * Makes the schemas that these declarations can lead to, before anything starts: an activation must not be the moment that finds out
- * that two names collide.
+ * Builds the schemas that these declarations may lead to before anything starts. So a name collision is not first found by an activation.
  *
  * @throws RefoldError `INVALID_DECLARATION`
  */
@@ -19,7 +18,7 @@ export function checkSchema(
     versions.toSorted((a, b) => a.version - b.version),
   );
   const newest = byName.map((versions) => versions.at(-1) as Projection); // groups are not empty
-  // Each version beside the newest of the others, and all oldest ones together: not every combination, which are too many.
+  // Each version with the newest versions of the others, and all oldest ones together. All combinations would be too many.
   const combinations = [
     newest,
     byName.map((versions) => versions[0] as Projection), // as above

@@ -7,49 +7,49 @@ import { computedFrom } from './types/computed-fields.ts';
 import type { ProjectionTypes } from './types/projection-types.ts';
 import type { TypeNames } from './types/type-names.ts';
 
-/** What an application adds to its schema with. */
+/** The tools with which an application extends its schema. */
 export interface SchemaTools {
-  /** The Pothos builder of the generated schema: types, queries, mutations and subscriptions of one's own. */
+  /** The Pothos builder of the generated schema, for your own types, queries, mutations and subscriptions. */
   readonly builder: Builder;
-  /** The object type of a projection's rows, by its name, such as `cart_summary`. */
+  /** Returns the object type of a projection's rows, by the projection's name, such as `cart_summary`. */
   rowType(projection: string): ObjectRef<Types, Row>;
   /**
-   * A field of a projection's rows that is computed from columns. Only what is selected is read from the table, so it names those that
-   * its resolver looks at.
+   * Adds a field to a projection's rows that is computed from columns. Only selected columns are read from the table, so `needs` lists the
+   * columns that the resolver uses.
    *
    * @example
    * rowField('cart_summary', 'isLarge', ['totalAmount'], (t) =>
-   *   t.boolean({ resolve: (row) => (row.totalAmount as Decimal).gt(1000) }));
+   * t.boolean({ resolve: (row) => (row.totalAmount as Decimal).gt(1000) }));
    */
   rowField(projection: string, field: string, needs: readonly string[], make: RowFieldMaker): void;
 }
 
 export type RowFieldMaker = Parameters<Builder['objectField']>[2];
 
-/** Additions to the generated schema. Made by {@link extendSchema}. */
+/** Additions to the generated schema. Created by {@link extendSchema}. */
 export interface SchemaExtension {
   readonly kind: 'schema-extension';
   readonly extend: (tools: SchemaTools) => void;
 }
 
 /**
- * Adds types, fields and resolvers of an application's own to the generated schema, with the same builder. Called for each schema that is
- * built, so it must always add the same. Resolvers get the operation's context: `readModels` (under the viewer's access rules),
+ * Adds the application's own types, fields and resolvers to the generated schema, with the same builder. It is called for each schema that
+ * is built, so it must always add the same. Resolvers get the operation's context: `readModels` (with the viewer's access rules),
  * `commands`, `viewer`.
  *
  * @example
  * export default defineConfig({
- *   schema: extendSchema(({ builder }) => {
- *     builder.queryField('serverTime', (t) => t.string({ resolve: () => new Date().toISOString() }));
- *   }),
- *   …
+ * schema: extendSchema(({ builder }) => {
+ * builder.queryField('serverTime', (t) => t.string({ resolve: () => new Date().toISOString() }));
+ * }),
+ * …
  * });
  */
 export function extendSchema(extend: (tools: SchemaTools) => void): SchemaExtension {
   return Object.freeze({ kind: 'schema-extension', extend });
 }
 
-/** @throws RefoldError `INVALID_DECLARATION` where it adds to what is not there */
+/** @throws RefoldError `INVALID_DECLARATION` if it extends a projection or uses a column that does not exist */
 export function applyExtension(
   { extend }: SchemaExtension,
   builder: Builder,

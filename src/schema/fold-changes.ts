@@ -1,21 +1,24 @@
 import type { VersionChange } from './version-changes.ts';
 
-/** A change that stands for itself, and what follows from it. */
+/** A change, and the changes that follow from it. */
 export interface FoldedChange<T extends VersionChange = VersionChange> {
-  /** The most critical one, the row's own field first. */
+  /** The most critical change of the group; the row's own field comes first. */
   readonly head: T;
-  /** The others of the same origin. */
+  /** The other changes of the same origin. */
   readonly derived: readonly T[];
 }
 
-/** Puts changes of one origin together, in the order of what is first of each: of a removed column its filters, orders and aggregates. */
+/**
+ * Groups changes by origin, in the order of the first change of each group. For example, a removed column with its filters, orders and
+ * aggregates.
+ */
 export function foldChanges<T extends VersionChange>(changes: readonly T[]): readonly FoldedChange<T>[] {
   return [...Map.groupBy(changes, ({ origin }) => origin).values()].flatMap(([head, ...derived]) =>
     head ? [{ head, derived }] : [],
   );
 }
 
-/** Such as `1 breaking change`; what follows from a change is not counted. */
+/** Such as `1 breaking change`. Derived changes are not counted. */
 export function breakingText(changes: readonly VersionChange[]): string {
   const count = foldChanges(changes).filter(({ head }) => head.criticality === 'breaking').length;
   return `${count} breaking ${count === 1 ? 'change' : 'changes'}`;

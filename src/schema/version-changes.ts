@@ -8,22 +8,22 @@ import { buildSchema } from './build-schema.ts';
 /** A difference between the schemas of two versions. */
 export interface VersionChange extends SchemaChange {
   /**
-   * The path of what it follows from: of a changed filter, order, group or aggregate the row's field, such as `CartSummary.totalAmount`. Its
-   * own path if it follows from nothing else.
+   * The path of the change that this one follows from. For a changed filter, order, group or aggregate it is the row's field, such as
+   * `CartSummary.totalAmount`. For an independent change it is its own path.
    */
   readonly origin: string;
 }
 
 export interface VersionChangesOptions {
-  /** All that are declared: the two are compared within the schema that the others make, so that relations lead somewhere. */
+  /** All declared projections. The two versions are compared within the schema that the others form, so relations have their targets. */
   readonly projections: readonly Projection[];
   readonly commands: readonly Command[];
   readonly maxPageSize: number;
 }
 
 /**
- * What becomes different for clients where one version of a projection answers in place of another: fields, arguments, filters, orders and
- * aggregates that go, come or get another type. The breaking ones first, and among equal ones those of the row's own fields.
+ * Returns the differences for clients between two versions of a projection: fields, arguments, filters, orders and aggregates that are
+ * removed, added or change their type. Breaking changes come first; among equal ones, those of the row's own fields.
  */
 export function versionChanges(
   older: Projection,
@@ -31,12 +31,12 @@ export function versionChanges(
   { projections, commands, maxPageSize }: VersionChangesOptions,
 ): readonly VersionChange[] {
   const others = projections.filter(({ name }) => name !== newer.name);
-  // Only this projection differs between the two schemas, so only what differs through it is found.
+  // Only this projection differs between the two schemas, so all differences come from it.
   const [before, after] = [older, newer].map((version) =>
     buildSchema({ versions: newestVersions([...others, version]), commands, maxPageSize }),
   );
   if (!before || !after) return [];
-  // What follows from the row's own fields, such as filters and aggregates, reads better after them.
+  // Changes derived from the row's own fields, such as filters and aggregates, read better after them.
   const own = `${older.graphql.type}.`;
   const rank = ({ criticality, path }: SchemaChange) =>
     ['breaking', 'dangerous', 'safe'].indexOf(criticality) * 2 + (path.startsWith(own) ? 0 : 1);

@@ -5,26 +5,26 @@ import type { Projection } from '../projections/declaration/projection.ts';
 import { fold, foldSteps } from '../projections/fold/fold.ts';
 import { createInMemoryLog, type InMemoryAppend } from './in-memory-log.ts';
 
-/** What a projection makes of events; awaiting one of its methods runs it. Each throws an `AssertionError` where it is otherwise. */
+/** The rows that a projection produces from events. Awaiting one of the methods runs it. Each throws an `AssertionError` on a mismatch. */
 export interface Projected {
-  /** Exactly these rows, in any order; decimals and bigints as the strings that clients get. */
+  /** Expects exactly these rows, in any order; decimals and bigints as strings, as clients get them. */
   thenRows(...expected: readonly object[]): Promise<void>;
-  /** The rows, in the order of their keys. */
+  /** Returns the rows, ordered by key. */
   rows(): Promise<readonly Row[]>;
   /**
-   * The same rows whatever the size of the batches, after each row was written and read back, when all is replayed, and when batches are
-   * delivered again after a crash had undone them; rows and events are frozen meanwhile. What the runtime relies on.
+   * Expects the same rows for any batch size, after each row was written and read back, in a replay, and when batches are delivered again
+   * after a rollback. Rows and events are frozen meanwhile. The runtime relies on these properties.
    */
   thenReplayable(): Promise<void>;
 }
 
 /**
- * Given events, says what a projection makes of them. No database.
+ * Given events, checks the rows that a projection produces from them. Needs no database.
  *
  * @example
  * await givenEvents({ family: cart, streamId: 'c1', events: [opened, added] })
- *   .projectedBy(cartSummaryV2)
- *   .thenRows({ cartId: 'c1', status: 'Opened', totalAmount: '25.00' });
+ * .projectedBy(cartSummaryV2)
+ * .thenRows({ cartId: 'c1', status: 'Opened', totalAmount: '25.00' });
  */
 export function givenEvents(...appends: readonly InMemoryAppend[]) {
   return {
@@ -54,12 +54,12 @@ export function givenEvents(...appends: readonly InMemoryAppend[]) {
           for (const size of [Number.POSITIVE_INFINITY, 1, 2, 3, 7, 50]) {
             const again = plain(projection, foldInBatches(projection, events, size));
             const batches = Number.isFinite(size) ? `in batches of ${size} events` : 'when all is replayed';
-            sameRows(again, once, `${projection.id} makes other rows ${batches} than of all at once.`);
+            sameRows(again, once, `${projection.id} returns other rows ${batches} than from all events at once.`);
             const undone = plain(projection, foldInBatches(projection, events, size, { deliverTwice: true }));
             sameRows(
               undone,
               once,
-              `${projection.id} makes other rows ${batches} where each is delivered again after a crash.`,
+              `${projection.id} returns other rows ${batches} if each is delivered again after a crash.`,
             );
           }
         },
@@ -68,7 +68,7 @@ export function givenEvents(...appends: readonly InMemoryAppend[]) {
   };
 }
 
-/** With the difference: `assert` shows none where it is given a message. */
+/** Adds the difference to the message: `assert` omits it if a message is passed. */
 function sameRows(found: readonly unknown[], expected: readonly unknown[], message: string): void {
   try {
     assert.deepEqual(found, expected);
@@ -78,7 +78,7 @@ function sameRows(found: readonly unknown[], expected: readonly unknown[], messa
   }
 }
 
-/** Folds as the runtime does; between two batches each row goes through its stored form. */
+/** Folds as the runtime does. Between two batches, each row makes the JSON round trip of its stored form. */
 function foldInBatches(
   projection: Projection,
   events: readonly RecordedEvent[],
@@ -91,7 +91,7 @@ function foldInBatches(
     set: (text: string, _key: unknown, row: Row | null) => void (row ? rows.set(text, row) : rows.delete(text)),
   };
   for (let start = 0; start < events.length; start += size) {
-    const batch = structuredClone(events.slice(start, start + size)) as RecordedEvent[]; // JSON payloads survive
+    const batch = structuredClone(events.slice(start, start + size)) as RecordedEvent[]; // payloads are JSON, so cloning keeps them
     const before = rows;
     if (deliverTwice) {
       rows = new Map(before);
@@ -113,9 +113,9 @@ function plain(projection: Projection, rows: ReadonlyMap<string, Row>): unknown[
   return [...rows.values()].map((row) => JSON.parse(JSON.stringify(projection.codec.encode(row))));
 }
 
-/** The expected row in canonical form, so that '25' and '25.00' are the same amount. */
+/** Returns the expected row in canonical form: '25' and '25.00' are the same amount. */
 function inColumnOrder(projection: Projection, row: object): unknown {
-  const given = row as Record<string, unknown>; // any object is looked at by its columns' names
+  const given = row as Record<string, unknown>; // any object can be read by column names
   const key = projection.codec.normaliseKey(projection.keyColumns.map((name) => given[name]));
   return projection.codec.encode(projection.codec.normalise(row, key));
 }

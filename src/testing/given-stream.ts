@@ -8,38 +8,38 @@ import { deepFreeze } from '../projections/columns/deep-freeze.ts';
 import { createInMemoryLog } from './in-memory-log.ts';
 
 export interface DecisionOptions {
-  /** What `decide` is told is the time. @default '2026-01-01T00:00:00.000Z' */
+  /** The time that `decide` gets. @default '2026-01-01T00:00:00.000Z' */
   readonly now?: string;
   readonly metadata?: EventMetadata;
 }
 
 /**
- * What a command has led to; awaiting one of its methods runs it. Each throws an `AssertionError` where it is otherwise, which shows what
- * was expected beside what was found. State, events and input are frozen, so that code that changes them fails there.
+ * The outcome of a command. Awaiting one of the methods runs the command. Each throws an `AssertionError` on a mismatch, with expected and
+ * actual values. State, events and input are frozen, so code that mutates them fails.
  */
 export interface Decision {
-  /** Exactly these events, in this order. */
+  /** Expects exactly these events, in this order. */
   thenEvents(...expected: readonly NewEvent[]): Promise<void>;
-  /** No event, and no refusal. */
+  /** Expects no event and no rejection. */
   thenNothing(): Promise<void>;
-  /** A `CommandRejected`, with this reason, and these `details` where some are given. */
+  /** Expects a `CommandRejected` with this reason, and with these `details` if given. */
   thenRejected(reason?: string | RegExp, details?: Readonly<Record<string, unknown>>): Promise<void>;
-  /** The state after the decision's events. */
+  /** Expects this state after the decision's events. */
   thenState(expected: unknown): Promise<void>;
-  /** The events, for checks of one's own. @throws InvalidInput, CommandRejected */
+  /** Returns the events, for your own checks. @throws InvalidInput, CommandRejected */
   events(): Promise<readonly NewEvent[]>;
 }
 
-/** What has happened in a stream. */
+/** The history of a stream. */
 export interface GivenStream {
-  /** Runs a command on it; nothing is remembered for the next one. */
+  /** Runs a command on the history. Each call starts from the same history. */
   when(command: Command, input: unknown, options?: DecisionOptions): Decision;
-  /** The state that the events fold into. Where snapshots of it are kept, also when it is kept and read back after any of the events. */
+  /** Expects the state that the events fold into. If the state has snapshots, it also takes and reads back a snapshot after each event. */
   thenState<F extends EventFamily, S>(state: StreamState<F, S>, expected: NoInfer<S>): Promise<void>;
 }
 
 /**
- * Given what has happened in a stream, says what a command decides, or what the state is. No database; inputs and events are checked by
+ * Given the history of a stream, checks what a command decides, or what the state is. Needs no database. Inputs and events are validated by
  * their schemas.
  *
  * @example
@@ -78,7 +78,7 @@ export function givenStream<F extends EventFamily>(family: F, ...history: readon
           const outcome = await run().catch((error: unknown) => error);
           if (!(outcome instanceof CommandRejected)) {
             if (outcome instanceof Error) throw outcome;
-            const { events } = outcome as Awaited<ReturnType<typeof run>>; // what it resolves to
+            const { events } = outcome as Awaited<ReturnType<typeof run>>; // what `run` resolves to
             assert.fail(`Expected '${command.name}' to be rejected, but it led to ${JSON.stringify(events)}.`);
           }
           if (typeof reason === 'string') assert.equal(outcome.message, reason);
@@ -101,7 +101,7 @@ export function givenStream<F extends EventFamily>(family: F, ...history: readon
         assert.deepEqual(
           withoutUndefined(foldFrozen(state, past.slice(kept), snapshots.decode(snapshot))),
           withoutUndefined(expected),
-          `The state is another one where a snapshot of it was taken after event ${kept}.`,
+          `The state differs if a snapshot of it was taken after event ${kept}.`,
         );
       }
     },
@@ -123,18 +123,18 @@ function foldFrozen(
   );
 }
 
-/** Says which code it was that changed what it was given. */
+/** Reports which code mutated its arguments. */
 function unchanged<T>(subject: string, work: () => T): T {
   try {
     return work();
   } catch (cause) {
     if (!(cause instanceof TypeError && /read only|not extensible|Cannot (delete|redefine)/.test(cause.message)))
       throw cause;
-    throw new assert.AssertionError({ message: `${subject} in place; give new values instead. ${cause.message}` });
+    throw new assert.AssertionError({ message: `${subject} in place; return new values instead. ${cause.message}` });
   }
 }
 
-/** A member that is undefined and one that is not there read the same; JSON keeps none of them. */
+/** Removes undefined members: an undefined member and a missing one are equal, and JSON keeps neither. */
 function withoutUndefined(value: unknown): unknown {
   if (value === null || typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return value;
   const entries = Object.entries(value).filter(([, part]) => part !== undefined);

@@ -13,18 +13,18 @@ export interface InMemoryAppend {
   readonly expectedVersion?: ExpectedVersion;
 }
 
-/** A log without a database: the same checks of payloads and versions, the same places in stream and log. */
+/** A log without a database. It checks payloads and versions like the real one, and assigns the same positions in stream and log. */
 export interface InMemoryLog {
-  /** @throws InvalidInput, ConcurrencyConflict; nothing is written then */
+  /** @throws InvalidInput, ConcurrencyConflict; nothing is written in that case */
   append(append: InMemoryAppend): Promise<readonly RecordedEvent[]>;
   /** All events, in the order of the log. */
   readonly events: readonly RecordedEvent[];
   stream(family: EventFamily, streamId: string): readonly RecordedEvent[];
-  /** Feeds consumers, also with what is appended later. */
+  /** A source for consumers. It also delivers events that are appended later. */
   readonly source: EventSource;
 }
 
-/** @param options.now when every event is recorded, ISO 8601 UTC */
+/** @param options.now recording time of every event, ISO 8601 UTC */
 export function createInMemoryLog(options: { readonly now?: string } = {}): InMemoryLog {
   const { now = '2026-01-01T00:00:00.000Z' } = options;
   const events: RecordedEvent[] = [];

@@ -14,34 +14,35 @@ import { scanTable } from '../store/tables/table-scan.ts';
 import type { InMemoryAppend } from './in-memory-log.ts';
 
 export interface EqualityProof {
-  /** The projection that says event by event what is right. */
+  /** The reference projection, which folds event by event. */
   readonly evolve: Projection;
-  /** The one with `evolveSql`, with the same table; it may have another name or version. */
+  /** The projection with `evolveSql` and the same table. It may have another name or version. */
   readonly evolveSql: Projection;
-  /** What is appended to an empty log, in this order. */
+  /** The events, appended to an empty log in this order. */
   readonly events: readonly InMemoryAppend[];
   /**
-   * A server to work on; a database is made in it for this call, and dropped. Its user must be allowed to.
-   * @default the environment's DATABASE_URL, else an embedded server for this call, which takes some seconds
+   * The server to use. A database is created on it for this call, and dropped afterwards; the user must be allowed to do so.
+   * @default DATABASE_URL of the environment, else an embedded server for this call, which takes some seconds
    */
   readonly databaseUrl?: string;
-  /** Random divisions into batches that are tried, beside all events at once and one at a time (the first 200). @default 5 */
+  /** How many random divisions into batches are tried, in addition to all events at once and one at a time (the first 200). @default 5 */
   readonly divisions?: number;
-  /** Repeats the divisions of a failure, which names it. @default another each time */
+  /** The seed of the random divisions. A failure names its seed; pass it to repeat the same divisions. @default random */
   readonly seed?: number;
 }
 
 const schema = 'proof';
 
 /**
- * Proves that `evolveSql` makes the rows that `evolve` makes of the same events, in PostgreSQL, however the events are divided into batches.
+ * Proves that `evolveSql` produces the same rows as `evolve` from the same events, in PostgreSQL, for any division of the events into
+ * batches.
  *
  * @throws AssertionError with the first row that differs, its columns and the batches that led to it.
  * @example
  * await proveEqual({
- *   evolve: balanceByEvolve,
- *   evolveSql: balanceBySql,
- *   events: [{ family: bank, streamId: 'a1', events: [{ type: 'Deposited', payload: { amount: '12.50' } }] }],
+ * evolve: balanceByEvolve,
+ * evolveSql: balanceBySql,
+ * events: [{ family: bank, streamId: 'a1', events: [{ type: 'Deposited', payload: { amount: '12.50' } }] }],
  * });
  */
 export async function proveEqual(proof: EqualityProof): Promise<void> {
@@ -52,7 +53,7 @@ export async function proveEqual(proof: EqualityProof): Promise<void> {
   assert.equal(
     evolveSql.tableFingerprint,
     evolve.tableFingerprint,
-    `${evolveSql.id} and ${evolve.id} have other columns.`,
+    `${evolveSql.id} and ${evolve.id} have different columns.`,
   );
   await withScratchDatabase(proof.databaseUrl, async (db) => {
     const log = createEventLog(db, [...new Set([...evolve.families, ...evolveSql.families])]);
@@ -77,7 +78,7 @@ export async function proveEqual(proof: EqualityProof): Promise<void> {
 }
 
 async function appendAll(log: EventLog, appends: readonly InMemoryAppend[]): Promise<void> {
-  // As many as one statement takes well.
+  // A good batch size for one statement.
   const together = 500;
   for (let start = 0; start < appends.length; start += together) {
     for (const verdict of await log.appendInOrder(appends.slice(start, start + together))) {
@@ -115,7 +116,7 @@ async function compare(
   const { keyOf } = createReadTable(evolveSql, schema);
   const fail = (key: string, problem: string) =>
     assert.fail(
-      `${evolveSql.id} makes other rows than ${evolve.id} of the same events, ${batches}: row ${key} ${problem}.`,
+      `${evolveSql.id} returns other rows than ${evolve.id} from the same events, ${batches}: row ${key} ${problem}.`,
     );
   for await (const rows of scanTable(db, schema, evolveSql)) {
     for (const row of rows) {
@@ -147,7 +148,7 @@ function oneAtATime(upTo: GlobalPosition): GlobalPosition[] {
   return [...ends, upTo];
 }
 
-/** Short batches and long ones alike, and empty ones. */
+/** Includes short, long and empty batches. */
 function randomEnds(upTo: GlobalPosition, random: () => number): GlobalPosition[] {
   const count = Math.floor(random() * 12);
   const ends = Array.from({ length: count }, () => BigInt(Math.floor(random() * Number(upTo))));
@@ -158,7 +159,7 @@ function shortList(ends: readonly GlobalPosition[]): string {
   return ends.join(', ');
 }
 
-/** mulberry32: the same numbers for the same seed. */
+/** mulberry32, a seeded random number generator. */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {

@@ -3,7 +3,7 @@ import type { Refold } from '../refold.ts';
 import { untilTrue, type WaitOptions } from './until-true.ts';
 
 /**
- * Waits until a query is answered with exactly this `data`. Fails when the time is up, with the difference to the last answer, or its errors.
+ * Waits until a query returns exactly this `data`. Fails on timeout, with the difference to the last response or with its errors.
  *
  * @example
  * await untilAnswer(refold, '{ cartSummary(cartId: "c1") { totalAmount } }', { cartSummary: { totalAmount: '25.00' } });

@@ -2,13 +2,13 @@ import type { GlobalPosition } from '../events/global-position.ts';
 import type { Refold } from '../refold.ts';
 import { untilTrue, type WaitOptions } from './until-true.ts';
 
-/** What reactors do is waited for where they are given, as a running application gives them. */
+/** Reactors are waited for if they are passed, as in a running application. */
 type Reactors = { readonly reactors?: Pick<Refold['reactors'], 'status'> };
 
 /**
- * Waits until every maintained version has folded, and every reactor that is not paused has handled, all that was appended before the call;
- * and until the rows of inline versions commit with appends. Fails where one has stopped, and when the time is up, with those that are
- * behind. What reactors append meanwhile is not waited for: call it again.
+ * Waits until everything appended before the call is processed: every maintained version has folded it, and every reactor that is not
+ * paused has handled it. Also waits until the rows of inline versions commit with appends. Fails if one has stopped, and on timeout, naming
+ * those that are behind. It does not wait for what reactors append meanwhile: call it again for that.
  */
 export async function untilCaughtUp(
   refold: Pick<Refold, 'log' | 'status'> & Reactors,
@@ -17,7 +17,7 @@ export async function untilCaughtUp(
   await untilPosition(refold, await refold.log.head(), options);
 }
 
-/** As {@link untilCaughtUp}, for what was appended up to a position, such as that of an append. */
+/** Like {@link untilCaughtUp}, for everything up to a position, such as that of an append. */
 export async function untilPosition(
   refold: Pick<Refold, 'status'> & Reactors,
   position: GlobalPosition,
@@ -26,7 +26,8 @@ export async function untilPosition(
   await untilTrue(async () => {
     const maintained = (await refold.status()).filter(({ state }) => state !== 'retired');
     failWhereStopped(maintained);
-    // A building version that has come so far is not yet active: a query would not find it. Nor does an append find an inline one.
+    // A building version that has reached the position is not active yet, so queries do not use it. Likewise, appends do not fold an inline
+    // version yet.
     const behind = maintained.filter(
       (one) => one.position < position || one.state === 'building' || (one.inline !== null && one.inline !== 'live'),
     );
@@ -45,9 +46,9 @@ export async function untilPosition(
 }
 
 /**
- * Waits until a version is active. Fails where its processor has stopped, and when the time is up, with its state and what holds it.
+ * Waits until a version is active. Fails if its processor has stopped, and on timeout, with its state and the reason if it is held.
  *
- * @param version as in the command line: `cart_summary@2`
+ * @param version in the format of the command line: `cart_summary@2`
  */
 export async function untilActive(
   refold: Pick<Refold, 'status'>,

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 export interface WaitOptions {
-  /** How long to wait, in milliseconds; then it fails, saying what was found last. @default 10000 */
+  /** How long to wait, in milliseconds. On timeout it fails with what was found last. @default 10000 */
   readonly timeout?: number;
-  /** Gives up early. */
+  /** Aborts the wait. */
   readonly signal?: AbortSignal;
 }
 
-/** Looks again and again until nothing is missing any more; what is missing is told as an Error when time is up. */
+/** Polls until `look` returns undefined. `look` returns an Error that says what is missing; the last one is thrown on timeout. */
 export async function untilTrue(look: () => Promise<Error | undefined>, options: WaitOptions): Promise<void> {
   const { timeout = 10_000, signal } = options;
   const end = performance.now() + timeout;

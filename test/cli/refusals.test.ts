@@ -140,7 +140,7 @@ describe('surroundings that do not fit', () => {
     ['PORT', 'abc', "PORT is a number from 0 to 65535, found 'abc'."],
     ['LOG_LEVEL', 'loud', "LOG_LEVEL is one of trace, debug, info, warn, error, fatal, silent; found 'loud'."],
     ['PORT', '70000', "PORT is a number from 0 to 65535, found '70000'."],
-    ['DATABASE_URL', 'mysql://localhost/shop', "DATABASE_URL is no PostgreSQL address; it starts with 'postgres://'."],
+    ['DATABASE_URL', 'mysql://localhost/shop', "DATABASE_URL is not a PostgreSQL URL; it starts with 'postgres://'."],
     [
       'DATABASE_URL',
       'postgres://localhost:secret/shop',

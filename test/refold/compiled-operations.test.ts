@@ -309,7 +309,7 @@ describe('the executor answers', () => {
     await db.query({ text: `alter table ${table} rename column lable to label` });
     await db.close();
     expect(one.answer.errors).toMatchObject([{ extensions: { code: 'PROJECTION_NOT_READY' } }]);
-    expect(logged.splice(0).join()).toContain('an operation is executed, since its statement failed');
+    expect(logged.splice(0).join()).toContain('compiled query failed; fell back to the executor');
     expect(await answerTo('/graphql', ask)).toEqual(right);
     expect(await compiled()).toBe(before + 1);
   });

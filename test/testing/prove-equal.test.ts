@@ -58,7 +58,7 @@ test('SQL that makes another row fails with the row, its columns and the batches
     { family: account, streamId: 'b', events: [{ type: 'Debited', payload: { amount: '3.5' } }] },
   ];
   await expect(proveEqual({ evolve: totalsByEvolve, evolveSql: bySql({ rows }), events, databaseUrl })).rejects.toThrow(
-    'account_totals@2 makes other rows than account_totals@1 of the same events, all at once: row ["b"] has balance = "3.5", not "-3.5".',
+    'account_totals@2 returns other rows than account_totals@1 from the same events, all at once: row ["b"] has balance = "3.5", not "-3.5".',
   );
 });
 

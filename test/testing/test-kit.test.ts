@@ -67,7 +67,7 @@ test('a projection that remembers something beside its rows is not replayable', 
     evolve: { ShoppingCartOpened: () => ({ seen: ++seen }) },
   });
   const projected = givenEvents({ family: shoppingCart, streamId: 'c1', events: [opened] }).projectedBy(impure);
-  await expect(projected.thenReplayable()).rejects.toThrow('impure@1 makes other rows');
+  await expect(projected.thenReplayable()).rejects.toThrow('impure@1 returns other rows');
 });
 
 test('the log in memory checks versions and payloads as the real one does', async () => {
@@ -101,7 +101,7 @@ test('a stream has a state, also where a snapshot of it was taken on the way', a
   );
   const forgetful = tally({ snapshotEvery: 1, encode: () => ({}), decode: () => ({ items: [] }) });
   await expect(givenStream(shoppingCart, added).thenState(forgetful, { items: ['Mug'] })).rejects.toThrow(
-    'The state is another one where a snapshot of it was taken after event 1.',
+    'The state differs if a snapshot of it was taken after event 1.',
   );
   const unfit = defineState(shoppingCart, () => ({ at: new Date(0) }), {}, { snapshotEvery: 1 });
   await expect(givenStream(shoppingCart).thenState(unfit, { at: new Date(0) })).rejects.toMatchObject({
@@ -185,5 +185,5 @@ test('a projection that remembers what was undone is not replayable', async () =
     { family: shoppingCart, streamId: 'c1', events: [opened] },
     { family: shoppingCart, streamId: 'c2', events: [opened] },
   ).projectedBy(remembering);
-  await expect(projected.thenReplayable()).rejects.toThrow(/remembering@1 makes other rows[\s\S]*first/);
+  await expect(projected.thenReplayable()).rejects.toThrow(/remembering@1 returns other rows[\s\S]*first/);
 });

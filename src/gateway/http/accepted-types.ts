@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
 
 /**
- * Puts the media types that a client accepts in the order of their weights (RFC 9110, section 12.5.1), so that everybody behind takes the
- * first that fits. Yoga goes by the order alone.
+ * Sorts the media types that a client accepts by their weights (RFC 9110, section 12.5.1). Yoga uses the first one that fits, and ignores
+ * weights.
  */
 export function withOrderedTypes(listener: RequestListener): RequestListener {
   return (req, res) => {
@@ -20,7 +20,7 @@ export function orderedTypes(accept: string): string {
     return { range: [type, ...others].join(';'), weight: weight === undefined ? 1 : Number(weight.slice(2)) };
   });
   const wanted = weighted.filter(({ weight }) => !(weight <= 0));
-  // Those of one weight stay in their order.
+  // The sort is stable for equal weights.
   return wanted
     .toSorted((a, b) => (b.weight || 0) - (a.weight || 0))
     .map(({ range }) => range)

@@ -2,8 +2,8 @@ import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 
 /**
- * Refuses bodies that are too large, by the length that they announce: node:http reads no byte more than that. Only a body that announces
- * none is counted while it is read. (Yoga's own limit wraps every body in another request, which halves its throughput.)
+ * Refuses bodies that are too large by their announced length; node:http never reads more than that. Only a body without a length is
+ * counted while it is read. (Yoga's own limit wraps every body in another request, which halves its throughput.)
  */
 export function useBodyLimit(maxBytes: number): Plugin {
   return {
@@ -24,7 +24,7 @@ export function useBodyLimit(maxBytes: number): Plugin {
 async function readAll(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  // Not for await: left early, it would destroy the socket that the refusal is to be written to.
+  // `for await` would destroy the socket on early exit, and the refusal could not be written.
   const reader = body?.getReader();
   for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
     length += part.value.byteLength;

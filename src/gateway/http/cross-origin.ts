@@ -4,21 +4,22 @@ import type { CorsOptions } from '../../config/gateway-policies.ts';
 import { plainRequest } from '../operations/plain-request.ts';
 import { positionHeader } from '../requests/written-position.ts';
 
-// What answers tell in headers: when to come again, which version they are of, and what was written. Browsers show pages of other sites no header unasked.
+// The response headers about retries, versions and written positions. Browsers hide them from pages of other sites unless they are listed
+// here.
 const exposedHeaders = ['retry-after', 'deprecation', 'sunset', 'refold-deprecated', 'refold-canary', positionHeader];
-// The last two: streams of many operations.
+// PUT and DELETE are for streams of many operations.
 const methods = ['GET', 'POST', 'PUT', 'DELETE'];
 
-/** What pages of other sites may do, in yoga's words. */
+/** The CORS rules in yoga's format. */
 export function crossOriginRules(cors: Required<CorsOptions> | undefined): CORSOptions {
   return cors ? { origin: [...cors.origins], credentials: cors.credentials, methods, exposedHeaders } : false;
 }
 
-/** Tells browsers on each answer whether the page of another site that asked may read it, whoever of the gateway answers. */
+/** Adds the CORS headers to each response, whichever part of the gateway sends it. */
 export function withCrossOrigin(listener: RequestListener, rules: CORSOptions): RequestListener {
   if (!rules) return listener;
   return (req, res) => {
-    // Of the request, only headers are looked at.
+    // Only the headers of the request are used.
     const headers = getCORSHeadersByRequestAndOptions(plainRequest(req) as unknown as Request, rules);
     for (const [name, value] of Object.entries(headers ?? {})) res.setHeader(name, value);
     listener(req, res);

@@ -3,8 +3,9 @@ import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 
 /**
- * Refuses what a page of another site can send with a visitor's cookies and without the browser asking first: forms and plain text.
- * A GET changes nothing and its answer stays closed to other sites, so it is refused only where the browser says that it comes from one.
+ * CSRF prevention: refuses requests that a page of another site can send with a visitor's cookies and without a preflight, such as forms
+ * and plain text. A GET changes nothing, and other sites cannot read its response; so it is refused only if the browser says that it comes
+ * from another site.
  */
 export function useCsrfPrevention(): Plugin {
   const prevention = useCSRFPrevention({ requestHeaders: ['refold-csrf', 'apollo-require-preflight'] });
@@ -13,7 +14,7 @@ export function useCsrfPrevention(): Plugin {
       const { method, headers } = payload.request;
       const site = headers.get('sec-fetch-site');
       const isOwn = site === null || site === 'same-origin' || site === 'none';
-      // Other methods do nothing, and are refused as what they are.
+      // Other methods do nothing, and are refused elsewhere.
       if (method === 'GET' ? isOwn : method !== 'POST') return undefined;
       try {
         return prevention.onRequestParse?.(payload);

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { type Plugin, shouldRenderGraphiQL } from 'graphql-yoga';
 import { acceptedEncoding, compress, type Encoding, varyByEncoding } from '../requests/compression.ts';
 
-/** GraphiQL at the GraphQL endpoint, whole from the package: it works without a network. */
+/** Serves GraphiQL at the GraphQL endpoint. The page comes from the package and works without a network. */
 export function useGraphiql(defaultQuery: string | undefined, isCompressed: boolean): Plugin {
-  let made: Promise<Page> | undefined; // when somebody asks: it has nine megabytes
+  let made: Promise<Page> | undefined; // created on first use: it has nine megabytes
   return {
     async onRequest({ request, url, fetchAPI, endResponse }) {
       if (!shouldRenderGraphiQL(request) || url.pathname !== '/graphql') return;
@@ -24,7 +24,7 @@ export function useGraphiql(defaultQuery: string | undefined, isCompressed: bool
 interface Page {
   readonly etag: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Compressed once. */
+  /** Each encoding is compressed once. */
   bodyIn(encoding: Encoding | undefined): string | Promise<Uint8Array<ArrayBuffer>>;
 }
 
@@ -45,7 +45,7 @@ async function createPage(defaultQuery: string | undefined): Promise<Page> {
       'content-security-policy': policyOf(page),
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
-      'cache-control': 'no-cache', // it is kept, and asked for again by its tag
+      'cache-control': 'no-cache', // browsers cache it, and revalidate by its tag
       etag: `W/${etag}`, // the same page in each encoding
     },
     bodyIn(encoding) {
@@ -58,8 +58,8 @@ async function createPage(defaultQuery: string | undefined): Promise<Page> {
 }
 
 /**
- * The page runs its own script and no other, speaks with its own origin alone, and is shown in no frame: what a row or an error says can't
- * run in it. Its editor makes workers of texts, and styles as it goes.
+ * The page runs only its own script, connects only to its own origin, and cannot be framed. So text of a row or an error cannot run as
+ * script. Its editor creates workers from text, and inline styles.
  */
 function policyOf(page: string): string {
   const script = page.slice(page.indexOf('<script>') + '<script>'.length, page.lastIndexOf('</script>'));

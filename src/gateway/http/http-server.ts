@@ -6,31 +6,36 @@ export interface HttpServer {
   readonly server: Server;
   readonly port: number;
   readonly url: string;
-  /** From now on every response closes its connection, also of requests that are under way: clients find another server for the next one. */
+  /**
+   * From now on every response closes its connection, also those of running requests: clients connect to another server for the next
+   * request.
+   */
   drain(): void;
-  /** Takes no more requests, and lets those that run end; after `patience` milliseconds those that are left get their last word. */
+  /** Accepts no more requests, and waits for running ones. After `patience` milliseconds, `lastWord` answers the rest. */
   close(patience: number, lastWord: (res: ServerResponse) => void): Promise<void>;
 }
 
 export interface ListenOptions {
   readonly host: string;
   readonly port: number;
-  /** Milliseconds in which a request must have arrived whole: connections that only drip would hold the process's sockets. */
+  /** Milliseconds within which a whole request must arrive. Otherwise slow connections would hold the process's sockets. */
   readonly requestTimeout: number;
 }
 
-// A request that is sent just when its idle connection is closed fails with a reset. So clients close first: proxies and load balancers do after
-// 60 seconds, and others go by what the answers tell them.
+// In milliseconds. A request that is sent just when the server closes its idle connection fails with a reset. So the client has to close
+// first: proxies and load balancers do after 60 seconds, other clients follow the response headers.
 const keepAliveTimeout = 65_000;
 
-// After a restart all clients come back at once, and the system resets some of those that find no place in the queue. Node's 511 are few;
-// the system has a limit of its own (`net.core.somaxconn`).
+// After a restart all clients reconnect at once, and the system resets connections that do not fit into the queue. Node's default of 511 is
+// too small. The system has a limit of its own (`net.core.somaxconn`).
 const waitingConnections = 4096;
 
-// For the last words to leave; who does not read them by then is cut off.
+// In milliseconds, to send the last responses. Clients that have not read them by then are disconnected.
 const lastWordPatience = 500;
 
-/** @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` where it can't listen for another reason; both say how to choose another place. */
+/**
+ * @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` if it cannot listen for another reason. Both say how to choose another address.
+ */
 export async function listen(
   listener: RequestListener,
   { host, port, requestTimeout }: ListenOptions,
@@ -43,7 +48,7 @@ export async function listen(
       headersTimeout: requestTimeout,
       connectionsCheckingInterval: Math.min(requestTimeout, 5000),
       keepAliveTimeout,
-      // Some clients offer HTTP/2 with each first request (Java's do); a server may go on as if they did not.
+      // Some clients (such as Java's) offer HTTP/2 with each first request; a server may ignore that.
       shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
     },
     (req, res) => {
@@ -67,7 +72,7 @@ export async function listen(
     throw isTaken(cause) ? portInUse(host, port, cause) : noPlace(host, port, cause);
   }
   server.off('error', reject);
-  const address = server.address() as AddressInfo; // listens on a port
+  const address = server.address() as AddressInfo; // it listens on a port
   return {
     server,
     port: address.port,
@@ -78,9 +83,9 @@ export async function listen(
     },
     async close(patience, lastWord) {
       const closed = new Promise<void>((done) => server.close(() => done()));
-      // Browsers and others open connections ahead of need; Node counts one as idle only after its first request.
+      // Browsers open connections in advance; Node counts a connection as idle only after its first request.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-      // Connections that are kept alive fall idle one by one, as their last answers end.
+      // Kept-alive connections become idle one by one, as their last responses end.
       const sweep = setInterval(() => server.closeIdleConnections(), 20);
       let deadline = setTimeout(() => {
         for (const res of underWay) lastWord(res);
@@ -121,7 +126,7 @@ function noPlace(host: string, port: number, cause: unknown): RefoldError {
   );
 }
 
-/** An address that listens everywhere is opened as localhost. */
+/** The URL for an address; the wildcard addresses are shown as localhost. */
 function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;

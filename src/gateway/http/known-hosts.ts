@@ -1,20 +1,21 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 
-/** Whether a request names a host that is this gateway. */
+/** Whether the host that a request names is this gateway. */
 export type IsKnownHost = (request: Pick<IncomingMessage, 'headers'>) => boolean;
 
 export interface KnownHostsOptions {
-  /** Where the gateway listens. */
+  /** The address that the gateway listens on. */
   readonly host: string;
   readonly development: boolean;
-  /** Names beside those of this machine; undefined where none were configured. */
+  /** Names in addition to those of this machine; undefined if none are configured. */
   readonly allowedHosts: readonly string[] | undefined;
 }
 
 /**
- * A page of any site can have its own name resolve to 127.0.0.1, and then read what a server on the visitor's machine answers: to the browser
- * it is the same site (DNS rebinding). The `host` header tells. A server of a developer has no authentication, so it is checked there; in
- * production only where `gateway.allowedHosts` is set, since a proxy in front may pass on any name.
+ * Protects against DNS rebinding. A page of any site can make its own name resolve to 127.0.0.1, and then read the responses of a server on
+ * the visitor's machine, because to the browser it is the same site. The `host` header reveals it. A development server has no
+ * authentication, so it always checks. In production the check is on only if `gateway.allowedHosts` is set, because a proxy in front may
+ * forward any name.
  */
 export function knownHosts({ host, development, allowedHosts }: KnownHostsOptions): IsKnownHost {
   if (allowedHosts === undefined && !(development && isOwnName(host))) return () => true;
@@ -29,7 +30,7 @@ export function withKnownHosts(listener: RequestListener, isKnown: IsKnownHost):
   return (req, res) => {
     if (isKnown(req)) return listener(req, res);
     const message =
-      'This server does not answer for the host that the request names. Add it to gateway.allowedHosts if it should.';
+      'This server does not serve the host that the request names. To allow it, add it to gateway.allowedHosts.';
     const body = JSON.stringify({ errors: [{ message, extensions: { code: 'FORBIDDEN' } }] });
     res.writeHead(403, { 'content-type': 'application/json; charset=utf-8', connection: 'close' }).end(body);
   };
@@ -40,7 +41,7 @@ function hostName(header: string | undefined): string | undefined {
   return URL.parse(`http://${header}`)?.hostname.toLowerCase();
 }
 
-/** Names and addresses of this machine that no other can have. */
+/** Whether it is a name or address that only this machine can have. */
 function isOwnName(name: string): boolean {
   const own = name.toLowerCase();
   return (

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * What a request is answered that is not done when the process ends. Cut off, its client could not tell that from a request that never
- * arrived, and proxies send those again: a mutation would run twice.
+ * Responds to a request that is not finished when the process ends. If it was cut off, the client could not tell it from a request that
+ * never arrived, and proxies would send it again: a mutation would run twice.
  */
 export function lastWord(res: ServerResponse): void {
   if (res.headersSent) return;
@@ -13,11 +13,11 @@ export function lastWord(res: ServerResponse): void {
 
 const unknown = {
   message:
-    'The process stopped before it had the answer. What a mutation writes may have been written: send it again with the same idempotencyKey.',
+    'The process stopped before the operation ended. A mutation may have been written: send it again with the same idempotencyKey.',
   extensions: { code: 'OUTCOME_UNKNOWN' },
 };
 
-// Its body had not come.
+// The request body had not arrived.
 const undone = {
   message: 'This process is stopping. Nothing was done. Try again.',
   extensions: { code: 'RATE_LIMITED' },

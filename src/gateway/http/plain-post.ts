@@ -18,31 +18,31 @@ import { positionHeader, writtenPosition } from '../requests/written-position.ts
 
 export interface PlainPostOptions {
   readonly maskError: (error: unknown) => GraphQLError;
-  /** Bytes. A body that announces more is yoga's to refuse. */
+  /** Maximum size of a request body, in bytes. Yoga refuses bodies that announce more. */
   readonly maxBodySize: number;
-  /** The document that a request names or brings; empty where it does neither. */
+  /** Returns the document of a request; empty if the request has none. */
   readonly documentFor: (request: OperationRequest) => string;
   readonly admission: Admission;
-  /** Whether long answers are, for clients that take them so. */
+  /** Whether long responses are compressed for clients that accept it. */
   readonly isCompressed: boolean;
   readonly compiled: CompiledOperations;
 }
 
-/** Yoga's own has the same in it. */
+/** Yoga's own context has the same members. */
 interface Context extends TransportContext {
-  /** Left here by the schema's plugin. */
+  /** Set by the schema plugin. */
   served?: ServedSchemaContext['served'];
   readonly res: ServerResponse;
   readonly waitUntil: Yoga['waitUntil'];
 }
 
 /**
- * Answers plain POSTs of JSON from node:http: through yoga's pipeline with all its plugins, but without the Request, the Response and the
- * hooks around them, which take longer than a look-up by key. It takes only what yoga would answer in the same words; whatever else
- * arrives, and bodies that turn out to be something else, go to yoga.
+ * Handles plain POSTs of JSON directly on node:http. They go through yoga's pipeline with all its plugins, but without the Request, the
+ * Response and the hooks around them, which take longer than a lookup by key. Only requests that get exactly the same response as from yoga
+ * are handled here; all others, and bodies that turn out to be something else, go to yoga.
  *
- * The hooks of plugins for requests and responses do not run here: `onRequest`, `onRequestParse`, `onResultProcess` and `onResponse`.
- * What ours do concerns other requests, or is done below.
+ * The plugin hooks for requests and responses do not run here: `onRequest`, `onRequestParse`, `onResultProcess` and `onResponse`. What
+ * Refold's plugins do in them concerns other requests, or is done below.
  */
 export function answerPlainPosts(
   yoga: Yoga,
@@ -63,11 +63,11 @@ export function answerPlainPosts(
         context.served = known.served;
         return written(known.data, mediaType);
       }
-      // Of its request, the pipeline reads what a plain one has.
+      // The pipeline reads only these parts of the request.
       const input = { params, request: context.request } as unknown as PipelineInput;
       return formatted(await getResultForParams(input, context), mediaType);
     } catch (error) {
-      // Such as a value that JSON can't tell.
+      // For example, a value that JSON cannot represent.
       return formatted({ errors: [maskError(error)] }, mediaType);
     }
   }
@@ -95,7 +95,7 @@ export function answerPlainPosts(
     if (mediaType === undefined) return void yoga(req, res);
     readBody(req, (body) => {
       const operation = operationIn(body, documentFor);
-      // It looks there for a body that was read already.
+      // Yoga looks there for a body that was already read.
       if (operation === undefined) return void yoga(Object.assign(req, { body }), res);
       answer(operation.document, operation.params, mediaType, {
         req,
@@ -103,19 +103,19 @@ export function answerPlainPosts(
         waitUntil,
         request: plainRequest(req),
       }).catch((error) => {
-        maskError(error); // logs it: a header that a resolver named can't be sent
+        maskError(error); // logs it: a header from a resolver cannot be sent
         res.destroy();
       });
     });
   };
 }
 
-/** The client is gone, or has had the last word of a process that stops. */
+/** Whether the client has disconnected, or has already got the response of a stopping process. */
 function isOver(res: ServerResponse): boolean {
   return res.destroyed || res.writableEnded;
 }
 
-/** As the plugin does it for what yoga answers. */
+/** Compresses as the plugin does for yoga's responses. */
 async function sendCompressed(
   res: ServerResponse,
   body: string,
@@ -139,12 +139,12 @@ interface PlainResponse {
   readonly body: string;
 }
 
-/** What yoga would make of an answer without errors. */
+/** What yoga would send for a result without errors. */
 function written(data: string, mediaType: ResultMediaType): PlainResponse {
   return { status: 200, headers: { 'Content-Type': `${mediaType}; charset=utf-8` }, body: `{"data":${data}}` };
 }
 
-/** In place of fetch's: yoga makes the parts of its responses with it, and all that it does with them is to hand them over. */
+/** Replaces fetch's Response: yoga creates its responses with it, and only passes the parts on. */
 const plainResponses = {
   Response: function plainResponse(body: string, { status, headers }: Omit<PlainResponse, 'body'>): PlainResponse {
     return { status, headers, body };
@@ -153,5 +153,5 @@ const plainResponses = {
 
 function formatted(result: unknown, mediaType: ResultMediaType): PlainResponse {
   const response: unknown = processRegularResult(result as never, plainResponses as never, mediaType); // typed for yoga's own
-  return response as PlainResponse; // made above
+  return response as PlainResponse; // created above
 }

@@ -2,8 +2,8 @@ import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 
 /**
- * Says of requests that can't be read that they are the client's mistake: parameters of a URL that are no JSON, and bodies that end too
- * early. Yoga takes both for its own, and the log would be full of what strangers break off. A compressed body is refused as that.
+ * Reports unreadable requests as the client's error: URL parameters that are not JSON, and bodies that end too early. Yoga would report
+ * both as its own errors, and aborted requests would fill the log. Compressed bodies are refused as well.
  */
 export function useReadableRequests(): Plugin {
   return {
@@ -15,9 +15,9 @@ export function useReadableRequests(): Plugin {
           return await requestParser(request);
         } catch (error) {
           if (error instanceof SyntaxError) throw unreadable("'variables' and 'extensions' are JSON.");
-          // How node:http tells that a connection broke off, or sent chunks that are none.
+          // The error of node:http for a broken connection or invalid chunks.
           if (error instanceof Error && 'code' in error && error.code === 'ECONNRESET')
-            throw unreadable('The request ended before its body did.');
+            throw unreadable('The request ended before its body was complete.');
           throw error;
         }
       });
@@ -26,7 +26,7 @@ export function useReadableRequests(): Plugin {
 }
 
 function compressed(): GraphQLError {
-  return new GraphQLError('Send the body without content-encoding: compressed ones are not read.', {
+  return new GraphQLError('Compressed bodies are not supported: send the body without content-encoding.', {
     extensions: { code: 'UNSUPPORTED_MEDIA_TYPE', http: { status: 415, headers: { 'accept-encoding': 'identity' } } },
   });
 }

@@ -3,16 +3,18 @@ import type { GatewayServices } from '../operations/gateway-services.ts';
 import type { SchemaSource } from '../operations/served-schema.ts';
 
 /**
- * `/health/live`: 200 while the process answers.
+ * `/health/live` returns 200 while the process responds.
  *
- * `/health`: the body of `/health/ready`, always with 200 while the process answers, for people and for platforms that know one address only. Such platforms
- * restart what fails there, which would never end for a process whose first version is being built.
+ * `/health` returns the body of `/health/ready`, always with 200 while the process responds. It is for people, and for platforms that
+ * support only one address. Such platforms restart a process that fails the check, which would never end for a process that builds its
+ * first version.
  *
- * `/health/ready`: 200 once every projection has an active version here, 503 before, and again while the process stops,
- * so that a load balancer sends nothing to a process that would answer `PROJECTION_NOT_READY`. A version whose processor has stopped at an
- * event is said to be so, and ready: what it answers is stale, in every process alike. A read model whose declared versions are all retired
- * makes it 503 while another process answers for it; where none does, clients are better off with the rest. Also 503 while appends or reads
- * do not get through to the database; `problems` says why.
+ * `/health/ready` returns 200 once every projection has an active version here. It returns 503 before that, and again while the process
+ * stops: a load balancer then sends nothing to a process that would answer `PROJECTION_NOT_READY`.
+ * - A version whose processor has stopped at an event is reported as such, but ready: its data is stale in every process alike.
+ * - A read model whose declared versions are all retired causes 503 while another process serves it. If none does, it does not: clients are
+ *   better off with the other read models.
+ * - It returns 503 while appends or reads do not reach the database; `problems` says why.
  */
 export function useReadiness(
   source: SchemaSource,
@@ -31,7 +33,7 @@ export function useReadiness(
         projection: projection.name,
         version: projection.version,
         state,
-        // A table that can't be read is so for every process: to send requests elsewhere helps nobody, and the other projections answer.
+        // A table that cannot be read fails in every process: routing requests elsewhere would not help, and the other projections work.
         ready: active || state === 'active',
         ...(stopped().has(projection.id) ? { processor: 'stopped' } : {}),
       }));

@@ -1,13 +1,13 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 
 /**
- * Puts what a request asks for into the one form that everybody behind reads, a path. A whole URL is what clients send to proxies, and servers
- * must take it (RFC 9112, section 3.2.2). What can't be read is refused here: yoga would answer with a stack.
+ * Normalizes the request target to a path. Clients send a whole URL to proxies, and servers must accept it (RFC 9112, section 3.2.2).
+ * Invalid targets are refused here; yoga would respond with a stack trace.
  */
 export function withReadableTargets(listener: RequestListener): RequestListener {
   return (req, res) => {
     if (read(req)) return listener(req, res);
-    const message = 'The request names no path, or a host that is none.';
+    const message = 'The request has no path, or its host is not valid.';
     const body = JSON.stringify({ errors: [{ message, extensions: { code: 'BAD_REQUEST' } }] });
     res.writeHead(400, { 'content-type': 'application/json; charset=utf-8', connection: 'close' }).end(body);
   };
@@ -19,6 +19,6 @@ function read(req: IncomingMessage): boolean {
   const whole = URL.parse(url);
   if (whole?.protocol !== 'http:' && whole?.protocol !== 'https:') return false;
   req.url = whole.pathname + whole.search;
-  headers.host = whole.host; // it counts, not the header
+  headers.host = whole.host; // the URL takes precedence over the header
   return true;
 }

@@ -8,7 +8,7 @@ const refusals: Readonly<Record<number, { readonly code: string; readonly messag
   415: { code: 'UNSUPPORTED_MEDIA_TYPE', message: "Send 'content-type: application/json'." },
 };
 
-/** Gives answers of a status alone a body that says what to send instead. */
+/** Adds a body to responses that have only a status; it says what to send instead. */
 export function useWordedRefusals(): Plugin {
   return {
     onResponse({ response, setResponse, fetchAPI }) {
@@ -18,7 +18,7 @@ export function useWordedRefusals(): Plugin {
       const headers = new fetchAPI.Headers(response.headers);
       headers.set('content-type', 'application/json; charset=utf-8');
       headers.delete('content-length');
-      headers.delete('accept'); // yoga's own is as long as what the client sent, times the types that there are
+      headers.delete('accept'); // yoga's header is as long as the client's, times the number of types
       const body = JSON.stringify({ errors: [{ message, extensions: { code } }] });
       setResponse(new fetchAPI.Response(body, { status: response.status, headers }));
     },

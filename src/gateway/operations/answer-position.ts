@@ -4,17 +4,18 @@ import { laterToken, type PositionToken, tokenText } from '../../events/position
 import { cursorText, tokenIn } from '../../projections/queries/change-cursor.ts';
 import type { OperationReadModels } from './gateway-services.ts';
 
-/** What the header `refold-position: 1` asks for. */
+/** Implements the header `refold-position: 1`. */
 export interface AnswerPosition {
-  /** A command of the operation wrote up to here. */
+  /** Records the position that a command of the operation wrote. */
   note(written: PositionToken): void;
-  /** The answer, with where it is in `extensions`. */
+  /** Returns the result with the position in `extensions`. */
   told<R>(result: R, reads: OperationReadModels): Promise<R>;
 }
 
 /**
- * `extensions.position`: everything up to here is in the answer; and `extensions.cursors`, by projection, what a change feed goes on from.
- * Where nothing was read, it is what was written; where there is neither, or the rows have just moved, nothing is told.
+ * Adds `extensions.position` (the answer includes everything up to here) and `extensions.cursors` (by projection, where a change feed
+ * continues). If nothing was read, the position is that of the writes. If nothing was written either, or the position of the rows cannot be
+ * determined, nothing is added.
  */
 export function createAnswerPosition(logger: Logger): AnswerPosition {
   let written: PositionToken | undefined;
@@ -35,13 +36,13 @@ export function createAnswerPosition(logger: Logger): AnswerPosition {
       written = written === undefined ? token : laterToken(written, token);
     },
     async told(result, reads) {
-      const answer = result as ExecutionResult; // of an execution that is no stream
+      const answer = result as ExecutionResult; // of an execution, not a stream
       try {
         const told = await extensionsOf(reads);
         if (!told) return result;
         return { ...answer, extensions: { ...answer.extensions, ...told } } as typeof result;
       } catch (error) {
-        // What was written stays written: the answer must not become an error.
+        // The writes are committed: the response must not become an error.
         logger.warn({ err: error }, 'the position of an answer could not be determined');
         return result;
       }

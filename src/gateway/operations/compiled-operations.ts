@@ -24,29 +24,29 @@ export interface CompiledOperationsOptions {
   readonly source: SchemaSource;
   readonly services: GatewayServices;
   readonly admission: Admission;
-  /** The reads as a viewer may make them. */
+  /** Restricts reads to what a viewer may see. */
   readonly readsFor: (reads: ReadModels, viewer: Viewer | 'system') => ReadModels;
   readonly maxCost: number;
-  /** Told of each answer, in seconds from the start. */
+  /** Called for each answer, with the seconds since its start. */
   readonly onAnswered: (seconds: number) => void;
-  /** What it answers may be compared with what ready versions say. */
+  /** Answered queries may be compared with the answers of ready versions. */
   readonly shadows: Pick<Shadows, 'consider'>;
   readonly logger: Logger;
 }
 
 export interface CompiledAnswer {
-  /** All root fields as JSON. */
+  /** The JSON of all root fields. */
   readonly data: string;
   readonly served: ServedSchema;
 }
 
 /**
- * Answers queries of generated fields alone with one statement each, whose result is the JSON of the answer: without executor and resolvers.
- * Limits, authentication, access rules and metrics are those of all operations. Whatever it can't answer exactly as the executor would,
- * and whatever goes wrong, is left to the executor, which also words the errors.
+ * Answers queries that select only generated fields with one statement each, which returns the JSON of the answer. No executor and no
+ * resolvers run. Limits, authentication, access rules and metrics are those of all operations. If it cannot produce exactly the executor's
+ * answer, or if anything fails, the executor handles the operation and reports the errors.
  */
 export interface CompiledOperations {
-  /** Undefined where the operation is to be executed. Never rejects. */
+  /** Returns undefined if the executor has to handle the operation. Never rejects. */
   answer(
     document: string,
     params: OperationRequest,
@@ -54,7 +54,10 @@ export interface CompiledOperations {
   ): Promise<CompiledAnswer | undefined> | undefined;
 }
 
-/** An operation of a valid document, and what was compiled of it for the values of its conditions; nothing, where that can't be done. */
+/**
+ * An operation of a valid document, with the compiled form for each combination of values of its conditions. A form that cannot be compiled
+ * is undefined.
+ */
 interface KnownOperation {
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
@@ -62,7 +65,7 @@ interface KnownOperation {
   readonly compiled: LRUCache<string, { readonly operation: CompiledOperation | undefined }>;
 }
 
-// An operation with six conditions has as many forms.
+// An operation with six conditions has 64 forms.
 const mostForms = 64;
 
 export function createCompiledOperations(options: CompiledOperationsOptions): CompiledOperations {
@@ -122,10 +125,10 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
         shadows.consider({ served, document, operation, variables: params.variables, viewer, context: transport });
         return { data, served };
       } finally {
-        void reads.close().catch((error) => logger.warn({ err: error }, 'the reads of an operation did not close'));
+        void reads.close().catch((error) => logger.warn({ err: error }, 'could not close the reads of an operation'));
       }
     } catch (error) {
-      if (!isForExecutor(error)) logger.warn({ err: error }, 'an operation is executed, since its statement failed');
+      if (!isForExecutor(error)) logger.warn({ err: error }, 'compiled query failed; fell back to the executor');
       return undefined;
     }
   }
@@ -134,7 +137,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
     answer(text, params, transport) {
       if (!services.compiles || headerOf(transport, 'refold-after') !== undefined) return undefined;
       if (headerOf(transport, 'refold-position') !== undefined) return undefined;
-      // Which of the two answers is chosen on the executor's way, and both are measured there.
+      // With a canary, the executor's path chooses the version and measures both.
       if (services.versions.canaries?.().length) return undefined;
       const served = servedTo(source, transport);
       const operation = served && operationOf(served.schema, text, params.operationName, transport);
@@ -143,12 +146,14 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
   };
 }
 
-/** Both are whatever a client sends: the length says where the name ends, so that no other name and text make the same key. */
+/**
+ * The cache key of a document and an operation name. Clients control both; the length of the name keeps different pairs from sharing a key.
+ */
 export function keyOf(text: string, name: string | null | undefined): string {
   return name == null ? ` ${text}` : `${name.length} ${name}${text}`;
 }
 
-/** What clients are told of it, the executor knows. */
+/** Errors that the executor reports to the client itself. */
 function isForExecutor(error: unknown): boolean {
   if (error instanceof NotCompiled) return true;
   if (error instanceof RefoldError) return error.code !== 'DATABASE_ERROR';
@@ -163,7 +168,7 @@ function servedTo(source: SchemaSource, transport: TransportContext): ServedSche
   }
 }
 
-/** Through the same limits as every document. */
+/** Parses and validates with the same limits as every document. */
 function validated(
   yoga: Yoga,
   text: string,

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 
-// More than the clients of an application have.
+// More than the clients of an application use.
 const mostDocuments = 1024;
-// A document may be as long as a body. What is kept of it, parsed and compiled, takes about 120 bytes a character: 60 MB.
+// A document may be as long as a body. Its parsed and compiled form takes about 120 bytes a character: 60 MB in total.
 const mostCharacters = 500_000;
 
-/** What is known of documents by their text, of those that came last: bounded by their number and by how long they are together. */
+/** An LRU cache by document text, limited by the number of documents and by their total length. */
 export function createDocumentCache<Value extends object>(): LRUCache<string, Value> {
   return new LRUCache<string, Value>({
     max: mostDocuments,
     maxSize: mostCharacters,
-    sizeCalculation: (_, text) => text.length + 1, // an empty one has a size, too
+    sizeCalculation: (_, text) => text.length + 1, // an empty document needs a size too
   });
 }

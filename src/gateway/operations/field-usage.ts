@@ -13,10 +13,10 @@ export interface CountedOperation {
 }
 
 const nothing: ReadonlySet<string> = new Set();
-// As long as names of programs are; what is longer is cut.
+// Long enough for program names; longer ones are cut.
 const longestName = 60;
 
-/** Counts an operation that is about to be executed under the client that sent it. */
+/** Records the fields of an operation that is about to run, under the client that sent it. */
 export function countUsage(
   { count }: NonNullable<GatewayServices['usage']>,
   transport: TransportContext,
@@ -33,8 +33,8 @@ export function countUsage(
 }
 
 /**
- * As clients name themselves: by the headers `graphql-client-name` and `graphql-client-version` or Apollo's, or, over a WebSocket, where
- * browsers can't set any, by fields of these names in what they send to begin with.
+ * The name and version of a client, as it sends them: in the headers `graphql-client-name` and `graphql-client-version` or Apollo's.
+ * Browsers cannot set headers on a WebSocket, so fields of these names in `connection_init` count too.
  */
 export function clientOf(transport: TransportContext): { readonly name: string; readonly version: string } {
   if (!transport.request && !transport.socketHeaders) return { name: '(this program)', version: '' };
@@ -49,7 +49,7 @@ export function clientOf(transport: TransportContext): { readonly name: string; 
   return name === undefined ? { name: '(unnamed)', version: '' } : { name, version: said('version') ?? '' };
 }
 
-/** Names in brackets are Refold's. */
+/** Replaces a leading bracket: names in brackets are Refold's own. */
 function plain(text: string): string {
   return text.slice(0, longestName).replaceAll(/^\(|[^\x20-\x7e]/g, '?');
 }

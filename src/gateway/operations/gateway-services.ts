@@ -9,17 +9,17 @@ import type { CommandResult, LiveReadModels, ReadModels } from '../../schema/con
 import type { ShadowResult } from '../../store/registry/shadows.ts';
 
 export interface ReadPosition extends ChangeCursor {
-  /** The projection's name. */
+  /** The name of the projection. */
   readonly name: string;
 }
 
-/** The reads of one operation, which has a start and an end. */
+/** The reads of one operation. Must be closed. */
 export interface OperationReadModels extends ReadModels {
-  /** Where two versions are in the operation's snapshot; null where they are apart. @default never at one position */
+  /** The position of both versions in the operation's snapshot; null if their positions differ. @default never the same position */
   samePosition?(a: Projection, b: Projection): Promise<GlobalPosition | null>;
-  /** Where in the log the rows are that were read so far, for reads opened with `positions`; undefined where that can't be told. */
+  /** The log positions of the rows read so far, for reads opened with `positions`. Undefined if they cannot be determined. */
   readPositions(): Promise<readonly ReadPosition[] | undefined>;
-  /** Whether the answer is of nothing whole, so that the operation is to be executed again without a replica. @default false */
+  /** Whether the reads were lost, so the operation has to run again without a replica. @default false */
   readonly lost?: boolean;
   close(): Promise<void>;
 }
@@ -27,55 +27,55 @@ export interface OperationReadModels extends ReadModels {
 export interface CommandOptions {
   readonly idempotencyKey?: string;
   readonly expectedVersion?: ExpectedVersion;
-  /** Of the request: correlation and trace context. */
+  /** Metadata of the request: correlation and trace context. */
   readonly metadata?: EventMetadata;
 }
 
-/** What the gateway answers from. Implemented over the runtime, and in memory by tests. */
+/** What the gateway needs from the runtime. Tests implement it in memory. */
 export interface GatewayServices {
   readonly versions: {
     current(): VersionMap;
-    /** With these versions in their places. Throws RefoldError `BAD_USER_INPUT` where one is not kept current here. */
+    /** The current map with these versions pinned. Throws RefoldError `BAD_USER_INPUT` if one is not maintained here. */
     pinned(pins: Pins): VersionMap;
-    /** Called after each change of the map. Returns what ends it. */
+    /** The listener is called after each change of the map. Returns a function that unsubscribes. */
     onChange(listener: () => void): () => void;
-    /** Ready versions that some clients are to be answered by. @default none */
+    /** Ready versions that serve some of the clients. @default none */
     canaries?(): readonly Canary[];
-    /** Ready versions that are to be compared with those that answer. @default none */
+    /** Ready versions whose answers are compared with those of the active ones. @default none */
     shadows?(): readonly ShadowRule[];
-    /** The versions whose processor has stopped at an event: what they serve is stale. @default none */
+    /** Versions whose processor has stopped at an event; their data is stale. @default none */
     stopped?(): ReadonlySet<string>;
   };
-  /** With `snapshot` all reads see one state of the database; without, look-ups may share statements with other operations. */
+  /** Opens reads. With `snapshot`, all reads see one state of the database. Without, lookups may share statements with other operations. */
   openReadModels(options: {
     readonly snapshot: boolean;
     readonly positions?: boolean | undefined;
-    /** Of a query that may be answered from a replica: what it reads. @default it may not */
+    /** For a query that may be answered from a replica: the versions that it reads. @default not from a replica */
     readonly replicaOf?: VersionMap | undefined;
   }): OperationReadModels;
-  /** Whether reads without a snapshot make whole answers (`answer`), so that queries are compiled. @default false */
+  /** Whether reads without a snapshot can return whole answers (`answer`), so that queries are compiled. @default false */
   readonly compiles?: boolean;
   execute(command: Command, input: unknown, options: CommandOptions): Promise<CommandResult>;
-  /** Throws RefoldError `HISTORY_CHANGED` where the log has other events by now. @default never */
+  /** Throws RefoldError `HISTORY_CHANGED` if the log now has other events at that position. @default never */
   checkToken?(token: PositionToken): Promise<void>;
   readonly live: LiveReadModels;
-  /** A statement was refused for a table that it read: it is missing, perhaps, or was altered. @default nobody looks */
+  /** Called after a statement failed because of a table that it reads: the table may be missing or altered. @default no check */
   lookAtTables?(): void;
-  /** Why appends or reads do not get through to the database now; empty where they do. @default they do */
+  /** Why appends or reads do not reach the database at the moment; empty if they do. @default no problems */
   problems?(): { readonly appends?: string; readonly reads?: string };
-  /** Declared read models of which no version answers here any more, and the processes that answer for them. @default none */
+  /** Declared read models for which this process has no version left to serve, and the processes that do. @default none */
   lost?(): readonly {
     readonly name: string;
     readonly version: number;
     readonly answeredBy: readonly string[];
   }[];
-  /** Where it is counted how canaries do. @default nowhere */
+  /** Counts the operations of canaries. @default not counted */
   readonly canaries?: {
     count(operation: { name: string; version: number; byCanary: boolean; failed: boolean }): void;
   };
-  /** Where what such comparisons find is kept. @default nowhere */
+  /** Stores the results of comparisons. @default not stored */
   readonly shadows?: { record(result: ShadowResult): Promise<void> };
-  /** Where what clients ask for is counted. @default nowhere */
+  /** Counts which fields clients use. @default not counted */
   readonly usage?: {
     count(
       client: { readonly name: string; readonly version: string; readonly pins: string },

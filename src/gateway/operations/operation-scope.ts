@@ -28,17 +28,17 @@ export interface OperationScopeOptions {
   readonly services: GatewayServices;
   readonly logger: Logger;
   readonly admission: Admission;
-  /** What a viewer may do; undefined of whoever may do everything. */
+  /** Returns the access rules for a viewer; undefined if no rule applies to it. */
   readonly guardOf: (viewer: Viewer | 'system') => Guard | undefined;
-  /** Rows that an operation may read at most. */
+  /** Maximum number of rows that an operation may read. */
   readonly maxCost: number;
 }
 
-/** What an operation works with, from its start to its end. */
+/** The resources of an operation, from its start to its end. */
 export interface OperationScope {
-  /** For queries and mutations: opens it when they begin to execute, and closes it when they are answered. */
+  /** For queries and mutations: opens the scope when they begin to execute, and closes it when they are answered. */
   readonly plugin: Plugin;
-  /** For a subscription; whoever opens it closes it. Throws what refuses the operation. */
+  /** For a subscription: the caller closes the scope. Throws the error that refuses the operation. */
   open(args: ScopeArgs & { readonly contextValue: object }): Promise<Scope>;
 }
 
@@ -49,20 +49,23 @@ interface ScopeArgs {
 }
 
 export interface Scope {
-  /** The context of the pipeline, with what resolvers work with in it. */
+  /** The context of the pipeline, including what resolvers need. */
   readonly context: object;
-  /** When what the viewer has shown stops to count. */
+  /** When the viewer's credentials expire. */
   readonly expiresAt: Date | null;
   close(): void;
 }
 
 interface OpenedScope extends Omit<Scope, 'context'> {
   readonly works: Omit<OperationContext, 'readModels'>;
-  /** Of a query, from a replica where `replica` says so and one is near enough. A second time only where the first was lost. */
+  /**
+   * Opens the reads. With `replica`, a query reads from a replica if one is close enough. Called a second time only if the first reads were
+   * lost.
+   */
   openReads(options?: { readonly replica: boolean }): ReadModels;
-  /** Whether the reads ended with their replica, so that what was answered is of nothing whole. */
+  /** Whether the replica was lost during the reads, which makes the answer inconsistent. */
   lost(): boolean;
-  /** The result, with what the client wants to know of it. */
+  /** Adds the position to the result if the client asked for it. */
   finish<R>(result: R): Promise<R>;
 }
 
@@ -93,7 +96,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served.versions));
     let opened: OperationReadModels | undefined;
     let isClosed = false;
-    let metadata: EventMetadata | undefined; // one for all commands of the operation
+    let metadata: EventMetadata | undefined; // shared by all commands of the operation
     return {
       expiresAt: viewer === 'system' ? null : viewer.expiresAt,
       works: {
@@ -119,7 +122,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       openReads({ replica } = { replica: false }) {
         if (isClosed) throw new Error('The operation has ended.');
         if (opened) closeReads(opened);
-        // Where in the log an answer is, is told of the primary's rows.
+        // Answers with a position are read from the primary, because the position is that of the primary's rows.
         const replicaOf =
           replica && !positions && operation?.operation === 'query' ? context.served.versions : undefined;
         opened = services.openReadModels({ snapshot, positions, replicaOf });
@@ -133,27 +136,27 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     };
   }
 
-  /** A position alone is taken as it is. */
+  /** A position without an anchor is accepted as it is. */
   async function checkToken(token: PositionToken): Promise<void> {
     if (token.anchor !== null) await services.checkToken?.(token);
   }
 
   function closeReads(reads: OperationReadModels): void {
-    reads.close().catch((error) => logger.warn({ err: error }, 'the reads of an operation did not close'));
+    reads.close().catch((error) => logger.warn({ err: error }, 'could not close the reads of an operation'));
   }
 
   return {
     plugin: {
       onExecute({ args, context, executeFn, setExecuteFn }) {
         setExecuteFn(async (given) => {
-          const scope = await open(context as unknown as Context, args); // left there by the schema's plugin and the transport
+          const scope = await open(context as unknown as Context, args); // set by the schema plugin and the transport
           const run = (readModels: ReadModels) => {
             const works: OperationContext = { ...scope.works, readModels };
             return executeFn({ ...given, contextValue: Object.assign(context, works) });
           };
           try {
             const result = await run(scope.openReads({ replica: true }));
-            // What a replica began and could not end is answered by the primary, from the beginning.
+            // If the replica was lost, the whole operation runs again on the primary.
             return withOutageStatus(await scope.finish(scope.lost() ? await run(scope.openReads()) : result));
           } finally {
             scope.close();
@@ -168,16 +171,19 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
   };
 }
 
-/** An answer without any data, for want of the database, has a status that proxies understand. With a part of the data it has none: a retry would repeat that part. */
+/**
+ * If the database is down and the answer has no data at all, the status is 503, which proxies understand. An answer with partial data keeps
+ * its status: a retry would repeat the part that succeeded.
+ */
 function withOutageStatus<T>(result: T): T {
-  const { data, errors = [] } = result as ExecutionResult; // typed loosely by the pipeline
+  const { data, errors = [] } = result as ExecutionResult; // the pipeline types it loosely
   if (errors.length === 0 || Object.values(data ?? {}).some((value) => value !== null)) return result;
   for (const { originalError, extensions } of errors)
     if (isOutage(originalError)) Object.assign(extensions, { http: { status: 503 } });
   return result;
 }
 
-/** Opens its reads when they are asked for: most subscriptions never ask, and there are many thousand. */
+/** Opens its reads on first use: most subscriptions never read, and there may be thousands of them. */
 class SubscriptionContext {
   readonly #open: () => ReadModels;
   #reads: ReadModels | undefined;
@@ -193,7 +199,7 @@ class SubscriptionContext {
   }
 }
 
-/** Subscriptions to pinned versions stay with them. */
+/** Subscriptions to pinned versions stay on them. */
 function livePinned(live: LiveReadModels, pins: Pins): LiveReadModels {
   if (pins.size === 0) return live;
   return {

@@ -1,26 +1,26 @@
 import type { IncomingMessage } from 'node:http';
 import type { OperationRequest } from './run-operation.ts';
 
-/** What yoga answers a regular result with. */
+/** The media types in which yoga sends a regular result. */
 export type ResultMediaType = 'application/json' | 'application/graphql-response+json';
 
-// Without a charset, or with the only one that JSON has.
+// Without a charset, or with UTF-8, the only one that JSON has.
 const jsonTypes = /^application\/json(?:; ?charset=[uU][tT][fF]-8)?$/;
-// A document without these words asks for one answer, whichever of its operations is meant.
+// A document without these words has a single result, whichever of its operations is executed.
 const streamWords = /\b(?:subscription|defer|stream)\b/;
 const operationKeys = new Set(['query', 'variables', 'operationName', 'extensions']);
 
-/** The media type of the answer, if the head of the request is that of a plain POST of JSON; else undefined. */
+/** Returns the media type of the response if the request head is that of a plain POST of JSON; else undefined. */
 export function plainMediaType(req: IncomingMessage, maxBodySize: number): ResultMediaType | undefined {
   if (req.method !== 'POST' || req.url !== '/graphql') return undefined;
   const { headers } = req;
   if (!jsonTypes.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined) return undefined;
-  const length = Number(headers['content-length']); // NaN where none is announced
+  const length = Number(headers['content-length']); // NaN if it is missing
   if (!(length > 0 && length <= maxBodySize)) return undefined;
   return firstAccepted(headers.accept ?? '*/*');
 }
 
-/** As yoga chooses among what a client accepts: the first that fits, whatever its weight. */
+/** Chooses among the accepted types as yoga does: the first that fits, regardless of its weight. */
 function firstAccepted(accept: string): ResultMediaType | undefined {
   for (const range of accept.replace(/\s/g, '').toLowerCase().split(',')) {
     const [type = '', ...parameters] = range.split(';');
@@ -32,7 +32,7 @@ function firstAccepted(accept: string): ResultMediaType | undefined {
   return undefined;
 }
 
-/** The operation in a body and its document, if yoga would take it as one and it has a single answer; else undefined. */
+/** Returns the operation in a body and its document, if yoga would accept it and it has a single result; else undefined. */
 export function operationIn(
   body: Buffer,
   documentFor: (request: OperationRequest) => string,
@@ -43,11 +43,11 @@ export function operationIn(
     const document = documentFor(params);
     return document === '' || streamWords.test(document) ? undefined : { params, document };
   } catch {
-    return undefined; // no JSON, or no document by that name: yoga tells it
+    return undefined; // not JSON, or an unknown document: yoga reports it
   }
 }
 
-/** What a client sent, if yoga would take it as an operation. */
+/** Returns what a client sent if yoga would accept it as an operation. */
 export function operationOf(params: unknown): OperationRequest | undefined {
   return isOperation(params) ? params : undefined;
 }
@@ -67,7 +67,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Calls with the whole body; never, if the client leaves before. */
+/** Calls back with the whole body; never, if the client disconnects before. */
 export function readBody(req: IncomingMessage, whenRead: (body: Buffer) => void): void {
   const chunks: Buffer[] = [];
   req.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -77,7 +77,7 @@ export function readBody(req: IncomingMessage, whenRead: (body: Buffer) => void)
   });
 }
 
-/** What the pipeline reads of a request: its plugins the headers, yoga itself that it is no GET. */
+/** The part of a request that the pipeline reads: plugins read the headers, yoga checks that it is not a GET. */
 export function plainRequest({ headers }: IncomingMessage) {
   return {
     method: 'POST',

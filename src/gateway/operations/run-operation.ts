@@ -12,7 +12,7 @@ export interface OperationRequest {
   readonly extensions?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** An operation that was parsed and validated against the schema of the moment, and can be executed. */
+/** An operation that is parsed, validated against the current schema, and ready to execute. */
 export interface PreparedOperation {
   readonly args: {
     readonly schema: GraphQLSchema;
@@ -21,17 +21,17 @@ export interface PreparedOperation {
     readonly variableValues: Readonly<Record<string, unknown>> | null | undefined;
     readonly operationName: string | null | undefined;
   };
-  /** It is opened instead of run. */
+  /** A subscription is opened instead of run. */
   readonly isSubscription: boolean;
   run(): Promise<ExecutionResult>;
 }
 
-// Yoga types its pipeline loosely; what goes in and out of it is typed here.
+// Yoga types its pipeline loosely; these types are for what goes in and out.
 export type Yoga = YogaServerInstance<object, object>;
 
 /**
- * Takes an operation that did not come by HTTP through the pipeline of those that did: the same plugins, limits, caches and masks.
- * Gives errors where it is no valid operation. `documentFor` gives the document that a request names.
+ * Sends an operation that did not come by HTTP through the HTTP pipeline: the same plugins, limits, caches and error masks. Returns errors
+ * if the operation is not valid. `documentFor` returns the document of a request.
  */
 export async function prepareOperation(
   yoga: Yoga,
@@ -69,7 +69,7 @@ export async function prepareOperation(
   }
 }
 
-/** In yoga's words. */
+/** With yoga's own message. */
 function unresolved(): GraphQLError {
   const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
   return new GraphQLError('Could not determine what operation to execute.', { extensions });
@@ -84,7 +84,7 @@ function parsed(parse: (query: string) => DocumentNode, query: string): Document
   }
 }
 
-/** What yoga notes for HTTP on errors is no concern of other transports. */
+/** Removes yoga's HTTP hints from errors for other transports. */
 export function withoutHttp(error: GraphQLError): GraphQLError {
   const { http, unexpected, ...extensions } = error.extensions;
   if (http === undefined && unexpected === undefined) return error;

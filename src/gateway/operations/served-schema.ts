@@ -9,18 +9,18 @@ import type { CanaryContext } from '../rollout/canary.ts';
 import { deprecationHeaders, noPins, pinsOf } from '../rollout/pins.ts';
 import type { GatewayServices } from './gateway-services.ts';
 
-/** A version map and the schema made of it: what one operation works with from its start to its end. */
+/** A version map and the schema built from it. An operation uses one of them from start to end. */
 export interface ServedSchema {
   readonly versions: VersionMap;
   readonly schema: GraphQLSchema;
   readonly pins: Pins;
-  /** The canaries among them, such as `cart_summary@2`. */
+  /** The canaries among the versions, such as `cart_summary@2`. */
   readonly canaries: readonly string[];
 }
 
 export interface SchemaSource {
   current(): ServedSchema;
-  /** As the client asked for it, and else as canaries have it. @throws RefoldError `BAD_USER_INPUT` */
+  /** The schema with the client's pins, and otherwise with the given canaries. @throws RefoldError `BAD_USER_INPUT` */
   pinned(pins: Pins, canaries?: Pins): ServedSchema;
   close(): void;
 }
@@ -30,11 +30,11 @@ export interface SchemaSourceOptions extends Omit<SchemaOptions, 'versions'> {
   readonly logger: Logger;
 }
 
-// An activation and its rollback go back and forth between two, and clients pin what was before; their validated documents come back
-// with the schema.
+// An activation and its rollback alternate between two schemas, and clients pin older versions. Validated documents are cached with the
+// schema.
 const keptSchemas = 12;
 
-/** Follows the version map: builds the schema of each once, before the first operation asks for it. */
+/** Follows the version map and builds each map's schema once, before the first operation needs it. */
 export function createSchemaSource({ versions, logger, ...schemaOptions }: SchemaSourceOptions): SchemaSource {
   const built = new LRUCache<string, GraphQLSchema>({ max: keptSchemas });
   let current = serve(versions.current());
@@ -51,10 +51,10 @@ export function createSchemaSource({ versions, logger, ...schemaOptions }: Schem
     try {
       current = serve(map);
     } catch (error) {
-      // The versions that were served are still kept current: an old answer is better than none.
+      // The previous versions are still maintained: a response from them is better than none.
       logger.error(
         { err: error, revision: map.revision },
-        'no schema could be made of the new versions; the old ones go on answering',
+        'could not build a schema for the new versions; still serving the old ones',
       );
     }
   });
@@ -62,7 +62,7 @@ export function createSchemaSource({ versions, logger, ...schemaOptions }: Schem
   return {
     current: () => current,
     pinned(pins, chosen = noPins) {
-      // One may have ended since it was chosen.
+      // A canary may have ended since it was chosen.
       const canaries = (chosen.size > 0 ? (versions.canaries?.() ?? []) : []).filter(
         ({ name, version }) => chosen.get(name) === version && !pins.has(name),
       );
@@ -78,20 +78,20 @@ export function createSchemaSource({ versions, logger, ...schemaOptions }: Schem
   };
 }
 
-/** What {@link useServedSchema} leaves in an operation's context. */
+/** What {@link useServedSchema} adds to an operation's context. */
 export interface ServedSchemaContext {
   readonly served: ServedSchema;
 }
 
-/** What an answer says of the versions that it comes from. */
+/** The response headers that describe the versions behind an answer. */
 export function versionHeaders({ versions, canaries }: ServedSchema): readonly (readonly [string, string])[] {
   const deprecation = deprecationHeaders(versions);
   return canaries.length === 0 ? deprecation : [...deprecation, ['refold-canary', canaries.join(', ')]];
 }
 
 /**
- * Gives each operation the schema of the moment, together with the version map that it was made of; or of the versions that its client
- * pins (`refold-pin`), saying when they were deprecated and when they will be gone.
+ * Sets the current schema and its version map for each operation; or those of the versions that the client pins (`refold-pin`), with
+ * headers that say when they were deprecated and when they will be removed.
  */
 export function useServedSchema(
   source: SchemaSource,

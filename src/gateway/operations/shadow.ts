@@ -25,7 +25,7 @@ import type { SchemaSource, ServedSchema, ServedSchemaContext } from './served-s
 export interface ShadowOptions {
   readonly services: GatewayServices;
   readonly source: SchemaSource;
-  /** The reads as a viewer may make them. */
+  /** Restricts reads to what a viewer may see. */
   readonly readsFor: (reads: ReadModels, viewer: Viewer | 'system') => ReadModels;
   readonly registry: Registry;
   readonly logger: Logger;
@@ -33,19 +33,19 @@ export interface ShadowOptions {
 
 export interface Shadows {
   readonly plugin: Plugin;
-  /** A query has been answered without the executor: it may be compared, too. */
+  /** Considers a query that was answered without the executor for comparison. */
   consider(answered: Answered): void;
-  /** Ends what is in work, and forgets what waits. */
+  /** Waits for the running comparison, and drops those that wait. */
   stop(): Promise<void>;
 }
 
-/** An operation with what it was answered from. */
+/** An operation with the versions and schema that answered it. */
 export interface Answered {
   readonly served: ServedSchema;
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
   readonly variables: Readonly<Record<string, unknown>> | null | undefined;
-  /** Of the pipeline, or the transport's. */
+  /** The context of the pipeline, or of the transport. */
   readonly context: object;
   readonly viewer: Viewer | 'system';
 }
@@ -54,20 +54,21 @@ interface Sampled extends Omit<Answered, 'served'> {
   readonly shadow: ShadowRule;
 }
 
-// What waits holds what the request brought.
+// Waiting operations keep the data of their requests in memory.
 const mostWaiting = 20;
-// One comparison at a time, and a pause after each of four times what it took: a fifth of one connection at most.
+// One comparison at a time, followed by a pause of four times its duration: at most a fifth of one connection.
 const restFactor = 4;
 const shortestRest = 20;
-// Two versions at the head are at the same position most of the time.
+// Two versions at the head of the log are at the same position most of the time.
 const tries = 20;
 const betweenTries = 50;
 const mostDifferences = 5;
 const longestValue = 1000;
 
 /**
- * Compares what ready versions would have answered with what the active one answers: some of the queries are executed again on both, after
- * their answer, in one snapshot in which both versions are at the same position, and under the rules of whoever asked.
+ * Compares the answers of ready versions with those of the active one. Samples some queries, and executes them again on both versions after
+ * the client has its answer: in one snapshot in which both versions are at the same position, and with the access rules of the original
+ * viewer.
  */
 export function createShadows({ services, source, readsFor, registry, logger }: ShadowOptions): Shadows {
   const waiting: Sampled[] = [];
@@ -89,12 +90,12 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
   }
 
   async function work(): Promise<void> {
-    // The answer goes first.
+    // The client's response is sent first.
     await pause(shortestRest);
     for (let next = waiting.shift(); next && !stopping.signal.aborted; next = waiting.shift()) {
       const startedAt = performance.now();
       await compareOne(next).catch((error) =>
-        logger.warn({ err: error }, `a query could not be compared with what a ready version says. ${String(error)}`),
+        logger.warn({ err: error }, `could not compare a query with a ready version. ${String(error)}`),
       );
       const rest = Math.max(shortestRest, (performance.now() - startedAt) * restFactor);
       await pause(rest, undefined, { signal: stopping.signal }).catch(() => {});
@@ -172,7 +173,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
       versions,
       viewer,
       readModels: readsFor(reads, viewer),
-      commands: { execute: () => Promise.reject(new RefoldError('FORBIDDEN', 'A compared query changes nothing.')) },
+      commands: { execute: () => Promise.reject(new RefoldError('FORBIDDEN', 'A shadow query can not run commands.')) },
       live: noLive,
       after: null,
       lastEventId: null,
@@ -181,7 +182,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
   }
 
   function consider({ served, context, ...answered }: Answered): void {
-    // What was asked of a version of the client's choice is no question to another.
+    // Skip queries that a client pinned to a version of its choice; another version cannot be compared with them.
     if (served !== source.current()) return;
     for (const shadow of services.versions.shadows?.() ?? [])
       if (Math.random() * shadow.oneOf < 1 && reads(served, answered.document, answered.operation, shadow.name))
@@ -197,7 +198,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
         if (!services.versions.shadows?.().length) return undefined;
         return {
           onExecuteDone() {
-            const context = args.contextValue as Partial<ServedSchemaContext & OperationContext>; // of the plugins before
+            const context = args.contextValue as Partial<ServedSchemaContext & OperationContext>; // set by the plugins before
             const operation = getOperationAST(args.document, args.operationName);
             const { served, viewer } = context;
             const { document, variableValues: variables } = args;
@@ -215,7 +216,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
   };
 }
 
-/** Whether it is a query whose answer comes from the projection, and is the same whenever it is asked at one position. */
+/** Whether it is a query that reads the projection, and whose answer depends only on the position. */
 function reads(
   { schema, versions }: ServedSchema,
   document: DocumentNode,
@@ -278,5 +279,5 @@ const noLive: LiveReadModels = {
 };
 
 function refuseLive(): never {
-  throw new RefoldError('FORBIDDEN', 'A compared query follows nothing.');
+  throw new RefoldError('FORBIDDEN', 'A shadow query can not subscribe.');
 }

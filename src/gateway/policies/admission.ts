@@ -4,16 +4,16 @@ import type { TransportContext } from '../requests/transport-context.ts';
 import type { ViewerOf } from './authentication.ts';
 import type { RateLimit } from './rate-limit.ts';
 
-/** Lets operations in: says who asks, and counts the operation. */
+/** Authenticates and limits operations. */
 export interface Admission {
   /**
-   * Called before the document is read, so that a document that is refused costs its client as much as one that is answered, and the server
-   * less. Called again for the same operation, it returns the same viewer and counts nothing.
+   * Authenticates the caller and counts the operation. Called before the document is read: so a refused document counts as much as an
+   * executed one, and costs the server less. A second call for the same operation returns the same viewer and counts nothing.
    *
    * @throws GraphQLError `UNAUTHENTICATED`, `AUTHENTICATION_UNAVAILABLE`, `RATE_LIMITED`
    */
   admit(transport: TransportContext): Promise<Viewer | 'system'>;
-  /** Says who asks for what is no operation. Only an attempt that is refused counts. Throws as {@link Admission.admit}. */
+  /** Authenticates the caller of a request that is not an operation. Counts only failed attempts. Throws like {@link Admission.admit}. */
   identify(transport: TransportContext): Promise<Viewer | 'system'>;
 }
 
@@ -22,7 +22,7 @@ export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undef
 
   async function identify(transport: TransportContext): Promise<Viewer | 'system'> {
     if (!rateLimit) return viewerOf(transport);
-    // An attempt with a token that does not count is one of its address: who guesses tokens is slowed down, too.
+    // An attempt with an invalid token counts for its address, which slows down clients that guess tokens.
     return viewerOf(transport).catch(async (refusal: unknown) => {
       await rateLimit(anonymous, transport);
       throw refusal;
@@ -38,7 +38,7 @@ export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undef
   return {
     identify,
     admit(transport) {
-      // What comes by HTTP is an operation for each request, whichever ways through the gateway it tries.
+      // An HTTP request is one operation, whichever paths through the gateway it takes.
       const operation = transport.message ?? transport.req ?? transport.request;
       if (operation === undefined) return count(transport);
       const before = admitted.get(operation);
@@ -50,11 +50,11 @@ export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undef
   };
 }
 
-/** Admits what yoga answers, before it reads the body. */
+/** Authenticates and limits yoga's requests, before their body is read. */
 export function useAdmission({ admit }: Admission): Plugin {
   return {
     async onRequestParse({ request, serverContext }) {
-      await admit({ ...(serverContext as TransportContext), request }); // of a request to node:http, `req` is there
+      await admit({ ...(serverContext as TransportContext), request }); // for a request to node:http, `req` is set
     },
   };
 }

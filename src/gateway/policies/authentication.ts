@@ -5,10 +5,10 @@ import { RefoldError } from '../../errors.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 
 /**
- * Says who asks, by what the transport brought: the program itself where it says so, else the viewer that the authenticator returns.
+ * Authenticates the caller of an operation: this program itself if the transport says so, else the viewer that the authenticator returns.
  *
- * @throws GraphQLError `UNAUTHENTICATED`, with status 401 for HTTP, where what was shown does not count; `AUTHENTICATION_UNAVAILABLE`, with 503,
- *   where that can't be decided for now
+ * @throws GraphQLError `UNAUTHENTICATED`, with status 401 for HTTP, if the credentials are invalid; `AUTHENTICATION_UNAVAILABLE`, with 503,
+ * if they cannot be checked at the moment
  */
 export type ViewerOf = (transport: TransportContext) => Promise<Viewer | 'system'>;
 
@@ -16,7 +16,7 @@ export function createAuthentication(authenticate: Authenticator | undefined, lo
   let problem: string | undefined;
   let refused = 0;
 
-  /** One line when authentication stops working, one when it works again. */
+  /** Logs one line when authentication stops working, and one when it works again. */
   function watch(now: string | undefined): void {
     if (now !== undefined && problem === undefined) logger.error(`authentication: ${now}`);
     if (now === undefined && problem !== undefined) {
@@ -49,7 +49,7 @@ export function expired(): RefoldError<'UNAUTHENTICATED'> {
   return new RefoldError('UNAUTHENTICATED', 'Your credentials have expired. Authenticate again.');
 }
 
-/** Whether it is not known who asks, as opposed to: known not to count. */
+/** Whether the credentials could not be checked, as opposed to being invalid. */
 export function isUnavailable(error: unknown): boolean {
   return error instanceof GraphQLError && error.extensions.code === 'AUTHENTICATION_UNAVAILABLE';
 }
@@ -70,7 +70,7 @@ function refusal(error: RefoldError): GraphQLError {
   });
 }
 
-/** The reason names servers of the operator: it is in the log. */
+/** The reason names the operator's servers; it is only in the log. */
 function unavailable({ code }: RefoldError): GraphQLError {
   return new GraphQLError('Tokens can’t be checked at the moment. Nothing was done. Try again later.', {
     extensions: { code, http: { status: 503, headers: { 'retry-after': '5' } } },

@@ -1,19 +1,19 @@
 import { GraphQLError } from 'graphql';
 
 export interface ConcurrencyLimitOptions {
-  /** What is counted, in the plural. */
+  /** What is limited. */
   readonly things: 'sockets' | 'subscriptions';
   readonly max: number;
   readonly maxPerClient: number;
   onRefused(limit: string): void;
 }
 
-/** How many of one kind may be open at a time: in the process, and for each client. */
+/** Limits the number of open connections or subscriptions, per process and per client. */
 export interface ConcurrencyLimit {
   /**
-   * Counts one more for a client, until the returned function is called. A client that can't be told from others is undefined.
+   * Counts one more for a client; the returned function releases it. `client` is undefined if it cannot be distinguished from others.
    *
-   * @throws GraphQLError `RATE_LIMITED`, with status 503 where the process has as many as it may, and 429 where the client has
+   * @throws GraphQLError `RATE_LIMITED`, with status 503 if the limit of the process is reached, and 429 if that of the client is
    */
   open(client: string | undefined): () => void;
   count(): number;

@@ -14,10 +14,10 @@ interface Args {
   readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-// A parsed document comes again and again; only variables make it cost another time something else.
+// Yoga caches parsed documents. The cost of one differs only if it depends on variables.
 const known = new WeakMap<GraphQLSchema, WeakMap<OperationDefinitionNode, number>>();
 
-/** @throws GraphQLError `QUERY_TOO_COMPLEX` where an operation may read more rows than that */
+/** @throws GraphQLError `QUERY_TOO_COMPLEX` if the operation may read more than `maxCost` rows */
 export function checkCost(
   operation: OperationDefinitionNode,
   args: Args,
@@ -27,7 +27,7 @@ export function checkCost(
   const cost = costOf(operation, args, schema);
   if (cost <= maxCost) return;
   throw new GraphQLError(
-    `The operation may read ${cost} rows; ${maxCost} are the most. Ask for shorter pages, or for fewer lists within lists.`,
+    `The operation may read ${cost} rows; the limit is ${maxCost}. Request shorter pages, or fewer nested lists.`,
     { extensions: { code: 'QUERY_TOO_COMPLEX', http: { status: 400 } } },
   );
 }
@@ -49,7 +49,7 @@ function costOf(operation: OperationDefinitionNode, { document, variableValues }
 
 const varying = new WeakMap<DocumentNode, boolean>();
 
-/** Whether variables say how long a list is. */
+/** Whether the length of a list depends on variables. */
 function lengthsVary(document: DocumentNode): boolean {
   const before = varying.get(document);
   if (before !== undefined) return before;

@@ -3,7 +3,7 @@ import type { Plugin } from 'graphql-yoga';
 import { withoutHint } from '../requests/mask-errors.ts';
 import { restatedError } from '../requests/restated-error.ts';
 
-/** Keeps the schema to itself: no introspection, and no names in the hints of validation errors. */
+/** Hides the schema: refuses introspection, and removes suggested names from validation errors. */
 export function useNoIntrospection(): Plugin {
   return {
     onValidate({ addValidationRule }) {

@@ -14,47 +14,50 @@ import { createPublishedKeys } from './published-keys.ts';
 
 export interface JwtOptions {
   /**
-   * Where the keys are published, such as `https://login.example.com/.well-known/jwks.json`, or the key set itself, or a shared secret of at least
-   * 32 bytes. A URL begins with `https:`; `http:` is for servers on the same machine.
+   * The URL of the published keys, such as `https://login.example.com/.well-known/jwks.json`; or the key set itself; or a shared secret of
+   * at least 32 bytes. A URL starts with `https:`; `http:` is only for servers on the same machine.
    */
   readonly keys: URL | JSONWebKeySet | string;
-  /** Published keys of this age are fetched again, in seconds: how long a withdrawn key may still count. @default 300 */
+  /** Published keys are fetched again at this age, in seconds. A revoked key may be accepted for that long. @default 300 */
   readonly keysRefreshSeconds?: number;
-  /** Published keys that can't be fetched again count up to this age, in seconds. Every operation with a token is refused then, with status 503. @default 3600 */
+  /**
+   * If published keys cannot be fetched again, they are used up to this age, in seconds. After that, every operation with a token is
+   * refused with status 503. @default 3600
+   */
   readonly keysMaxAgeSeconds?: number;
-  /** The `iss` that tokens must have. */
+  /** The required `iss` of tokens. */
   readonly issuer: string | readonly string[];
-  /** The `aud` that tokens must have, one of them: who a token was made for. */
+  /** The required `aud` of tokens; one of these. */
   readonly audience: string | readonly string[];
   /**
-   * The signatures that count.
+   * The accepted signature algorithms.
    * @default `['HS256']` with a shared secret, else `['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']`
    */
   readonly algorithms?: readonly string[];
-  /** By how many seconds clocks may differ: a token counts that much longer than its `exp` says, and that much before its `nbf`. @default 5 */
+  /** Allowed clock difference in seconds: a token is accepted that long after its `exp` and before its `nbf`. @default 5 */
   readonly clockTolerance?: number;
-  /** The claim that names the viewer's tenant. @default 'tenant' */
+  /** The claim with the viewer's tenant. @default 'tenant' */
   readonly tenantClaim?: string;
   /** The claim with the list of the viewer's roles. @default 'roles' */
   readonly rolesClaim?: string;
 }
 
-// A client's token comes with each of its operations; its signature is checked once.
+// A client sends its token with each operation; its signature is verified once.
 const rememberedTokens = 10_000;
 const longestToken = 16_384;
 
 /**
- * Authenticates by a JSON Web Token (RFC 7519): the header `authorization: Bearer …`, or for a WebSocket `authorization` in
- * `connectionParams`. Nothing shown is an anonymous viewer; a token that does not count refuses the operation. The viewer's id is `sub`.
+ * Authenticates by a JSON Web Token (RFC 7519): from the header `authorization: Bearer …`, or for a WebSocket from `authorization` in
+ * `connectionParams`. Without a token the viewer is anonymous; an invalid token refuses the operation. The viewer's id is `sub`.
  *
  * @example
  * export default defineConfig({
- *   auth: jwt({
- *     keys: new URL('https://login.example.com/.well-known/jwks.json'),
- *     issuer: 'https://login.example.com/',
- *     audience: 'shop',
- *   }),
- *   …
+ * auth: jwt({
+ * keys: new URL('https://login.example.com/.well-known/jwks.json'),
+ * issuer: 'https://login.example.com/',
+ * audience: 'shop',
+ * }),
+ * …
  * });
  */
 export function jwt(options: JwtOptions): Authenticator {
@@ -85,7 +88,7 @@ export function jwt(options: JwtOptions): Authenticator {
     return viewer;
   };
 
-  /** A token whose key is not known may be of one that has just been published. */
+  /** If the key of a token is unknown, fetches the keys once more: the key may have just been published. */
   async function verify(
     token: string,
     { find, generation }: Keys,
@@ -124,7 +127,7 @@ function keysOf({ keys, keysRefreshSeconds = 300, keysMaxAgeSeconds = 3600 }: Jw
   if (typeof keys !== 'string') return fixed(createLocalJWKSet(keys));
   if (Buffer.byteLength(keys) < 32) throw invalid("a shared secret in 'keys' has at least 32 bytes.");
   const secret = new TextEncoder().encode(keys);
-  return fixed(async () => secret as never); // a shared secret is the key whatever the header says; its algorithms are restricted
+  return fixed(async () => secret as never); // a shared secret is the key for any header; its algorithms are restricted
 }
 
 function fixed(find: JWTVerifyGetKey): KeySource {
@@ -132,7 +135,7 @@ function fixed(find: JWTVerifyGetKey): KeySource {
   return { current: () => keys, problem: () => undefined };
 }
 
-/** Whoever can change what is sent over plain HTTP can let anybody in. */
+/** Requires https: an attacker who can modify plain HTTP could publish keys of their own. */
 function secureUrl(url: URL): URL {
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)) return url;
@@ -165,7 +168,7 @@ async function claimsOf(token: string, find: JWTVerifyGetKey, rules: JWTVerifyOp
   }
 }
 
-/** A token that names no key, where several could have signed it. */
+/** Verifies a token without a key id if several keys could have signed it. */
 async function oneOf(
   candidates: errors.JWKSMultipleMatchingKeys,
   token: string,
@@ -181,10 +184,10 @@ async function oneOf(
   throw new errors.JWSSignatureVerificationFailed();
 }
 
-/** Which key or claim was wrong is nobody's business outside. */
+/** Clients do not learn which key or claim was wrong. */
 function refusalOf(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return refused('The token has expired. Authenticate again.', error);
-  return error instanceof errors.JOSEError ? refused('The token does not count here.', error) : error;
+  return error instanceof errors.JOSEError ? refused('The token is not valid here.', error) : error;
 }
 
 function viewerFrom(
@@ -193,7 +196,7 @@ function viewerFrom(
   clockTolerance: number,
 ): Viewer {
   const { sub, exp = 0, [tenantClaim]: tenant, [rolesClaim]: roles } = claims; // exp is required above
-  if (typeof sub !== 'string' || sub === '') throw refused('The token does not count here.');
+  if (typeof sub !== 'string' || sub === '') throw refused('The token is not valid here.');
   return Object.freeze({
     ...anonymous,
     id: sub,

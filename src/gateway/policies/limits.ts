@@ -16,12 +16,12 @@ import {
 import type { Plugin } from 'graphql-yoga';
 import type { Config } from '../../config/define-config.ts';
 
-// Directives do little, but each is looked at: enough for every field of a large form to be skipped or included.
+// Directives are cheap, but each is checked. The limit is enough to skip or include every field of a large form.
 const maxDirectives = 50;
 
 type Limits = Pick<Config['gateway'], 'maxDepth' | 'maxAliases' | 'maxTokens'>;
 
-/** Refuses documents that are too deep, too long or too repetitive, before anything is executed: `QUERY_TOO_COMPLEX`. */
+/** Refuses documents that are too deep, too long or too repetitive with `QUERY_TOO_COMPLEX`, before anything is executed. */
 export function limitPlugins({ maxDepth, maxAliases, maxTokens }: Limits): readonly Plugin[] {
   const rule = limitRule({ depth: maxDepth, aliases: maxAliases, directives: maxDirectives });
   return [
@@ -40,18 +40,18 @@ function parserOf(maxTokens: number) {
   };
 }
 
-/** The parser's own refusal is a syntax error like others, told only by its words. */
+/** The parser reports too many tokens as an ordinary syntax error, recognizable only by its message; so count again. */
 function hasMoreTokens(text: string | Source, max: number): boolean {
   const lexer = new Lexer(typeof text === 'string' ? new Source(text) : text);
   try {
     for (let count = 0; lexer.advance().kind !== TokenKind.EOF; ) if (++count > max) return true;
   } catch {
-    // A character that no token has.
+    // An invalid character.
   }
   return false;
 }
 
-/** What an operation is measured by, its fragments included wherever they are spread. */
+/** The measured size of an operation. A fragment counts everywhere it is spread. */
 interface Size {
   readonly depth: number;
   readonly aliases: number;
@@ -62,7 +62,7 @@ function limitRule(max: Size): ValidationRule {
   return (context) => ({
     OperationDefinition(operation) {
       const { depth, aliases, directives } = createMeasure(context)(operation);
-      // Reported, not thrown: so it is a validation error like others, and remembered with the document.
+      // Reported, not thrown: it is an ordinary validation error, and cached with the document.
       const refuse = (problem: string) => context.reportError(tooComplex(problem));
       if (depth > max.depth) refuse(`Query depth limit of ${max.depth} exceeded, found ${depth}.`);
       if (aliases > max.aliases) refuse(`Aliases limit of ${max.aliases} exceeded, found ${aliases}.`);
@@ -79,7 +79,7 @@ function createMeasure(context: ValidationContext) {
   function fragmentSize(name: string): Size {
     const known = fragments.get(name);
     if (known) return known;
-    fragments.set(name, nothing); // one that spreads itself is refused by another rule
+    fragments.set(name, nothing); // another rule refuses a fragment that spreads itself
     const fragment = context.getFragment(name);
     const size = fragment ? sizeOf(fragment) : nothing;
     fragments.set(name, size);
@@ -90,7 +90,7 @@ function createMeasure(context: ValidationContext) {
     if (selection.kind !== Kind.FIELD) return sizeOf(selection);
     const { depth, aliases, directives } = sizeOf(selection);
     const { name, alias } = selection;
-    // Tools alias `__typename` everywhere, and read the schema by a deep query.
+    // Tools alias `__typename` everywhere, and introspection queries are deep.
     const isAliased = alias !== undefined && alias.value !== '__typename' && name.value !== '__typename';
     return { depth: name.value === '__schema' ? 0 : depth + 1, aliases: aliases + (isAliased ? 1 : 0), directives };
   }

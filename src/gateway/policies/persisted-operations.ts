@@ -11,14 +11,15 @@ interface Params {
 }
 
 /**
- * The document that a client means: the one that it names by hash (`extensions.persistedQuery.sha256Hash`, as Apollo and urql send it), or
- * the one that it sent, where that is allowed.
+ * Returns the document of a request: the one that it names by hash (`extensions.persistedQuery.sha256Hash`, as Apollo and urql send it), or
+ * the one that it contains, if that is allowed.
  *
- * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND`, `PERSISTED_QUERY_ONLY`; `PERSISTED_QUERY_NOT_SUPPORTED` where there are none, by which
- *   clients know to send documents whole from then on; `BAD_USER_INPUT` where it sent another than it names, or none
+ * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND`, `PERSISTED_QUERY_ONLY`; `PERSISTED_QUERY_NOT_SUPPORTED` if no operations are persisted,
+ * which tells clients to send whole documents from then on; `BAD_USER_INPUT` if the document does not match the hash, or if there is no
+ * document
  */
 export function documentOf(persisted: Persisted | undefined, { query: sent, extensions }: Params): string {
-  const query = sent || undefined; // a WebSocket's message must have one, and some clients send null
+  const query = sent || undefined; // a WebSocket message must have a query, and some clients send null
   const hash = hashIn(extensions);
   if (!persisted) {
     if (query === undefined && hash !== undefined)
@@ -31,16 +32,16 @@ export function documentOf(persisted: Persisted | undefined, { query: sent, exte
     const known = Object.hasOwn(documents, hash) ? documents[hash] : undefined;
     if (known !== undefined && query !== undefined && query !== known)
       throw refusal(
-        `The request has a document beside the hash '${hash}', which is of another one. Send the hash alone, or the document alone.`,
+        `The request has a document, and the hash '${hash}' of another one. Send the hash alone, or the document alone.`,
         'BAD_USER_INPUT',
       );
     if (known !== undefined) return known;
-    // By this code clients know that they may send the document itself, where that is allowed.
+    // This code tells clients to send the document itself, if that is allowed.
     if (query === undefined || only) throw refusal('PersistedQueryNotFound', 'PERSISTED_QUERY_NOT_FOUND');
   }
   if (query === undefined) throw noDocument();
   if (only && !Object.hasOwn(documents, createHash('sha256').update(query).digest('hex')))
-    throw refusal('Only operations that were made known to this API beforehand are answered.', 'PERSISTED_QUERY_ONLY');
+    throw refusal('This API executes persisted operations only.', 'PERSISTED_QUERY_ONLY');
   return query;
 }
 

@@ -3,35 +3,35 @@ import { RefoldError } from '../../errors.ts';
 
 export type FindKey = ReturnType<typeof createLocalJWKSet>;
 
-/** The keys as they were last fetched. */
+/** The keys as last fetched. */
 export interface KeySet {
   readonly find: FindKey;
-  /** Another number after each change of the keys. */
+  /** Changes with each change of the keys. */
   readonly generation: number;
 }
 
 /** A key set that a server publishes, kept up to date. */
 export interface PublishedKeys {
-  /** Keys that may be used now. Waits for the server only where none are known, or where they are too old to be trusted. */
+  /** Returns usable keys. Waits for the server only if no keys are known, or if they are too old. */
   current(): Promise<KeySet>;
-  /** The keys as the server has them after this call: for a token whose key is not known. */
+  /** Fetches the keys again and returns them, for a token with an unknown key. */
   next(): Promise<KeySet>;
-  /** Why the keys could not be fetched the last time; undefined where they could. */
+  /** Why the last fetch failed; undefined if it succeeded. */
   problem(): string | undefined;
 }
 
 export interface PublishedKeysOptions {
-  /** Keys of this age are fetched again, in seconds. */
+  /** Age at which keys are fetched again, in seconds. */
   readonly refreshSeconds: number;
-  /** Keys of this age are not used any more, in seconds. */
+  /** Age at which keys are no longer used, in seconds. */
   readonly maxAgeSeconds: number;
   /** A clock in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
 
-// Within these a key server that is up has answered, and a client still waits.
+// Long enough for a key server that is up, and short enough for a client that waits.
 const fetchTimeoutMs = 5000;
-// Tokens with invented key ids must not make every process ask the key server all the time.
+// Tokens with invented key ids must not make every process call the key server all the time.
 const leastBetweenMs = 2000;
 
 export function createPublishedKeys(url: URL, options: PublishedKeysOptions): PublishedKeys {
@@ -59,7 +59,7 @@ export function createPublishedKeys(url: URL, options: PublishedKeysOptions): Pu
     }
   }
 
-  /** One fetch at a time; all who need one share it. */
+  /** Only one fetch runs at a time; all callers share it. */
   function refresh(): Promise<void> {
     fetching ??= fetchKeys().finally(() => {
       fetching = undefined;
@@ -71,7 +71,7 @@ export function createPublishedKeys(url: URL, options: PublishedKeysOptions): Pu
     if (keys && now() - keys.fetchedAt < maxAgeMs) return keys;
     throw new RefoldError(
       'AUTHENTICATION_UNAVAILABLE',
-      `${problem ?? `The keys at ${url.href} were not fetched.`} Nobody can be authenticated until they can.`,
+      `${problem ?? `The keys at ${url.href} were not fetched.`} Tokens can't be checked until they are.`,
     );
   }
 
@@ -82,13 +82,13 @@ export function createPublishedKeys(url: URL, options: PublishedKeysOptions): Pu
       const mayAsk = fetching !== undefined || now() - lastStart >= leastBetweenMs;
       if (mayAsk) {
         const asked = refresh();
-        // Keys that have just become old are used while the next ones come. After a long silence they are not.
+        // Keys that have just passed their refresh age are used while the next ones are fetched. Much older keys are not.
         if (age >= 2 * refreshMs) await asked;
       }
       return usable();
     },
     async next() {
-      // The fetch under way may have been answered before the key was published: the one that counts begins later.
+      // A running fetch may have been answered before the key was published, so wait for one that starts later.
       following ??= (async () => {
         await fetching;
         const wait = lastStart + leastBetweenMs - now();
@@ -106,7 +106,7 @@ export function createPublishedKeys(url: URL, options: PublishedKeysOptions): Pu
 async function readKeys(url: URL): Promise<JSONWebKeySet> {
   const response = await fetch(url, {
     headers: { accept: 'application/json, application/jwk-set+json' },
-    redirect: 'error', // who may send us elsewhere may send us to keys of their own
+    redirect: 'error', // a redirect could lead to an attacker's keys
     signal: AbortSignal.timeout(fetchTimeoutMs),
   });
   if (response.status !== 200) throw new Error(`expected status 200, found ${response.status}.`);

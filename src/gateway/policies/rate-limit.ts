@@ -10,18 +10,18 @@ export type RateLimit = (viewer: Viewer | 'system', transport: TransportContext)
 
 export interface RateLimitOptions {
   readonly limit: NonNullable<CheckedPolicies['rateLimit']>;
-  /** Proxies in front that tell whom they answer; undefined where that is not known. */
+  /** The number of proxies in front that append the client's address; undefined if unknown. */
   readonly proxies: number | undefined;
   onRefused(): void;
 }
 
-/** Counts in memory: each process allows as much. */
+/** Counts in memory: the limit applies to each process separately. */
 export function createRateLimit({ limit, proxies, onRefused }: RateLimitOptions): RateLimit {
   const limiter = new RateLimiterMemory({ points: limit.operations, duration: limit.seconds });
   return async (viewer, transport) => {
     if (viewer === 'system') return;
     try {
-      // Who asks for a limit has one in any case: without the number of proxies, by the address of the connection.
+      // A rate limit always applies: if the number of proxies is unknown, it counts by the address of the connection.
       await limiter.consume(clientOf(viewer, transport, proxies ?? 0) ?? 'unknown');
     } catch (exceeded) {
       if (!(exceeded instanceof RateLimiterRes)) throw exceeded;

@@ -2,12 +2,12 @@ import { isIPv6 } from 'node:net';
 import type { Viewer } from '../../access.ts';
 import { headerOf, type TransportContext } from './transport-context.ts';
 
-/** Names the client that something counts for; undefined if it can't be told from others. */
+/** Returns the client that something counts for; undefined if it cannot be distinguished from others. */
 export type ClientOf = (viewer: Viewer | 'system', transport: TransportContext) => string | undefined;
 
 /**
- * Who is limited together: a viewer, or all who are not authenticated and come from one address. Undefined if that can't be told: the
- * connection is that of a proxy that `gateway.proxies` does not count, and all clients behind it would be one.
+ * Returns who is limited together: a viewer, or all unauthenticated callers from one address. Undefined if that is unknown: the connection
+ * comes from a proxy that `gateway.proxies` does not count, so all clients behind it would share one address.
  */
 export function clientOf(
   viewer: Viewer | 'system',
@@ -23,7 +23,9 @@ export function clientOf(
 
 const hidingHeaders = ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip'];
 
-/** Of the client as the outermost trusted proxy saw it: what clients write into the header themselves stands before that. */
+/**
+ * The address of the client as the outermost trusted proxy saw it. Entries that clients write into the header themselves come before it.
+ */
 function addressOf(transport: TransportContext, proxies: number): string | undefined {
   const direct = (transport.req ?? transport.socketRequest)?.socket?.remoteAddress;
   if (proxies === 0) return direct;
@@ -31,15 +33,15 @@ function addressOf(transport: TransportContext, proxies: number): string | undef
   return seen.at(-proxies) ?? direct;
 }
 
-/** Some proxies add the port, which differs for each connection. */
+/** Removes the port that some proxies add; it differs for each connection. */
 function withoutPort(entry: string): string {
   const address = entry.trim();
   return /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? /^([\d.]+):\d+$/.exec(address)?.[1] ?? address;
 }
 
-/** A client with IPv6 has a whole network of 64 bits, and may send from another address of it each time. */
+/** Reduces an IPv6 address to its network: a client owns a whole /64 network, and may use another address each time. */
 function networkOf(address: string): string {
-  const [plain = address] = address.split('%'); // without the interface of a link-local one
+  const [plain = address] = address.split('%'); // without the zone of a link-local address
   if (!isIPv6(plain)) return address;
   const mapped = /^::ffff:([\d.]+)$/i.exec(plain)?.[1];
   if (mapped !== undefined) return mapped;

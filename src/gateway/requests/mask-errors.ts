@@ -5,14 +5,14 @@ import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } 
 import { isOutage, isTableError } from '../../store/postgres/database-errors.ts';
 import { restatedError } from './restated-error.ts';
 
-/** What clients are told of these errors beside message and code; all other errors are none of their business. */
+/** The extensions that clients get for these errors, in addition to message and code. All other errors are masked. */
 const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Record<string, unknown>>>> = {
   BAD_USER_INPUT: (error) => (error instanceof InvalidInput ? { issues: error.issues } : {}),
-  // `decide` gave the message as the reason.
+  // `decide` passed the reason as the message.
   COMMAND_REJECTED: ({ message, fields }) => ({ reason: message, details: fields }),
   CONCURRENCY_CONFLICT: (error) =>
     error instanceof ConcurrencyConflict ? { expected: error.expected, actual: error.actual } : {},
-  // Not who holds it, but that it is worth another try.
+  // Clients learn that a retry makes sense, but not who holds the lock.
   STREAM_LOCKED: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
   DATABASE_UNAVAILABLE: () => ({ retriable: true }),
   OUTCOME_UNKNOWN: () => ({}),
@@ -25,9 +25,9 @@ const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Rec
   FORBIDDEN: () => ({}),
 };
 
-/** Where the message is for operators: what holds a stream, and how to find it, is none of the client's business. */
+/** Public messages for errors whose own message is for operators: clients must not learn what holds a stream. */
 const retold: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
-  STREAM_LOCKED: 'Something else is writing here. Nothing was written: try again.',
+  STREAM_LOCKED: 'The stream is locked by another writer. Nothing was written. Retry.',
   DATABASE_UNAVAILABLE: 'The database is not available. Nothing was done: try again.',
   OUTCOME_UNKNOWN:
     'The database did not answer. The command may have been written: send it again with the same idempotency key.',
@@ -35,13 +35,13 @@ const retold: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
 
 export interface ErrorMaskOptions {
   readonly logger: Logger;
-  /** Whether messages may guess at names of the schema that the client nearly wrote. */
+  /** Whether messages may suggest names of the schema. */
   readonly hints: boolean;
-  /** Told of statements that were refused for a table that they read. */
+  /** Called if a statement failed because of a table that it reads. */
   onTableError?(): void;
 }
 
-/** Turns errors into what may leave the process: expected ones with their code, the rest masked, and logged under an id. */
+/** Converts errors into what may leave the process: expected ones with their code, the others masked and logged with an id. */
 export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOptions): (error: unknown) => GraphQLError {
   return (error) => {
     const located = error instanceof GraphQLError ? error : undefined;
@@ -53,7 +53,7 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
         const details = taken === null ? {} : { column: taken };
         return restatedError(located, reason, { code: 'COMMAND_REJECTED', reason, details });
       }
-      const extensions = told[(cause as RefoldError).code]?.(cause); // instanceof gives the widest type
+      const extensions = told[(cause as RefoldError).code]?.(cause); // instanceof yields the widest type
       if (extensions) {
         const message = retold[(cause as RefoldError).code] ?? cause.message; // as above
         if (isOutage(cause)) logger.warn({ err: cause, path: located?.path }, 'an operation failed');
@@ -61,7 +61,7 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
       }
     }
     if (located && cause instanceof GraphQLError) {
-      // GraphQL itself worded it for the client. What fails before the resolvers has no path; what a scalar refuses has its code.
+      // A GraphQL error has a message for the client. An error before the resolvers has no path; an error of a scalar has its own code.
       const code = located.extensions.code ?? cause.extensions.code ?? (located.path ? undefined : 'BAD_USER_INPUT');
       if (code !== undefined) {
         const message = hints ? located.message : withoutHint(located.message);
@@ -72,19 +72,22 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
     logger.error({ err: cause, errorId, path: located?.path }, 'an operation failed');
     if (isTableError(cause)) {
       onTableError?.();
-      const message = `A table that this needs can't be read. Ask again later. The log tells more under ${errorId}.`;
+      const message = `A table that this operation needs can't be read. Try again later. Details are in the server log under ${errorId}.`;
       return restatedError(located, message, { code: 'PROJECTION_NOT_READY', errorId });
     }
-    return restatedError(located, `Something went wrong here. The log tells more under ${errorId}.`, {
+    return restatedError(located, `Something went wrong. Details are in the server log under ${errorId}.`, {
       code: 'INTERNAL_SERVER_ERROR',
       errorId,
-      // For yoga: an answer without data has status 500. It goes no further.
+      // For yoga: a result without data gets status 500. It is removed before it is sent.
       unexpected: true,
     });
   };
 }
 
-/** Refused as a whole, before any field: for HTTP it is a bad request, as variables that don't fit are. Without the database it is no answer. */
+/**
+ * The HTTP status of an error that refuses the whole operation before any field: 400 like invalid variables, or 503 if the database is
+ * down.
+ */
 function httpOf(cause: RefoldError, located: GraphQLError | undefined): Pick<GraphQLErrorExtensions, 'http'> {
   const { http } = located?.extensions ?? {};
   if (http !== undefined) return { http };
@@ -93,14 +96,14 @@ function httpOf(cause: RefoldError, located: GraphQLError | undefined): Pick<Gra
   return cause.code === 'BAD_USER_INPUT' ? { http: { status: 400 } } : {};
 }
 
-/** Without what the schema has beside what was written. */
+/** Removes suggestions of names in the schema. */
 export function withoutHint(message: string): string {
   return message.replace(/ Did you mean .*$/s, '');
 }
 
 /**
- * The column of a unique value that a command could not take, since the row would commit with it; null where it is not known which. Who has the
- * value is none of the client's business.
+ * The column with a duplicate unique value, if a command failed because its row would commit with it. Null if the column is unknown.
+ * Clients must not learn which row has the value.
  */
 function takenColumn({ code, fields }: RefoldError): string | null | undefined {
   if (code !== 'EVOLVE_FAILED' || fields.taken !== true) return undefined;
@@ -111,7 +114,7 @@ function rootCause(error: unknown): unknown {
   return error instanceof GraphQLError && error.originalError ? rootCause(error.originalError) : error;
 }
 
-/** Positions and bigints as decimal strings. */
+/** Converts positions and bigints to decimal strings. */
 function plain(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return JSON.parse(JSON.stringify(fields, (_, value) => (typeof value === 'bigint' ? value.toString() : value)));
 }

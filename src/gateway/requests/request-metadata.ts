@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { EventMetadata } from '../../events/event.ts';
 
 /**
- * What the events of a request carry: the client's `x-correlation-id`, or one drawn for the request, its W3C trace context, and who asks.
- * Values that are no ids are left out: they would stay in the log for ever.
+ * The metadata for the events of a request: the client's `x-correlation-id` or a generated one, its W3C trace context, and the actor.
+ * Malformed values are left out, because they would stay in the log for ever.
  */
 export function eventMetadata(header: (name: string) => string | undefined, actor: string | null): EventMetadata {
   const correlationId = header('x-correlation-id');

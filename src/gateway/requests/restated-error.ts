@@ -1,6 +1,6 @@
 import { GraphQLError, type GraphQLErrorExtensions } from 'graphql';
 
-/** The same error at the same place in the document and the answer, in other words and without its cause. */
+/** Copies an error with its place in document and result, with another message and without its cause. */
 export function restatedError(
   error: GraphQLError | undefined,
   message: string,

@@ -4,21 +4,21 @@ interface Connection {
   readonly socket?: { readonly remoteAddress?: string | undefined };
 }
 
-/** What a transport leaves in an operation's context; nothing where the operation comes from this process. */
+/** What a transport adds to an operation's context. Empty if the operation comes from this process. */
 export interface TransportContext {
-  /** Of an HTTP request. */
+  /** The HTTP request. */
   readonly request?: { readonly headers: { get(name: string): string | null } };
-  /** The same as node:http has it. */
+  /** The HTTP request as node:http has it. */
   readonly req?: Connection;
-  /** Of the request that opened a WebSocket. */
+  /** The request that opened the WebSocket. */
   readonly socketRequest?: Connection;
-  /** Of the request that opened a WebSocket. */
+  /** The headers of the request that opened the WebSocket. */
   readonly socketHeaders?: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** What a WebSocket client sent to begin with. */
+  /** The payload of `connection_init`. */
   readonly connectionParams?: Readonly<Record<string, unknown>>;
-  /** One object for each operation that came by WebSocket. */
+  /** A unique object for each operation that came by WebSocket. */
   readonly message?: object;
-  /** Set where the operation comes from this process; `system` may do everything. */
+  /** Set if the operation comes from this process. `system` may do everything. */
   readonly viewer?: Viewer | 'system';
 }
 

@@ -7,35 +7,35 @@ import { clientOf } from '../requests/client.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { noPins } from './pins.ts';
 
-/** By which versions an operation is answered before they are active; its client asked for none of them. */
+/** The ready versions that serve an operation as canaries; the client did not ask for them. */
 export interface CanaryContext {
   readonly canaries?: Pins;
 }
 
-/** Says which canaries an operation goes to; at once where nobody has to be asked who sends it. */
+/** Chooses the canaries for an operation; synchronous unless the viewer has to be authenticated. */
 export type CanaryChoice = (transport: TransportContext, document: string | undefined) => Pins | Promise<Pins>;
 
 export interface CanaryChoiceOptions {
   readonly running: () => readonly Canary[];
   readonly viewerOf: ViewerOf;
-  /** Proxies in front that tell whom they answer; undefined where that is not known. */
+  /** The number of proxies in front that append the client's address; undefined if unknown. */
   readonly proxies: number | undefined;
 }
 
-// Subscriptions stay with the version that is active: one that began with a canary could not leave it without a break.
+// Subscriptions stay on the active version: one that began on a canary could not leave it without a break.
 const subscriptionWord = /\bsubscription\b/;
 const longestIdentity = 200;
 
 /**
- * The same client gets the same version for as long as the canary's share does not shrink: clients are told apart by the header
- * `refold-session`, else by viewer, else by address, and one that can't be told is never chosen by share.
+ * Chooses canaries by header or by share. A client gets the same version as long as the canary's share does not shrink. Clients are
+ * identified by the header `refold-session`, else by viewer, else by address. A client that cannot be identified is never chosen by share.
  */
 export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceOptions): CanaryChoice {
   async function identity(transport: TransportContext): Promise<string | undefined> {
     const session = headerOf(transport, 'refold-session');
     if (session !== undefined && session !== '') return `session ${session.slice(0, longestIdentity)}`;
     try {
-      // Behind a proxy that nobody told of, all clients would be one: all in, or all out.
+      // Behind an unconfigured proxy all clients would share one identity: all or none would get the canary.
       return clientOf(await viewerOf(transport), transport, proxies);
     } catch {
       return undefined; // refused when it is executed
@@ -62,12 +62,12 @@ export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceO
   };
 }
 
-/** Where a client stands, from 0 up to 100: evenly, and elsewhere for each version. */
+/** Maps a client to a number from 0 up to 100, evenly distributed, and independent for each version. */
 function shareOf(text: string): number {
   return (createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32) * 100;
 }
 
-/** Chooses for what comes by HTTP, before its schema is. */
+/** Chooses the canaries of HTTP operations, before their schema is chosen. */
 export function useCanary(choose: CanaryChoice): Plugin {
   return {
     onParams({ params, request, context }) {
@@ -75,7 +75,7 @@ export function useCanary(choose: CanaryChoice): Plugin {
         if (canaries.size > 0) Object.assign(context, { canaries } satisfies CanaryContext);
       };
       const transport: TransportContext = context;
-      // Yoga's own context has its request a moment later.
+      // Yoga sets the request of its own context only later.
       const chosen = choose(transport.request ? transport : { ...transport, request }, params.query);
       return isPromise(chosen) ? chosen.then(set) : set(chosen);
     },

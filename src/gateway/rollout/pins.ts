@@ -2,10 +2,10 @@ import { RefoldError } from '../../errors.ts';
 import type { Pins, VersionMap } from '../../projections/declaration/version-map.ts';
 
 export const noPins: Pins = new Map();
-// More than an application has projections that changed lately.
+// More than the projections of an application that changed lately.
 const mostPins = 20;
 
-/** The header `refold-pin: cart_summary@1, customer_profile@2`. @throws RefoldError `BAD_USER_INPUT` */
+/** Parses the header `refold-pin: cart_summary@1, customer_profile@2`. @throws RefoldError `BAD_USER_INPUT` */
 export function pinsOf(header: string | undefined): Pins {
   if (header === undefined) return noPins;
   const pins = header.split(',').map((pin) => /^([a-z][a-z0-9_]*)@([1-9]\d{0,3})$/.exec(pin.trim()));
@@ -21,7 +21,8 @@ export function pinsOf(header: string | undefined): Pins {
 }
 
 /**
- * `Deprecation` (RFC 9745) and `Sunset` (RFC 8594): the earliest of each among what the answer may come from, and which versions those are.
+ * Returns `Deprecation` (RFC 9745) and `Sunset` (RFC 8594) with the earliest time among the versions that the response may come from, and
+ * the list of these versions.
  */
 export function deprecationHeaders({ deprecated = [] }: VersionMap): readonly (readonly [string, string])[] {
   if (deprecated.length === 0) return [];

@@ -1,16 +1,16 @@
 import type { Subscription } from './subscription.ts';
 
 export interface Deliveries {
-  /** Delivers to it in the next turn, together with all others that have news. */
+  /** Delivers in the next turn, together with all other subscriptions that have messages. */
   add(subscription: Subscription): void;
 }
 
-// Between slices other requests are answered. In ten milliseconds some thousand subscribers are reached.
+// In milliseconds. Between slices the process handles other requests. Ten milliseconds reach some thousand subscribers.
 const slice = 10;
-// Asking for the time costs about a tenth of a delivery.
+// Reading the clock costs about a tenth of a delivery.
 const betweenLooks = 32;
 
-/** Delivers in slices of time. `onRound` is called when all who had news at one time have been delivered to. */
+/** Delivers in time slices. `onRound` is called when all subscriptions that had messages at one time are served. */
 export function createDeliveries(onRound: () => void): Deliveries {
   let waiting: Subscription[] = [];
   let round: Subscription[] = [];

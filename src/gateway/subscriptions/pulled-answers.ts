@@ -2,7 +2,7 @@ import type { ExecutionResult } from 'graphql';
 import type { Answer } from './answer.ts';
 import type { Sink, Subscription } from './subscription.ts';
 
-/** The answers of a subscription for who pulls them. */
+/** Returns the answers of a subscription as an async iterator. */
 export function pulled(subscription: Subscription): AsyncIterableIterator<ExecutionResult> {
   return new PulledAnswers(subscription);
 }

@@ -9,20 +9,20 @@ export interface OperationArgs {
   readonly variableValues?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** One operation, whoever sent it: the same schema, document and variables. */
+/** One operation, independent of its sender: the same schema, document and variables. */
 export interface SharedOperation extends OperationArgs {
   readonly id: string;
   subscribers: number;
 }
 
-/** The operations that are subscribed to. */
+/** The operations with subscribers. */
 export interface SharedOperations {
   join(args: OperationArgs): SharedOperation;
   leave(operation: SharedOperation): void;
 }
 
 export function createSharedOperations(): SharedOperations {
-  // A parsed document comes again and again, since yoga remembers it by its text.
+  // Yoga caches parsed documents by text, so the same object comes again.
   const known = new WeakMap<GraphQLSchema, WeakMap<DocumentNode, Map<string, SharedOperation>>>();
 
   function operationsOf({ schema, document }: OperationArgs): Map<string, SharedOperation> {
@@ -53,21 +53,22 @@ export function createSharedOperations(): SharedOperations {
 }
 
 /**
- * Answers to events, each made once for all who ask the same and are given the same event. What a viewer may see decides which events it
- * is given; where a resolver looks at the context of an operation (as only an application's own can), the answer is the subscriber's alone.
+ * Computes answers to events. Each is computed once for all subscribers with the same operation and the same event. Access rules decide
+ * which events a viewer gets, so sharing is safe. If a resolver reads the context of the operation (only an application's own resolvers
+ * can), the answer is not shared.
  */
 export interface Answers {
   answer(operation: SharedOperation, event: unknown, context: object): Answer | Promise<Answer>;
-  /** The last answer, of what a subscription failed with. */
+  /** The last answer of a subscription that failed. */
   failed(error: unknown): Answer;
-  /** Drops what was made: those who were given an event at the same time have got its answer. */
+  /** Clears the cache, after all subscribers to the current events have their answers. */
   forget(): void;
 }
 
 interface Made {
   readonly answer: Answer | Promise<Answer>;
   readonly context: object;
-  /** Whether a resolver has looked at the context; known when the answer is there. */
+  /** Whether a resolver has read the context; known when the answer is complete. */
   readonly looks: { readonly personal: boolean };
 }
 
@@ -87,7 +88,7 @@ export function createAnswers(maskError: (error: unknown) => GraphQLError): Answ
     try {
       const result = execute({ schema, document, operationName, variableValues, rootValue, contextValue });
       const answerOf = (executed: ExecutionResult) => plain(masked(executed), eventIdOf(rootValue));
-      return result instanceof Promise ? result.then(answerOf, failed) : answerOf(result as ExecutionResult); // no other promises
+      return result instanceof Promise ? result.then(answerOf, failed) : answerOf(result as ExecutionResult); // execute returns no other kinds of promise
     } catch (error) {
       return failed(error);
     }
@@ -97,7 +98,7 @@ export function createAnswers(maskError: (error: unknown) => GraphQLError): Answ
     return result.errors ? { ...result, errors: result.errors.map(maskError) } : result;
   }
 
-  /** Also where the result holds a value that JSON can't tell. */
+  /** Also handles results with a value that JSON cannot represent. */
   function plain(result: ExecutionResult, eventId: string | undefined): Answer {
     try {
       return createAnswer(result, eventId);
@@ -110,7 +111,7 @@ export function createAnswers(maskError: (error: unknown) => GraphQLError): Answ
     return createAnswer({ errors: [maskError(error)] });
   }
 
-  /** The answer that another one got, unless it turns out to be of that one alone. */
+  /** Returns the shared answer; computes it again if it turns out to be personal to another subscriber. */
   function shared(entry: Made, operation: SharedOperation, event: unknown, context: object): Answer | Promise<Answer> {
     const own = () =>
       entry.looks.personal && entry.context !== context ? run(operation, event, context) : entry.answer;
@@ -134,7 +135,7 @@ export function createAnswers(maskError: (error: unknown) => GraphQLError): Answ
   };
 }
 
-/** The same, with a notice of being looked at. */
+/** Wraps a context to detect when it is read. */
 function watch(context: object, onLook: () => void): object {
   const looked =
     <A extends unknown[], R>(trap: (...args: A) => R) =>
@@ -143,7 +144,7 @@ function watch(context: object, onLook: () => void): object {
       return trap(...args);
     };
   return new Proxy(context, {
-    get: looked((target: object, name: string | symbol) => Reflect.get(target, name)), // its getters know only itself
+    get: looked((target: object, name: string | symbol) => Reflect.get(target, name)), // the receiver must be the target, because its getters use private fields
     set: looked(Reflect.set),
     has: looked(Reflect.has),
     ownKeys: looked(Reflect.ownKeys),

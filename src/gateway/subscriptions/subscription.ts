@@ -2,58 +2,58 @@ import type { LiveMessages } from '../../schema/contract/live-messages.ts';
 import type { Answer } from './answer.ts';
 import type { Answers, SharedOperation } from './shared-operation.ts';
 
-/** Where the answers of one subscription go: a connection that a client reads from at its own pace. */
+/** The connection that receives the answers of one subscription. The client reads from it at its own pace. */
 export interface Sink {
-  /** Whether it takes an answer now. When it does again, it wakes the subscription. */
+  /** Whether it can take an answer now. It wakes the subscription when it can again. */
   readonly isReady: boolean;
   send(answer: Answer): void;
-  /** Called once, after the last answer; not where the client has left. */
+  /** Called once, after the last answer; not called if the client has left. */
   complete(): void;
 }
 
 export interface SubscriptionOptions {
   readonly messages: LiveMessages<unknown>;
   readonly operation: SharedOperation;
-  /** The subscriber's own, for resolvers that look at it. */
+  /** The subscriber's own context, for resolvers that read it. */
   readonly context: object;
   readonly answers: Answers;
-  /** Has {@link Subscription.deliver} called soon. */
+  /** Schedules a call of {@link Subscription.deliver}. */
   enqueue(subscription: Subscription): void;
-  /** Called once, whoever ends it. */
+  /** Called once, whatever ends the subscription. */
   onEnd(subscription: Subscription): void;
 }
 
 /**
- * One subscription of one client. It keeps no answers: each is made when the client's connection takes it, of the newest state, so that a
- * slow client costs no memory and holds up nobody. A class, since there are many thousand.
+ * One subscription of one client. It buffers no answers: each is computed from the newest state when the client's connection can take it.
+ * So a slow client costs no memory and delays nobody. It is a class because there may be many thousands.
  */
 export class Subscription {
   readonly #options: SubscriptionOptions;
   #sink: Sink | undefined;
-  /** Made by resolvers that took their time, or the last word. */
+  /** An answer of asynchronous resolvers, or the last answer. */
   #arrived: Answer | undefined;
   #state: 'open' | 'ended' | 'completed' = 'open';
   #isExecuting = false;
-  /** Of the queue of deliveries. */
+  /** Used by the delivery queue. */
   isQueued = false;
 
   constructor(options: SubscriptionOptions) {
     this.#options = options;
   }
 
-  /** Begins to send. */
+  /** Starts to send. */
   serve(sink: Sink): void {
     this.#sink = sink;
     if (this.#state === 'open') this.#options.messages.listen(() => this.wake());
     this.wake();
   }
 
-  /** Something has come, or the sink is ready again. */
+  /** Called when a message has arrived, or when the sink is ready again. */
   wake(): void {
     if (this.#sink && this.#state !== 'completed') this.#options.enqueue(this);
   }
 
-  /** Ends it, where it is not over, with a last answer, if one is given. */
+  /** Ends the subscription if it is open, optionally with a last answer. */
   end(lastWord?: Answer): void {
     if (this.#state !== 'open') return;
     this.#over();
@@ -63,7 +63,7 @@ export class Subscription {
     this.wake();
   }
 
-  /** Its client has left: nothing more is sent. */
+  /** Called when the client has left: nothing more is sent. */
   leave(): void {
     const was = this.#state;
     this.#state = 'completed';
@@ -74,7 +74,7 @@ export class Subscription {
     }
   }
 
-  /** Sends what there is, as far as the sink takes it. */
+  /** Sends what is available, as long as the sink takes it. */
   deliver(): void {
     const sink = this.#sink;
     if (!sink) return;

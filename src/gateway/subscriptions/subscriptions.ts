@@ -17,14 +17,14 @@ export interface SubscriptionsOptions {
   readonly scope: OperationScope;
   readonly maskError: (error: unknown) => GraphQLError;
   readonly admission: Admission;
-  /** How many may be open at a time. */
+  /** Limits the number of concurrent subscriptions. */
   readonly limit: ConcurrencyLimit;
-  /** Whom one counts for. */
+  /** Returns the client that a subscription counts for. */
   readonly clientOf: ClientOf;
 }
 
 export interface SubscriptionArgs extends OperationArgs {
-  /** As the transport and the pipeline made it. */
+  /** The context from the transport and the pipeline. */
   readonly contextValue: object;
 }
 
@@ -32,13 +32,13 @@ export interface Refusal {
   readonly errors: readonly GraphQLError[];
 }
 
-/** The subscriptions that a process serves. */
+/** The subscriptions of this process. */
 export interface Subscriptions {
-  /** Opens one; it sends nothing before it is served. Errors, masked, where it is refused. */
+  /** Opens a subscription. It sends nothing before `serve` is called. Returns masked errors if it is refused. */
   open(args: SubscriptionArgs): Promise<Subscription | Refusal>;
-  /** Opens those that come by yoga's own ways. */
+  /** Opens subscriptions that come through yoga itself. */
   readonly plugin: Plugin;
-  /** Ends all of them, and refuses others; their clients are told that they are complete. */
+  /** Ends all subscriptions with `complete`, and refuses new ones. */
   endAll(): void;
 }
 
@@ -101,7 +101,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     plugin: {
       onSubscribe({ setSubscribeFn }) {
         setSubscribeFn(async (args) => {
-          const opened = await open({ ...args, contextValue: args.contextValue as object }); // made by the pipeline
+          const opened = await open({ ...args, contextValue: args.contextValue as object }); // created by the pipeline
           return opened instanceof Subscription ? pulled(opened) : opened;
         });
       },
@@ -119,10 +119,10 @@ export function stopping(): GraphQLError {
   });
 }
 
-// A timer's delay is a number of 32 bits; what is further away is looked at again then.
+// A timer's delay has 32 bits; for a longer time, the timer is set again.
 const longestDelay = 2 ** 31 - 1;
 
-/** Calls at a time, unless it is stopped before. */
+/** Calls at the given time, unless it is stopped before. */
 function atTime(time: Date, call: () => void): () => void {
   let timer: NodeJS.Timeout;
   const wait = () => {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { operationOf } from '../operations/plain-request.ts';
 import type { OperationRequest } from '../operations/run-operation.ts';
 
-/** How an operation that asks to be answered by server-sent events came. */
+/** A request for server-sent events, by its method. */
 export type EventStreamRequest =
   | { readonly method: 'POST' }
   | { readonly method: 'GET'; readonly operation: OperationRequest };
@@ -10,18 +10,18 @@ export type EventStreamRequest =
 const jsonTypes = /^application\/json(?:; ?charset=[uU][tT][fF]-8)?$/;
 
 /**
- * What the head of a request says, if it is one that clients subscribe with: a POST of JSON, or a browser's EventSource; else undefined, and
- * it is yoga's to answer.
+ * Parses the head of a request that subscribes: a POST of JSON, or a browser's EventSource. Undefined for other requests, which yoga
+ * handles.
  */
 export function eventStreamRequest(req: IncomingMessage, maxBodySize: number): EventStreamRequest | undefined {
   const { headers, url = '' } = req;
   if (!/^text\/event-stream\b/i.test(headers.accept ?? '') || req.httpVersion !== '1.1') return undefined;
   if (req.method === 'POST') {
-    const length = Number(headers['content-length']); // NaN where none is announced
+    const length = Number(headers['content-length']); // NaN if it is missing
     const isPlain = jsonTypes.test(headers['content-type'] ?? '') && headers['content-encoding'] === undefined;
     return url === '/graphql' && isPlain && length > 0 && length <= maxBodySize ? { method: 'POST' } : undefined;
   }
-  // What a page of another site sends is for the prevention of forged requests to judge.
+  // The CSRF prevention decides about requests from pages of other sites.
   const site = headers['sec-fetch-site'] ?? 'same-origin';
   if (req.method !== 'GET' || !url.startsWith('/graphql?') || !['same-origin', 'none'].includes(String(site)))
     return undefined;
@@ -34,7 +34,7 @@ function operationInQuery(parameters: URLSearchParams): OperationRequest | undef
     const given = [...parameters].map(([name, text]) => [name, jsonNames.has(name) ? JSON.parse(text) : text]);
     return operationOf(Object.fromEntries(given));
   } catch {
-    return undefined; // no JSON: yoga tells it
+    return undefined; // not JSON: yoga reports it
   }
 }
 

@@ -18,26 +18,27 @@ export interface EventStreamsOptions {
   readonly subscriptions: Subscriptions;
   readonly admission: Admission;
   readonly maskError: (error: unknown) => GraphQLError;
-  /** Bytes. */
+  /** Maximum size of a request body, in bytes. */
   readonly maxBodySize: number;
-  /** The document that a request names or brings; empty where it does neither. */
+  /** Returns the document of a request; empty if the request has none. */
   readonly documentFor: (request: OperationRequest) => string;
-  /** Answers whatever is no subscription over server-sent events. */
+  /** Handles everything except subscriptions over server-sent events. */
   readonly others: RequestListener;
 }
 
 export interface EventStreams {
   readonly listener: RequestListener;
-  /** Ends all streams without a word: told that they are complete, clients would not come back. */
+  /** Ends all streams without `complete`; after `complete`, clients would not reconnect. */
   close(): void;
 }
 
-// Proxies close connections on which nothing is said for some ten seconds or a minute.
+// The heartbeat interval in milliseconds. Proxies close idle connections after some ten seconds to a minute.
 const silence = 12_000;
 
 /**
- * Subscriptions over server-sent events, from node:http: yoga has a Request, a Response, a stream and a timer for each, which need several
- * times the memory of the connection, and makes a text for each of what all are told. In the same words; what yoga would refuse, it refuses.
+ * Subscriptions over server-sent events on plain node:http. For each subscription, yoga holds a Request, a Response, a stream and a timer,
+ * which need several times the memory of the connection; and it serializes the same message for each subscriber. The output is the same as
+ * yoga's. Requests that yoga would refuse are passed to yoga.
  */
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
   const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, others } = options;
@@ -50,16 +51,16 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   async function subscribe(req: IncomingMessage, res: ServerResponse, params: OperationRequest, refuse: () => void) {
     const context: TransportContext & Partial<ServedSchemaContext> = { req, request: plainRequest(req) };
-    // Refused again by yoga, which has the words.
+    // Yoga refuses it again, with its own message.
     const prepared = await admission.admit(context).then(
       () => prepareOperation(yoga, maskError, params, context, documentFor),
       () => [],
     );
     if (!('run' in prepared) || !prepared.isSubscription) return refuse();
     const opened = await subscriptions.open(prepared.args);
-    // The client is gone, or the process.
+    // The client has disconnected, or the process has stopped.
     if (res.destroyed || res.writableEnded) return void (opened instanceof Subscription && opened.leave());
-    const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // left there by the schema's plugin
+    const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // set by the schema plugin
     const headers = Object.fromEntries(served ? deprecationHeaders(served.versions) : []);
     if (!(opened instanceof Subscription)) return void sendOnce(res, opened.errors, headers);
     const stream = new EventStream(res, opened);
@@ -74,7 +75,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   return {
     listener(req, res) {
-      // A response without a socket waits for those to requests that were sent ahead of their answers.
+      // With pipelined requests, a response has no socket until the responses before it are sent.
       const request = res.socket ? eventStreamRequest(req, maxBodySize) : undefined;
       if (!request) return others(req, res);
       const begin = (params: OperationRequest, refuse: () => void) =>
@@ -84,7 +85,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         });
       if (request.method === 'GET') return void begin(request.operation, () => others(req, res));
       readBody(req, (body) => {
-        // Yoga looks there for a body that was read already.
+        // Yoga looks there for a body that was already read.
         const refuse = () => void yoga(Object.assign(req, { body }), res);
         const params = parsed(body);
         if (params) void begin(params, refuse);
@@ -103,7 +104,7 @@ function parsed(body: Buffer): OperationRequest | undefined {
   try {
     return operationOf(JSON.parse(body.toString()));
   } catch {
-    return undefined; // no JSON: yoga tells it
+    return undefined; // not JSON: yoga reports it
   }
 }
 
@@ -116,7 +117,7 @@ const streamHeaders = {
 const comment = chunk(Buffer.from(':\n\n'));
 const complete = 'event: complete\ndata:\n\n';
 
-/** The stream of one client. Its bytes go to the socket as they are: they were made once, for all who get them. */
+/** The stream of one client. It writes bytes to the socket directly: an event is serialized once for all subscribers. */
 class EventStream implements Sink {
   readonly #res: ServerResponse;
   readonly #subscription: Subscription;
@@ -130,12 +131,12 @@ class EventStream implements Sink {
   begin(headers: Readonly<Record<string, string>>): void {
     this.#res.writeHead(200, { ...streamHeaders, 'transfer-encoding': 'chunked', ...headers });
     this.#res.flushHeaders();
-    // Some browsers tell nobody of a response before something has come.
+    // Some browsers report a response to the page only after its first byte.
     this.#socket?.write(comment);
     this.#subscription.serve(this);
   }
 
-  /** Null when the connection is closed. */
+  /** Null if the connection is closed. */
   get #socket(): Socket | null {
     return this.#res.socket;
   }
@@ -160,7 +161,7 @@ class EventStream implements Sink {
     this.#res.end(complete);
   }
 
-  /** The process stops: its client opens the subscription again elsewhere. */
+  /** The process is stopping: the client subscribes again at another process. */
   goAway(): void {
     this.#subscription.leave();
     this.#res.end();
@@ -182,18 +183,18 @@ function eventOf(answer: Answer): Buffer {
   return event;
 }
 
-/** As `transfer-encoding: chunked` frames it. */
+/** Frames bytes for `transfer-encoding: chunked`. */
 function chunk(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 }
 
-/** One answer, of errors, and the end. */
+/** Sends a single result with errors, and completes. */
 function sendOnce(
   res: ServerResponse,
   errors: readonly GraphQLError[],
   headers: Readonly<Record<string, string>>,
 ): void {
-  const http = errors.map(({ extensions }) => (extensions.http ?? {}) as HttpExtensions); // what ours put there, and yoga
+  const http = errors.map(({ extensions }) => (extensions.http ?? {}) as HttpExtensions); // set by Refold and by yoga
   const statuses = http.flatMap(({ status }) => status ?? []);
   const unexpected = errors.some(({ extensions }) => extensions.unexpected === true);
   const status = statuses.length > 0 ? Math.max(...statuses) : unexpected ? 500 : 200;

@@ -9,15 +9,16 @@ const streamHeaders = {
 };
 const comment = ':\n\n';
 
-// Answers of queries and mutations are kept until the client reads them; as many as one waits for at a time.
+// The results of queries and mutations are kept until the client reads them. The limit is the number that a client may reasonably wait for
+// at a time.
 const mostOwed = 100;
 
-/** One connection for many operations: reserved for somebody, then opened, once. Ended, it ends its operations. */
+/** One connection for many operations. It is reserved by a viewer, then opened once. When it ends, its operations end. */
 export class OperationStream {
-  /** Who reserved it, and alone may use it. */
+  /** The viewer who reserved it; nobody else may use it. */
   readonly owner: string;
   readonly #operations = new Map<string, StreamedOperation>();
-  /** Those that wait until the client has read, or has come. */
+  /** Operations that wait for the client to read, or to open the stream. */
   #waiting = new Set<StreamedOperation>();
   #res: ServerResponse | undefined;
   #isOver = false;
@@ -33,13 +34,13 @@ export class OperationStream {
   open(res: ServerResponse): void {
     this.#res = res;
     res.writeHead(200, streamHeaders);
-    // Some browsers tell nobody of a response before something has come.
+    // Some browsers report a response to the page only after its first byte.
     res.write(comment);
     res.on('drain', () => this.#wake());
     this.#wake();
   }
 
-  /** Undefined where one of that id runs, or the stream has ended. */
+  /** Returns undefined if an operation with that id is running, or if the stream has ended. */
   begin(id: string): StreamedOperation | undefined {
     if (this.#isOver || this.#operations.has(id)) return undefined;
     const operation = new StreamedOperation(this, id);
@@ -47,7 +48,7 @@ export class OperationStream {
     return operation;
   }
 
-  /** Ends an operation, if it runs, and tells nothing more of it. */
+  /** Ends an operation if it is running, and sends nothing more of it. */
   stop(id: string): void {
     this.#operations.get(id)?.leave();
   }
@@ -62,7 +63,7 @@ export class OperationStream {
     if (this.#res && !this.#res.writableNeedDrain) this.#res.write(comment);
   }
 
-  /** Whether one more answer may be kept until it is read. */
+  /** Whether one more result may be kept until the client reads it. */
   get mayOwe(): boolean {
     let owed = 0;
     for (const operation of this.#operations.values()) if (operation.isOwed) owed++;
@@ -92,7 +93,7 @@ export class OperationStream {
   }
 }
 
-/** One operation on such a stream: a subscription, or one answer. Over, it sends nothing more. */
+/** One operation on such a stream: a subscription, or a single result. It sends nothing after it is over. */
 export class StreamedOperation implements Sink {
   readonly id: string;
   readonly #stream: OperationStream;
@@ -105,21 +106,21 @@ export class StreamedOperation implements Sink {
   constructor(stream: OperationStream, id: string) {
     this.#stream = stream;
     this.id = id;
-    this.#idJson = JSON.stringify(id); // without line ends, which would end the event
+    this.#idJson = JSON.stringify(id); // without line breaks, which would end the event
   }
 
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Promises one answer. False where the client has to read others first. */
+  /** Reserves a place for one result. Returns false if the client has to read others first. */
   owe(): boolean {
     if (!this.#stream.mayOwe) return false;
     this.isOwed = true;
     return true;
   }
 
-  /** The one answer of an operation that is no subscription. */
+  /** Sends the single result of a query or mutation. */
   answer(answer: Answer): void {
     if (this.#isOver) return;
     this.#answer = answer;
@@ -153,7 +154,7 @@ export class StreamedOperation implements Sink {
     this.#end();
   }
 
-  /** Its client has no more use for it. */
+  /** Called when the client does not need it any more. */
   leave(): void {
     this.#end();
     this.#subscription?.leave();

@@ -3,14 +3,14 @@ import { GraphQLError } from 'graphql';
 import { createAnswer } from '../subscriptions/answer.ts';
 
 const jsonTypes = /^application\/json(?:; ?charset=[uU][tT][fF]-8)?$/;
-// A UUID has 36 characters. It is kept for as long as the operation runs.
+// A UUID has 36 characters. The id is kept as long as the operation runs.
 const longestId = 100;
 
-/** @throws GraphQLError where a browser says that a page of another site sends this, and it is none of those */
+/** @throws GraphQLError if the browser says that the request comes from a page of another site, and that site is not allowed */
 export function checkSite({ headers }: IncomingMessage, origins: readonly string[]): void {
   const site = headers['sec-fetch-site'];
   if (site === undefined || site === 'same-origin' || site === 'none' || origins.includes(headers.origin ?? '')) return;
-  throw refusal(403, 'FORBIDDEN', 'Pages of other sites can not use this, but for those that gateway.cors names.');
+  throw refusal(403, 'FORBIDDEN', 'Pages of other sites can not use this endpoint, unless gateway.cors allows their origin.');
 }
 
 export function isStreamOpening({ method, headers }: IncomingMessage): boolean {
@@ -24,8 +24,8 @@ export function operationIdIn(id: unknown): string {
 }
 
 /**
- * The JSON that a request brings; never comes, if its client leaves before. Only the type that browsers ask before they send it to other
- * sites is read.
+ * Reads the JSON body of a request. Never resolves if the client disconnects before. Accepts only the media type for which browsers send a
+ * preflight request to other sites.
  *
  * @throws GraphQLError
  */
@@ -33,7 +33,7 @@ export function bodyOf(req: IncomingMessage, maxBytes: number): Promise<unknown>
   const { headers } = req;
   if (!jsonTypes.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined)
     throw refusal(415, 'BAD_REQUEST', "Send 'content-type: application/json', not compressed.");
-  // What is announced is refused before it comes; a body in chunks announces nothing.
+  // A body with an announced length is refused before it arrives; a chunked body announces none.
   if (Number(headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -48,7 +48,7 @@ export function bodyOf(req: IncomingMessage, maxBytes: number): Promise<unknown>
       try {
         resolve(JSON.parse(Buffer.concat(chunks).toString()));
       } catch {
-        reject(refusal(400, 'BAD_REQUEST', 'The body is no JSON.'));
+        reject(refusal(400, 'BAD_REQUEST', 'The body is not JSON.'));
       }
     });
   });
@@ -68,10 +68,10 @@ export function refusal(
   return new GraphQLError(message, { extensions: { code, http: { status, headers } } });
 }
 
-/** Answers with errors, by the status that they name. */
+/** Sends errors, with the HTTP status that the first one names. */
 export function refuse(res: ServerResponse, errors: readonly GraphQLError[]): void {
   const { code, http = {} } = errors[0]?.extensions ?? {};
-  const { status, headers } = http as HttpExtensions; // what ours put there
+  const { status, headers } = http as HttpExtensions; // set by Refold
   const byCode = code === 'INTERNAL_SERVER_ERROR' ? 500 : 400;
   const { json } = createAnswer({ errors });
   res.writeHead(status ?? byCode, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(json);

@@ -21,46 +21,46 @@ export interface SingleConnectionsOptions {
   readonly subscriptions: Subscriptions;
   readonly admission: Admission;
   readonly maskError: (error: unknown) => GraphQLError;
-  /** Bytes. */
+  /** Maximum size of a request body, in bytes. */
   readonly maxBodySize: number;
-  /** The document that a request names or brings; empty where it does neither. */
+  /** Returns the document of a request; empty if the request has none. */
   readonly documentFor: (request: OperationRequest) => string;
-  /** How many streams there may be at a time, reserved or open, beside WebSockets. */
+  /** Limits the number of streams, reserved or open, together with WebSockets. */
   readonly limit: ConcurrencyLimit;
-  /** Whom one counts for. */
+  /** Returns the client that a stream counts for. */
   readonly clientOf: ClientOf;
-  /** Milliseconds in which a reserved stream must be opened. */
+  /** How long a reserved stream may stay unopened, in milliseconds. */
   readonly reservationTimeout: number;
-  /** The sites whose pages may use it, besides its own. */
+  /** Origins of other sites whose pages may use it. */
   readonly origins: readonly string[];
-  /** Answers whatever is sent elsewhere. */
+  /** Handles all other requests. */
   readonly others: RequestListener;
 }
 
 export interface SingleConnections {
   readonly listener: RequestListener;
-  /** Ends all streams without a word to their operations, so that clients come back elsewhere. */
+  /** Ends all streams without completing their operations, so that clients reconnect to another process. */
   close(): void;
 }
 
 interface ReservedStream {
   readonly stream: OperationStream;
-  /** Until it is opened. */
+  /** Drops the stream if it is not opened in time. */
   readonly expiry: NodeJS.Timeout;
-  /** Called when it ends: it counts no more. */
+  /** Releases its place in the limit when it ends. */
   leave(): void;
 }
 
 type Context = TransportContext & Partial<ServedSchemaContext>;
 
 const path = '/graphql/stream';
-// As often as on the streams of one operation.
+// The heartbeat interval in milliseconds, the same as for streams of a single operation.
 const silence = 12_000;
 
 /**
- * The single connection mode of the GraphQL over SSE protocol, at `/graphql/stream`: a client reserves a stream (PUT), opens it (GET), and
- * sends operations in requests of their own (POST, and DELETE to end them), which are answered over the stream. Each request shows anew
- * who sends it; a stream is used only by who reserved it.
+ * The single connection mode of the GraphQL over SSE protocol, at `/graphql/stream`. A client reserves a stream (PUT) and opens it (GET).
+ * It sends operations in separate requests (POST; DELETE ends them), and gets their results over the stream. Each request is authenticated;
+ * only the viewer who reserved a stream can use it.
  */
 export function createSingleConnections(options: SingleConnectionsOptions): SingleConnections {
   const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, limit, clientOf, origins, others } =
@@ -91,7 +91,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
     res.writeHead(201, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' }).end(token);
   }
 
-  /** Not told apart: a token that there is none of, and one of somebody else. */
+  /** A missing stream and a stream of another viewer get the same error. */
   function find(token: string, viewer: Viewer | 'system'): ReservedStream {
     const reserved = streams.get(token);
     if (reserved?.stream.owner !== ownerOf(viewer))
@@ -102,7 +102,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
   async function open(token: string, context: Context, res: ServerResponse): Promise<void> {
     const { stream, expiry } = find(token, await admission.identify(context));
     if (stream.isOpen) throw refusal(409, 'BAD_REQUEST', 'The stream is open already. Reserve another one.');
-    if (res.destroyed) return; // the client is gone, and may try again
+    if (res.destroyed) return; // the client has disconnected, and may try again
     clearTimeout(expiry);
     res.once('close', () => drop(token));
     stream.open(res);
@@ -112,10 +112,10 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
     const viewer = await admission.admit(context);
     find(token, viewer);
     const params = operationOf(await bodyOf(req, maxBodySize));
-    if (!params) throw refusal(400, 'BAD_REQUEST', 'The body is no GraphQL operation.');
-    // Looked up again: the stream may have ended while the body came.
+    if (!params) throw refusal(400, 'BAD_REQUEST', 'The body is not a GraphQL operation.');
+    // Find it again: the stream may have ended while the body arrived.
     const operation = find(token, viewer).stream.begin(operationIdIn(params.extensions?.operationId));
-    if (!operation) throw refusal(409, 'BAD_REQUEST', 'An operation of this id runs already.');
+    if (!operation) throw refusal(409, 'BAD_REQUEST', 'An operation with this id is already running.');
     try {
       const prepared = await prepareOperation(yoga, maskError, params, context, documentFor);
       if ('run' in prepared) return await begin(operation, prepared, res);
@@ -127,11 +127,11 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
     }
   }
 
-  /** From here on, what goes wrong is told over the stream, as what comes of it. */
+  /** Once the operation is accepted, its errors are sent over the stream like its results. */
   async function begin(operation: StreamedOperation, prepared: PreparedOperation, res: ServerResponse): Promise<void> {
-    const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // left there by the schema's plugin
+    const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // set by the schema plugin
     const headers = Object.fromEntries(served ? versionHeaders(served) : []);
-    // 204: its client has ended it meanwhile.
+    // 204: the client has ended the operation meanwhile.
     const accept = () => void (res.writableEnded || res.writeHead(operation.isOver ? 204 : 202, headers).end());
     const opened = prepared.isSubscription ? await subscriptions.open(prepared.args) : undefined;
     if (opened instanceof Subscription) {
@@ -145,7 +145,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
     try {
       operation.answer(createAnswer(opened ?? (await prepared.run())));
     } catch (error) {
-      // Such as a value that JSON can't tell.
+      // For example, a value that JSON cannot represent.
       operation.answer(createAnswer({ errors: [maskError(error)] }));
     }
   }
@@ -170,7 +170,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
   return {
     listener(req, res) {
       const [requested, query = ''] = (req.url ?? '').split('?', 2);
-      // What browsers ask before they send something is yoga's to answer.
+      // Yoga answers preflight requests of browsers.
       if (requested !== path || req.method === 'OPTIONS') return others(req, res);
       answer(req, res, new URLSearchParams(query)).catch((error) => {
         const masked = maskError(error);

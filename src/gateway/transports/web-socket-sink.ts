@@ -4,11 +4,11 @@ import type { WebSocket } from 'ws';
 import type { Answer } from '../subscriptions/answer.ts';
 import type { Sink, Subscription } from '../subscriptions/subscription.ts';
 
-/** The socket of one client, below the WebSocket: what is sent to many is put into a frame here, not by each WebSocket. */
+/** The raw socket of one client, below the WebSocket. A message for many clients is framed here, not by each WebSocket. */
 export class SocketWriter {
   readonly #webSocket: WebSocket;
   readonly #socket: Duplex;
-  /** Those who wait until the client has read. */
+  /** Subscriptions that wait for the client to read. */
   #waiting: Set<Subscription> | undefined;
 
   constructor(webSocket: WebSocket, socket: Duplex) {
@@ -16,7 +16,7 @@ export class SocketWriter {
     this.#socket = socket;
   }
 
-  /** Whether it takes a message now; when it does again, the subscription is woken. */
+  /** Whether it can take a message now. When it can again, it wakes the subscription. */
   isReadyFor(subscription: Subscription): boolean {
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return false;
     if (!this.#socket.writableNeedDrain) return true;
@@ -44,11 +44,11 @@ export class SocketWriter {
   }
 }
 
-// One buffer is written faster than four, until what is copied is more than a few pages.
+// Up to a few pages, copying into one buffer is faster than writing four.
 const mostCopied = 16_384;
 const tail = Buffer.from('}');
 
-/** Of a text of so many bytes, whole, as a server sends it (RFC 6455, 5.2). */
+/** The header of an unfragmented text frame of this length, as a server sends it (RFC 6455, 5.2). */
 function frameHeader(length: number): Buffer {
   const wholeText = 0x81;
   if (length < 126) return Buffer.from([wholeText, length]);
@@ -63,8 +63,8 @@ function frameHeader(length: number): Buffer {
 const done = { done: true, value: undefined } as const;
 
 /**
- * One subscription on a WebSocket. For the protocol's implementation it is a stream without values, which ends when the subscription does:
- * what the implementation would do for each value and subscriber is done once for each value.
+ * One subscription on a WebSocket. For the protocol implementation it is an empty stream that ends with the subscription. So the work that
+ * the implementation would do for each value and subscriber is done once for each value.
  */
 export class WebSocketSink implements Sink, AsyncIterableIterator<ExecutionResult, undefined> {
   readonly #writer: SocketWriter;

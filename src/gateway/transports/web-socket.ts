@@ -20,35 +20,38 @@ export interface WebSocketOptions {
   readonly yoga: Yoga;
   readonly subscriptions: Subscriptions;
   readonly maskError: (error: unknown) => GraphQLError;
-  /** Milliseconds that a client has to introduce itself. In a storm of clients that come back, the first of them wait for the last. */
+  /**
+   * How long a client may take to send `connection_init`, in milliseconds. When many clients reconnect at once, the first may wait until
+   * the last is connected.
+   */
   readonly connectionInitTimeout: number;
-  /** Bytes of one message. */
+  /** Maximum size of one message, in bytes. */
   readonly maxPayload: number;
-  /** The document that a request names. */
+  /** Returns the document of a request. */
   readonly documentFor: (request: OperationRequest) => string;
-  /** Which canaries an operation goes to. */
+  /** Chooses the canaries that serve an operation. */
   readonly chooseCanaries: CanaryChoice;
-  /** Other sites whose pages may connect. */
+  /** Origins of other sites whose pages may connect. */
   readonly origins: readonly string[];
   readonly admission: Admission;
-  /** How many may be open at a time, beside streams of the single connection mode. */
+  /** Limits the number of open WebSockets together with single-connection streams. */
   readonly limit: ConcurrencyLimit;
-  /** Whom one counts for. */
+  /** Returns the client that a connection counts for. */
   readonly clientOf: ClientOf;
   readonly logger: Logger;
 }
 
 export interface WebSocketEndpoint {
-  /** Takes a request over that asks to become a WebSocket. */
+  /** Handles a request to upgrade to a WebSocket. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Tells all clients that the server is going away (1001), so that they connect again elsewhere. */
+  /** Closes all connections with 1001 (going away), which makes clients reconnect to another process. */
   close(): Promise<void>;
 }
 
-// A client answers the good-bye within a round trip; one that does not is gone or stuck.
+// In milliseconds. A client acknowledges the close within a round trip; one that does not is gone or stuck.
 const goodbyePatience = 1000;
 
-/** Operations over WebSocket, by the `graphql-transport-ws` protocol. */
+/** Serves operations over WebSocket, with the `graphql-transport-ws` protocol. */
 export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEndpoint {
   const {
     yoga,
@@ -66,23 +69,23 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
   } = options;
   const server = new WebSocketServer({ noServer: true, maxPayload });
   const writers = new WeakMap<WebSocket, SocketWriter>();
-  /** What ends the counting of each. */
+  /** For each socket, the function that releases its place in the limit. */
   const leaves = new WeakMap<WebSocket, () => void>();
   const runs = new WeakMap<object, () => Promise<Result | WebSocketSink>>();
   const run = ({ contextValue }: ExecutionArgs) => {
-    const found = runs.get(contextValue as object) as () => Promise<Result | WebSocketSink>; // set for each in onSubscribe
-    runs.delete(contextValue as object); // what it holds is needed once
+    const found = runs.get(contextValue as object) as () => Promise<Result | WebSocketSink>; // set for each operation in onSubscribe
+    runs.delete(contextValue as object); // each is used once; release what it holds
     return found();
   };
 
   const protocol = useServer(
     {
       connectionInitWaitTimeout: connectionInitTimeout,
-      execute: run as never, // gives what the protocol takes; its type asks for a narrower iterable
+      execute: run as never, // returns what the protocol accepts; its type requires a narrower iterable
       subscribe: run as never, // as above
-      // 4403 closes the socket of a client whose token does not count; it learns so before it subscribes.
+      // If the token is invalid, the socket is closed with 4403, so the client knows before it subscribes.
       async onConnect(context) {
-        const socket = context.extra.socket as WebSocket; // of the server below
+        const socket = context.extra.socket as WebSocket; // created by the server below
         const transport = transportOf(context);
         try {
           const viewer = await admission.identify(transport);
@@ -106,11 +109,11 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         const prepared = await prepareOperation(yoga, maskError, request, transport, documentFor, chooseCanaries);
         if (!('run' in prepared)) return prepared;
         const { schema, document } = prepared.args;
-        // The protocol's implementation keeps what it gets as long as a subscription lasts; it needs no more than this.
+        // The protocol implementation keeps this object as long as a subscription lasts, so it gets only what it needs.
         const key = {};
-        const writer = writers.get(context.extra.socket as WebSocket) as SocketWriter; // set for each in upgrade
+        const writer = writers.get(context.extra.socket as WebSocket) as SocketWriter; // set for each socket in upgrade
         runs.set(key, prepared.isSubscription ? () => open(prepared.args, writer, id) : prepared.run);
-        return { schema, document, operationName, contextValue: key } as ExecutionArgs; // without what is not given
+        return { schema, document, operationName, contextValue: key } as ExecutionArgs; // without absent properties
       },
       onNext: (_, __, ___, ____, result) => withPlainErrors(result),
     },
@@ -122,7 +125,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
     return opened instanceof Subscription ? new WebSocketSink(writer, opened, id) : opened;
   }
 
-  /** From now on it is one of this viewer's; until a client has introduced itself, one of its address. */
+  /** From now on the socket counts for this viewer. Before `connection_init`, it counts for its address. */
   function count(webSocket: WebSocket, viewer: Viewer | 'system', transport: TransportContext): void {
     leaves.get(webSocket)?.();
     leaves.set(webSocket, limit.open(clientOf(viewer, transport)));
@@ -137,7 +140,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
           count(webSocket, anonymous, { socketRequest: request, socketHeaders: request.headers });
         } catch (error) {
           hearErrors(webSocket, logger);
-          return tryLater(webSocket, error as GraphQLError); // of the limit
+          return tryLater(webSocket, error as GraphQLError); // thrown by the limit
         }
         writers.set(webSocket, new SocketWriter(webSocket, socket));
         server.emit('connection', webSocket, request);
@@ -158,22 +161,22 @@ function isLater(error: unknown): error is GraphQLError {
   return isUnavailable(error) || (error instanceof GraphQLError && error.extensions.code === 'RATE_LIMITED');
 }
 
-/** By a status instead of the handshake, a browser would learn nothing: it hides status and body from the page. */
+/** Closes with 1013 and the reason. A failed handshake would tell a browser nothing: it hides status and body from the page. */
 function tryLater(webSocket: WebSocket, { message }: GraphQLError): void {
   webSocket.close(1013, message.slice(0, longestReason));
-  setTimeout(() => webSocket.terminate(), goodbyePatience).unref(); // it does not count any more
+  setTimeout(() => webSocket.terminate(), goodbyePatience).unref(); // it no longer counts in the limit
 }
 
-// A close frame has 125 bytes, 2 of them for the code. Our messages are ASCII but for an apostrophe.
+// The payload of a close frame has 125 bytes, 2 of them for the code. Our messages are ASCII except for an apostrophe.
 const longestReason = 121;
 
 /**
- * What a client sends that is no frame is its own doing: `ws` has closed the socket with the code that fits before it tells of it. The
- * protocol's implementation writes a stack to the console for each, with which anybody could flood the log.
+ * Logs invalid frames at debug level only. They are the client's fault, and `ws` has already closed the socket with the right code. The
+ * protocol implementation would print a stack to the console for each, and anyone could flood the log.
  */
 function hearErrors(webSocket: WebSocket, logger: Logger): void {
   webSocket.removeAllListeners('error');
-  webSocket.on('error', (error) => logger.debug({ reason: error.message }, 'a WebSocket client sent what is no frame'));
+  webSocket.on('error', (error) => logger.debug({ reason: error.message }, 'a WebSocket client sent an invalid frame'));
 }
 
 interface Connection {
@@ -204,14 +207,14 @@ function withPlainErrors({ data, errors, extensions }: Result): FormattedExecuti
   };
 }
 
-/** Browsers let a page of any site open a WebSocket to any other, cookies included; they say which site it is. */
+/** Browsers let a page of any site open a WebSocket to any other site, cookies included. The `origin` header names the site. */
 function isExpected({ headers }: IncomingMessage, origins: readonly string[]): boolean {
   if (headers.origin === undefined || origins.includes(headers.origin)) return true;
   return URL.parse(headers.origin)?.host === headers.host;
 }
 
-/** Answers a request that asked to become a WebSocket with a status instead. */
+/** Refuses a request to upgrade to a WebSocket with an HTTP status. */
 export function refuseUpgrade(socket: Duplex, status: '403 Forbidden' | '404 Not Found'): void {
-  socket.on('error', () => socket.destroy()); // nobody else listens, and a client may be gone already
+  socket.on('error', () => socket.destroy()); // nothing else listens, and the client may have disconnected
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }

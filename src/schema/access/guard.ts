@@ -8,23 +8,23 @@ import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { rowFilter } from '../input/where.ts';
 import { comparedColumn, operatorsOf, type WhereInput } from '../types/filter-types.ts';
 
-/** What one viewer may do, asked before every read and every command of its operations. */
+/** The permissions of one viewer, checked before every read and every command of its operations. */
 export interface Guard {
   /**
-   * The rows of a projection that the viewer may read; null: all of them.
+   * Returns the rows of a projection that the viewer may read; null for all.
    *
    * @throws RefoldError `UNAUTHENTICATED`
    */
   rowsOf(projection: Projection): RowFilter | null;
-  /** @throws RefoldError `FORBIDDEN` naming the first column that the viewer may not read */
+  /** @throws RefoldError `FORBIDDEN` for the first column that the viewer may not read */
   checkColumns(projection: Projection, columns: Iterable<string>): void;
-  /** @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN`; InvalidInput where a rule needs the input and it is none */
+  /** @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN`; InvalidInput if a rule needs the input and it is not valid */
   checkCommand(command: Command, input: unknown): Promise<void>;
 }
 
 export const noRows: RowFilter = Object.freeze({ kind: 'or', filters: Object.freeze([]) });
 
-/** `byDefault`: of projections and commands that declare nothing. */
+/** `byDefault` applies to projections and commands that declare no access. */
 export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated'): Guard {
   const rows = new Map<Projection, RowFilter | null>();
 
@@ -58,7 +58,7 @@ export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated
       if (viewer.id === null) throw unauthenticated();
       if (access === 'authenticated') return;
       const parsed = await command.parse(input);
-      if ((await access(viewer, parsed as never)) !== true) throw forbidden(`You may not run '${command.name}'.`); // the command's own input
+      if ((await access(viewer, parsed as never)) !== true) throw forbidden(`You may not run '${command.name}'.`); // the command's own input type
     },
   };
 }
@@ -71,23 +71,23 @@ function forbidden(problem: string): RefoldError<'FORBIDDEN'> {
   return new RefoldError('FORBIDDEN', problem);
 }
 
-/** Whatever is no clear yes lets nothing through. */
+/** Anything except true or a condition matches no row. */
 function ruleFilter(projection: Projection, allowed: boolean | RowCondition): RowFilter | null {
   if (allowed === true) return null;
   if (typeof allowed !== 'object' || allowed === null) return noRows;
-  const where = conditionInput(projection, allowed as WhereInput); // the same shape, with values as `evolve` has them
+  const where = conditionInput(projection, allowed as WhereInput); // the same shape, with values as in `evolve`
   return where === nothing ? noRows : rowFilter(projection, where);
 }
 
 const nothing = Symbol('no row');
 
-/** A condition as clients would send it. What a viewer lacks (null) makes it hold for nothing at all. */
+/** Converts a condition to the form that clients send. If it compares with null (an attribute that the viewer lacks), it matches no row. */
 function conditionInput(projection: Projection, condition: WhereInput): WhereInput | typeof nothing {
   const input: Record<string, unknown> = {};
   for (const [name, given] of Object.entries(condition)) {
     if (given === undefined) continue;
     if (name === 'and' || name === 'or' || name === 'not') {
-      const parts = (name === 'not' ? [given] : given) as readonly WhereInput[]; // a list, says its type
+      const parts = (name === 'not' ? [given] : given) as readonly WhereInput[]; // typed as a list
       const inputs = parts.map((part) => conditionInput(projection, part));
       if (inputs.includes(nothing)) return nothing;
       input[name] = name === 'not' ? inputs[0] : inputs;
@@ -95,7 +95,7 @@ function conditionInput(projection: Projection, condition: WhereInput): WhereInp
     }
     const column = Object.hasOwn(projection.columns, name) ? projection.columns[name] : undefined;
     if (!column) throw ruleError(projection, `names '${name}', which is no column.`, name);
-    const operators = operatorInput(projection, name, column, given as WhereInput); // operators, says its type
+    const operators = operatorInput(projection, name, column, given as WhereInput); // typed as operators
     if (operators === nothing) return nothing;
     input[name] = operators;
   }
@@ -111,7 +111,7 @@ function operatorInput(projection: Projection, name: string, column: Column, ope
     if (Array.isArray(value) && value.some((one) => one === null || one === undefined)) return nothing;
     const compared = comparedColumn(column);
     if (!compared)
-      input[operator] = value; // JSON goes as it is
+      input[operator] = value; // JSON is passed unchanged
     else
       input[operator] = Array.isArray(value)
         ? value.map((one) => inputValue(compared, one))
@@ -120,12 +120,12 @@ function operatorInput(projection: Projection, name: string, column: Column, ope
   return input;
 }
 
-/** Exact numbers travel as text. */
+/** Exact numbers are strings in input. */
 function inputValue({ type }: Column, value: unknown): unknown {
   return type.kind === 'decimal' || type.kind === 'bigint' ? String(value) : value;
 }
 
-// No RefoldError: clients are told nothing of it, and the log is.
+// Not a RefoldError: the message is logged, and clients get a masked error.
 function ruleError(projection: Projection, problem: string, name?: string): Error {
   const hint = name === undefined ? '' : closest(name, Object.keys(projection.columns));
   return new Error(`${projection.id}: its access rule ${problem}${hint}`);

@@ -7,21 +7,21 @@ import type { LiveListUpdate, LiveReadModels, LiveRow } from '../contract/operat
 import type { Guard } from './guard.ts';
 import { restrictedQuery } from './restricted-reads.ts';
 
-/** Subscriptions as one viewer may have them; see `restrictReads`. */
+/** Restricts subscriptions to what one viewer may see; see `restrictReads`. */
 export function restrictLive(live: LiveReadModels, guard: Guard): LiveReadModels {
   return {
     row(projection, key, columns, options) {
       guard.checkColumns(projection, columns);
       const rows = guard.rowsOf(projection);
       if (rows === null) return live.row(projection, key, columns, options);
-      // A row that one may see at times only is a list of one row at most.
+      // A row may become visible or invisible, so it is subscribed to as a list of at most one row.
       const where: RowFilter = { kind: 'and', filters: [rows, ...keyFilters(projection, key)] };
       return onlyRow(live.list(projection, { where, orderBy: [], first: 1, columns }, options));
     },
     list: (projection, query, options) => live.list(projection, restrictedQuery(guard, projection, query), options),
     changes(projection, query, options) {
       guard.checkColumns(projection, [...query.columns, ...filterColumns(query.where)]);
-      // Nothing tells of a removed row whether the viewer could see it.
+      // For a removed row, it is unknown whether the viewer could see it.
       if (guard.rowsOf(projection) !== null)
         throw new RefoldError(
           'FORBIDDEN',
@@ -40,7 +40,7 @@ function onlyRow(updates: AsyncIterableIterator<LiveListUpdate>): AsyncIterableI
   return mapMessages(updates, rowOf);
 }
 
-// The same row for all who are given the same update.
+// Subscribers with the same update share the row.
 const rowsOfUpdates = new WeakMap<LiveListUpdate, LiveRow>();
 
 function rowOf(update: LiveListUpdate): LiveRow {

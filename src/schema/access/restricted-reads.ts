@@ -8,8 +8,8 @@ import type { ReadModels, RowReads } from '../contract/operation-context.ts';
 import { type Guard, noRows } from './guard.ts';
 
 /**
- * Reads as one viewer may make them: every statement has the viewer's rows in its `where`, and no column that the viewer may not read.
- * All reads of an operation go through here, so that no way to a row can forget it.
+ * Restricts reads to what one viewer may see: every statement has the access rules in its `where`, and reads no column that the viewer may
+ * not read. All reads of an operation go through here, so no read path can skip the rules.
  */
 export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
   const { answer } = reads;
@@ -55,7 +55,7 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
       const visibleRows = guard.rowsOf(projection);
       const versions = await reads.history(projection, key, columns);
       if (visibleRows === null) return versions;
-      // What is somebody else's now is not told of, even if it was the viewer's once; nor is what was somebody else's then.
+      // The viewer must be able to see the current row, even if it was visible before; and past states are shown only if they were visible.
       const [visible] = await reads.findByKeys(projection, [key], [], visibleRows);
       if (!visible && versions.at(-1)?.row) return [];
       return versions.filter(({ before, row }) => {
@@ -100,7 +100,7 @@ interface RowsQuery {
   readonly columns: readonly string[];
 }
 
-/** The query with the viewer's rows in its `where`. @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN` */
+/** Adds the access rules to the query's `where`. @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN` */
 export function restrictedQuery<Q extends RowsQuery>(guard: Guard, projection: Projection, query: Q): Q {
   guard.checkColumns(projection, [
     ...query.columns,
@@ -118,7 +118,7 @@ export function restricted(guard: Guard, projection: Projection, where: RowFilte
   return inside === null ? rows : { kind: 'and', filters: [rows, inside] };
 }
 
-/** What a filter asks of other tables is asked of the viewer's rows there: others are as if they were not. */
+/** Applies the access rules to other tables that a filter uses: rows that the viewer may not see are treated as absent. */
 function restrictedInside(guard: Guard, filter: RowFilter): RowFilter {
   switch (filter.kind) {
     case 'and':
@@ -133,7 +133,7 @@ function restrictedInside(guard: Guard, filter: RowFilter): RowFilter {
       const asked = filter.filter && restrictedInside(guard, filter.filter);
       const rows = guard.rowsOf(projection);
       if (rows === null) return { ...filter, filter: asked };
-      // Every one of the viewer's: of the others nothing is asked.
+      // `every` applies only to the rows that the viewer may see.
       if (quantifier === 'every')
         return { ...filter, filter: { kind: 'or', filters: [{ kind: 'not', filter: rows }, asked ?? allRows] } };
       return { ...filter, filter: asked === null ? rows : { kind: 'and', filters: [rows, asked] } };

@@ -11,15 +11,15 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 
-/** Where two answers differ. */
+/** A difference between two results. */
 export interface AnswerDifference {
-  /** `cartSummaries.edges[].node.totalAmount`, by the names that the operation gives; `errors` for those. */
+  /** `cartSummaries.edges[].node.totalAmount`, with the response names of the operation; `errors` for differences in errors. */
   readonly path: string;
   readonly older: unknown;
   readonly newer: unknown;
 }
 
-/** The part of a document that a schema knows: without the fields that it lacks. Or why the rest is not valid either. */
+/** Returns the document without the fields that a schema lacks, or why the rest is not valid. */
 export function sharedDocument(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -30,7 +30,7 @@ export function sharedDocument(
     document,
     visitWithTypeInfo(typeInfo, {
       Field: () => (typeInfo.getParentType() && !typeInfo.getFieldDef() ? null : undefined),
-      // graphql 17 validates `{ }`.
+      // graphql 17 accepts `{ }` as valid, so check it here.
       SelectionSet: {
         leave(set) {
           if (set.selections.length === 0) emptied ??= String(typeInfo.getParentType());
@@ -43,11 +43,11 @@ export function sharedDocument(
   return error ? { problem: error.message } : shared;
 }
 
-// Variables of fields that are gone are left over.
+// Removing fields may leave their variables and fragments unused.
 const leftOver = new Set([NoUnusedVariablesRule, NoUnusedFragmentsRule]);
 const rules = specifiedRules.filter((rule) => !leftOver.has(rule));
 
-/** The places where two answers differ, each once, in what the newer one was asked for. */
+/** Returns the places where two results differ, each once, restricted to what the newer one contains. */
 export function answerDifferences(older: ExecutionResult, newer: ExecutionResult): readonly AnswerDifference[] {
   const found = new Map<string, AnswerDifference>();
   const add = (path: string, a: unknown, b: unknown) => {

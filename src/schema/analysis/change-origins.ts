@@ -11,15 +11,15 @@ import {
 import { meaningOf } from '../types/field-meaning.ts';
 import type { SchemaChange } from './schema-diff.ts';
 
-/** A schema, and the type of the projection's rows in it. */
+/** A schema, and the name of the projection's row type in it. */
 export interface RowSchema {
   readonly schema: GraphQLSchema;
   readonly rowType: string;
 }
 
 /**
- * From what each change between two versions of a projection follows: the field of the row whose filters, orders, groups and aggregates it
- * concerns, such as `Balance.amount`. A change of the row itself, or one that follows from no field, is its own origin.
+ * Returns the origin of each change between two versions of a projection: the field of the row whose filters, orders, groups and aggregates
+ * it concerns, such as `Balance.amount`. A change of the row itself, or one that follows from no field, is its own origin.
  */
 export function changeOrigins(
   older: RowSchema,
@@ -32,7 +32,7 @@ export function changeOrigins(
   const changed = new Set(changes.map(({ path }) => fieldOf(path)));
   const renamed = older.rowType !== newer.rowType;
 
-  /** The field of the row that a name in a derived type belongs to: `registeredAt` for `registeredAtDay`. */
+  /** Returns the row's field that a name in a derived type belongs to: `registeredAt` for `registeredAtDay`. */
   function rowField(name: string): string | undefined {
     if (rowFields.has(name)) return name;
     const stem = /^(.+)(?:Hour|Day|Month)$/.exec(name)?.[1];
@@ -40,7 +40,7 @@ export function changeOrigins(
   }
 
   function fieldOrigin(type: string, field: string): string {
-    // Where the row has another type name, every field of every derived type is another: no column is the reason.
+    // If the row type is renamed, every field of every derived type changes, and no single column is the reason.
     if (renamed) return older.schema.getType(type) ? older.rowType : newer.rowType;
     return `${older.rowType}.${field}`;
   }
@@ -64,7 +64,7 @@ export function changeOrigins(
     return argument === undefined ? sides.flatMap(({ args }) => args.get(`${type}.${field}`) ?? []) : [argument];
   }
 
-  /** Of a type that came or went: of the fields that it has for the row's, or else of what refers to it. */
+  /** The origin of an added or removed type: its fields that belong to the row's fields, or else what refers to it. */
   function originOfType(name: string, before: ReadonlySet<string>): string {
     if (name === older.rowType || name === newer.rowType) return name;
     const seen = new Set([...before, name]);
@@ -94,9 +94,9 @@ function fieldOf(path: string): string {
   return path.replace(/\(.*$/, '');
 }
 
-/** What is asked of a schema again and again. */
+/** Lookup tables for one schema. */
 interface Indexed {
-  /** The row's type, and the objects and enums that its columns are of. */
+  /** The row's type, and the object and enum types of its columns. */
   readonly rowTypes: ReadonlySet<string>;
   /** The names of the row's fields. */
   readonly fields: readonly string[];
@@ -106,7 +106,7 @@ interface Indexed {
   readonly args: ReadonlyMap<string, readonly string[]>;
   /** The types of each `Type.field` and of its arguments. */
   readonly refersTo: ReadonlyMap<string, readonly string[]>;
-  /** Each `Type.field` that is of a type, or has an argument of it. */
+  /** Each `Type.field` that has the type, or an argument of it. */
   readonly referrers: ReadonlyMap<string, readonly string[]>;
 }
 

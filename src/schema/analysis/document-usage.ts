@@ -18,20 +18,20 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 
-/** What an operation asks for, whatever its variables hold. */
+/** The schema elements that an operation uses, regardless of the values of its variables. */
 export interface DocumentUsage {
   /**
-   * Fields (`CartSummary.totalAmount`), arguments (`Query.cartSummaries(where:)`), fields of inputs (`CartSummaryFilter.status`), values of
-   * enums that are sent (`Status.Open`), and types that are named (`CartSummaryFilter`); once each. Skipped ones too.
+   * Fields (`CartSummary.totalAmount`), arguments (`Query.cartSummaries(where:)`), fields of inputs (`CartSummaryFilter.status`), enum
+   * values that are sent (`Status.Open`), and named types (`CartSummaryFilter`); each once. Skipped fields are included.
    */
   readonly paths: readonly string[];
-  /** The variables whose values say more. */
+  /** Variables whose values use further elements. */
   readonly variables: readonly (readonly [name: string, type: GraphQLInputType])[];
 }
 
 const known = new WeakMap<GraphQLSchema, WeakMap<OperationDefinitionNode, DocumentUsage>>();
 
-/** Of a valid document. Computed once for each schema, for as long as the document is remembered. */
+/** Returns the usage of a valid document. It is computed once for each schema, and cached as long as the document. */
 export function documentUsage(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -49,7 +49,7 @@ export function documentUsage(
   return usage;
 }
 
-/** Adds what the values of variables ask for: fields of inputs and values of enums. */
+/** Adds the elements in the values of variables: fields of inputs and enum values. */
 export function addVariablesUsage(
   { variables }: DocumentUsage,
   values: Readonly<Record<string, unknown>>,
@@ -67,12 +67,12 @@ function usageOf(schema: GraphQLSchema, document: DocumentNode, operation: Opera
       const parent = typeInfo.getParentType();
       if (parent && !name.value.startsWith('__')) paths.add(`${parent.name}.${name.value}`);
       const type = getNamedType(typeInfo.getType());
-      // Which types can come is no field of it.
+      // A change of the possible types affects every selection of an abstract type.
       if (isAbstractType(type)) paths.add(type.name);
     },
     Argument({ name }) {
       const [parent, field] = [typeInfo.getParentType(), typeInfo.getFieldDef()];
-      // Of a directive where it is none of the field's; directives are the same in all versions.
+      // Otherwise it is an argument of a directive; directives are the same in all versions.
       if (parent && field?.args.some((argument) => argument.name === name.value))
         paths.add(`${parent.name}.${field.name}(${name.value}:)`);
     },
@@ -96,13 +96,13 @@ function usageOf(schema: GraphQLSchema, document: DocumentNode, operation: Opera
   for (const definition of document.definitions)
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
   visit(operation, visitor);
-  // Grows while it is gone through: a set gives what comes later, too, and each once.
+  // The set grows during the iteration; iterating a set includes later entries, each once.
   for (const name of waiting) {
     const fragment = fragments.get(name);
     if (fragment) visit(fragment, visitor);
   }
   const variables = (operation.variableDefinitions ?? []).flatMap(({ variable, type: node }) => {
-    const type = typeFromAST(schema, node as never) as GraphQLInputType | undefined; // of a variable, which is an input
+    const type = typeFromAST(schema, node as never) as GraphQLInputType | undefined; // the type of a variable is an input type
     return type && saysMore(type) ? [[variable.name.value, type] as const] : [];
   });
   return { paths: [...paths], variables };
@@ -117,7 +117,7 @@ function addValue(value: unknown, type: GraphQLInputType, paths: Set<string>): v
   const inner = getNullableType(type);
   if (value === null || value === undefined || !saysMore(inner)) return;
   if (isListType(inner)) {
-    // A single value stands for a list of one.
+    // A single value is valid as a list of one.
     for (const item of Array.isArray(value) ? value : [value]) addValue(item, inner.ofType, paths);
   } else if (isEnumType(inner)) {
     if (typeof value === 'string') paths.add(`${inner.name}.${value}`);

@@ -1,7 +1,7 @@
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { VersionMap } from '../../projections/declaration/version-map.ts';
 
-/** The map of a moment in which the newest declared version of each projection is active. */
+/** Returns a version map in which the newest declared version of each projection is active. */
 export function newestVersions(projections: readonly Projection[]): VersionMap {
   const newest = [...Map.groupBy(projections, ({ name }) => name).values()].map(
     (versions) => versions.toSorted((a, b) => b.version - a.version)[0] as Projection, // groups are not empty

@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 import { defaultPageSize } from '../values/page-arguments.ts';
 
-/** What the cost of an operation is counted from. */
+/** The input for the cost of an operation. */
 export interface CostedOperation {
   readonly schema: GraphQLSchema;
   readonly operation: OperationDefinitionNode;
@@ -26,8 +26,8 @@ export interface CostedOperation {
 }
 
 /**
- * How many rows an operation may read at most: 1 for each look-up, id, aggregate and count, the length of the page for each list, and what is
- * below a list as often as it has rows.
+ * Returns the maximum number of rows that an operation may read: 1 for each lookup, id, aggregate and count; the page size for each list,
+ * multiplied by the cost of what is selected below it.
  */
 export function operationCost(costed: CostedOperation): number {
   const { schema, operation } = costed;
@@ -35,7 +35,10 @@ export function operationCost(costed: CostedOperation): number {
   return root ? costOf(operation.selectionSet, root, costed, new Map()) : 0;
 }
 
-/** Fragments are counted once for each type that they are spread on: spread twice each, they would take for ever. */
+/**
+ * The cost of each fragment by the type on which it is spread. Without it, fragments that are spread twice each would take exponential
+ * time.
+ */
 type Known = Map<string, number>;
 
 function costOf(set: SelectionSetNode, parent: GraphQLCompositeType, costed: CostedOperation, known: Known): number {
@@ -53,7 +56,7 @@ function fragmentCost(name: string, parent: GraphQLCompositeType, costed: Costed
   const place = `${name} ${parent.name}`;
   const before = known.get(place);
   if (before !== undefined) return before;
-  known.set(place, 0); // a circle, which validation refuses
+  known.set(place, 0); // a cycle, which validation refuses
   const fragment = costed.fragments[name];
   const cost = fragment
     ? costOf(fragment.selectionSet, typeOf(fragment.typeCondition, parent, costed), costed, known)
@@ -68,13 +71,13 @@ function fieldCost(node: FieldNode, parent: GraphQLCompositeType, costed: Costed
   if (field?.name === 'totalCount' && parent.name.endsWith('Connection')) return 1;
   if (!node.selectionSet || !isCompositeType(type)) return 0;
   const below = costOf(node.selectionSet, type, costed, known);
-  // The parts of a page: their rows were counted where the page was asked for.
+  // Inside a page; its rows were counted at the field that returns the page.
   if (/(?:Connection|Edge)$/.test(parent.name)) return below;
   const rows = rowsOf(node, field, costed);
   return rows * (1 + below);
 }
 
-/** On a row of any type (`node`), fragments tell what is asked of which: all of them are counted, as if each row were of every type. */
+/** On a row of any type (`node`), fragments select by type. All of them are counted, as if each row were of every type. */
 function typeOf(
   condition: NamedTypeNode | undefined,
   parent: GraphQLCompositeType,
@@ -97,7 +100,7 @@ function pageLength(node: FieldNode, costed: CostedOperation): number {
     .filter(({ name }) => name.value === 'first' || name.value === 'last')
     .map(({ value }) => numberIn(value, costed))
     .filter((value) => value !== undefined);
-  // Too long or too short a page is refused by itself, with a better message.
+  // A page size that is out of range is refused elsewhere, with a better message.
   return Math.max(lengths[0] ?? defaultPageSize, 0);
 }
 

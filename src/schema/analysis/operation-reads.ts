@@ -15,8 +15,8 @@ const allNames = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
 const relationNames = new WeakMap<VersionMap, ReadonlySet<string>>();
 
 /**
- * Whether an operation may read more than once, so that its answers agree only within one snapshot of the database.
- * A single look-up needs none, and can share its statement with other operations.
+ * Whether an operation may read more than once, so that it needs one snapshot for consistent results. A single lookup needs none, and can
+ * share its statement with other operations.
  */
 export function needsSnapshot(
   operation: OperationDefinitionNode,
@@ -36,13 +36,13 @@ function mayReadTwice(operation: OperationDefinitionNode, document: DocumentNode
   );
   const reads = readFields(operation, fragments);
   const counts = reads.filter((read) => fieldsOf(read, fragments).some(({ name }) => name.value === 'totalCount'));
-  selectedNames(operation, fragments); // remembered
-  // Each may look into several tables.
+  selectedNames(operation, fragments); // caches the names
+  // Each may read several tables.
   const several = reads.filter(({ name }) => name.value === 'nodes' || name.value === '_entities');
   return reads.length + counts.length + several.length > 1;
 }
 
-/** By name alone: a field of the same name that is no relation costs a snapshot, and no more. */
+/** By name only: a field with the name of a relation costs a snapshot at worst. */
 function selectsRelation(selected: ReadonlySet<string>, versions: VersionMap): boolean {
   const relations =
     relationNames.get(versions) ??
@@ -51,7 +51,7 @@ function selectsRelation(selected: ReadonlySet<string>, versions: VersionMap): b
   return [...relations].some((name) => selected.has(name));
 }
 
-/** The names of all fields of an operation, however deep. Skipped ones too. */
+/** Returns the names of all fields of an operation at any depth, including skipped ones. */
 export function selectedNames(operation: OperationDefinitionNode, fragments: Fragments): ReadonlySet<string> {
   const known = allNames.get(operation);
   if (known) return known;
@@ -72,7 +72,10 @@ export function selectedNames(operation: OperationDefinitionNode, fragments: Fra
   return names;
 }
 
-/** The fields of an operation that may read: of the query, of a mutation's payload and of the query in it. Skipped ones too. */
+/**
+ * Returns the fields of an operation that may read: those of the query, of a mutation's payload and of the query in it. Includes skipped
+ * ones.
+ */
 export function readFields(operation: OperationDefinitionNode, fragments: Fragments): readonly FieldNode[] {
   const roots = fieldsOf(operation, fragments);
   const fields =
@@ -86,7 +89,7 @@ export function readFields(operation: OperationDefinitionNode, fragments: Fragme
 
 function fieldsOf(node: { readonly selectionSet?: SelectionSetNode | undefined }, fragments: Fragments) {
   const fields: FieldNode[] = [];
-  // Once each: fragments that spread others twice would multiply without end.
+  // Each once: fragments that spread others twice would multiply exponentially.
   const spread = new Set<string>();
   const visit = (set: SelectionSetNode | undefined): void => {
     for (const selection of set?.selections ?? []) {

@@ -26,26 +26,30 @@ import {
 } from 'graphql';
 
 /**
- * What a change of the schema is to its clients. `breaking`: a document that was valid is not any more, or an answer has a shape that its
- * reader does not expect. `dangerous`: all documents stay valid, and some get something that they have not met before, such as a new value of
- * an enum. `safe`: none can tell.
+ * The effect of a schema change on clients.
+ * - `breaking`: a valid document becomes invalid, or a result has a shape that its reader does not expect.
+ * - `dangerous`: all documents stay valid, but some clients may get something new, such as a new enum value.
+ * - `safe`: no client notices.
  */
 export type Criticality = 'breaking' | 'dangerous' | 'safe';
 
 /** One difference between two schemas. */
 export interface SchemaChange {
   readonly criticality: Criticality;
-  /** What has changed: `CartSummary`, `CartSummary.totalAmount`, `Query.cartSummaries(where:)`, `Status.Open`. */
+  /** The changed element: `CartSummary`, `CartSummary.totalAmount`, `Query.cartSummaries(where:)`, `Status.Open`. */
   readonly path: string;
   /** Such as `CartSummary.totalAmount was removed.` */
   readonly message: string;
-  /** What a client must have asked for to be touched by it: `path`, or what that was added to; null where that can't be told. */
+  /** The element that a client must use to be affected: `path`, or the element that was extended; null if unknown. */
   readonly concerns: string | null;
 }
 
 const order: readonly Criticality[] = ['breaking', 'dangerous', 'safe'];
 
-/** All differences, breaking ones first. Those are what graphql-js calls breaking, in its words. Directives' definitions are not compared. */
+/**
+ * Returns all differences, breaking ones first. Breaking changes are those of graphql-js, with its messages. Directive definitions are not
+ * compared.
+ */
 export function schemaDiff(older: GraphQLSchema, newer: GraphQLSchema): readonly SchemaChange[] {
   const [before, after] = [older.getTypeMap(), newer.getTypeMap()];
   const answered = enumsInAnswers(newer);
@@ -130,7 +134,7 @@ function argumentChanges(field: string, a: AnyField, b: AnyField): readonly Sche
   });
 }
 
-/** It is in force where the argument is left out, so whoever asks for the field gets it. */
+/** A default applies if the argument is omitted, so the change affects everyone who selects the field. */
 function defaultChange(
   field: string,
   path: string,
@@ -168,7 +172,7 @@ function deprecation(path: string, before: Deprecable, after: Deprecable): reado
   return [change('safe', path, b === null ? `${path} is no longer deprecated.` : `${path} is deprecated: ${b}`)];
 }
 
-/** Whether whoever read the older type reads the newer one: something that could be null may become something that can't. */
+/** Whether a reader of the older type can read the newer one: a nullable type may become non-null. */
 function answerStaysReadable(a: GraphQLOutputType, b: GraphQLOutputType): boolean {
   if (isNonNullType(a)) return isNonNullType(b) && answerStaysReadable(a.ofType, b.ofType);
   if (isNonNullType(b)) return answerStaysReadable(a, b.ofType);
@@ -176,7 +180,7 @@ function answerStaysReadable(a: GraphQLOutputType, b: GraphQLOutputType): boolea
   return String(a) === String(b);
 }
 
-/** Whether whatever was given for the older type can be given for the newer one: what was required may become optional. */
+/** Whether every value of the older input type is valid for the newer one: a required type may become optional. */
 function inputStaysValid(a: GraphQLInputType, b: GraphQLInputType): boolean {
   if (isNonNullType(a)) return inputStaysValid(a.ofType, isNonNullType(b) ? b.ofType : b);
   if (isNonNullType(b)) return false;
@@ -184,7 +188,7 @@ function inputStaysValid(a: GraphQLInputType, b: GraphQLInputType): boolean {
   return String(a) === String(b);
 }
 
-/** A new value of an enum that clients only send is none that they can meet. */
+/** Enums in results. A new value of an enum that clients only send cannot surprise them. */
 function enumsInAnswers(schema: GraphQLSchema): ReadonlySet<string> {
   const types = Object.values(schema.getTypeMap()).filter((type) => isObjectType(type) || isInterfaceType(type));
   return new Set(

@@ -13,20 +13,26 @@ import { fromColumns } from '../../projections/declaration/relations.ts';
 import { directiveValues, variablesOf } from '../contract/graphql-release.ts';
 import { computedFields } from '../types/computed-fields.ts';
 
-/** A way from a field down to rows, such as `['edges', 'node']`. */
+/** A path from a field down to rows, such as `['edges', 'node']`. */
 export type SelectionPath = readonly string[];
 
-/** The names of all that is selected on the ways' ends, below the field that is being resolved: through fragments and aliases, without what is skipped. */
+/**
+ * Returns the names of the fields selected at the ends of the paths, below the field that is being resolved. Includes fragments and
+ * aliases, excludes skipped fields.
+ */
 export function selectedFields(info: GraphQLResolveInfo, paths: readonly SelectionPath[]): ReadonlySet<string> {
   return collect(info, paths, undefined).names;
 }
 
-/** What reads a projection's selected columns, and those that selected relations come from, from a field's resolve info. */
+/**
+ * Returns a function that reads the selected columns of a projection from a field's resolve info, including the columns that selected
+ * relations and computed fields need.
+ */
 export function columnSelection(
   projection: Projection,
   paths: readonly SelectionPath[],
 ): (info: GraphQLResolveInfo) => readonly string[] {
-  // A parsed document is used again and again; only @skip and @include make the same field select other columns.
+  // Parsed documents are reused. Only @skip and @include make the same field select other columns.
   const known = new WeakMap<FieldNode, readonly string[]>();
   return (info) => {
     const [node, ...others] = info.fieldNodes;
@@ -47,10 +53,10 @@ export function columnSelection(
 
 interface Collected {
   readonly names: Set<string>;
-  /** Fragments by where they were met: spread again, they add nothing, and fragments that spread others twice would multiply. */
+  /** Fragments by the place where they were found. Each is visited once per place: fragments that spread others twice would multiply. */
   readonly spread: Set<string>;
   conditional: boolean;
-  /** The type of the rows on the ways' ends, where that is known. */
+  /** The type of the rows at the ends of the paths, if it is known. */
   readonly type: string | undefined;
 }
 
@@ -96,8 +102,8 @@ function isIncluded(selection: SelectionNode, info: GraphQLResolveInfo, collecte
 }
 
 /**
- * Where rows of several types may come (`node`), what is asked of another type is not asked of this one: the viewer may be allowed to
- * read a column of the one and not the column of the same name of the other.
+ * If rows of several types are possible (`node`), a selection on another type does not count for this one: the viewer may be allowed to
+ * read a column of one type and not the column with the same name of the other.
  */
 function applies(
   condition: string | undefined,

@@ -23,7 +23,7 @@ export function compileAggregate(selection: Selection, served: ServedVersion, co
   const { members, measures } = compileMeasures(selection, compiling);
   const argumentsFor = argumentsOf(selection);
   const read = addRead(compiling, (variables): AnswerRead => {
-    const args = argumentsFor(variables) as AggregateArguments; // says the field
+    const args = argumentsFor(variables) as AggregateArguments; // typed by the field's arguments
     const query = wholeQuery(projection, args, measures, compiling.versions);
     refuseInactive(query.where, compiling.versions);
     return { kind: 'aggregate', projection, query, by: [] };
@@ -43,7 +43,7 @@ export function compileGroups(
   const { members, measures } = compileMeasures(selection, compiling);
   const argumentsFor = argumentsOf(selection);
   const read = addRead(compiling, (variables): AnswerRead => {
-    const args = argumentsFor(variables) as unknown as GroupArguments; // says the field
+    const args = argumentsFor(variables) as unknown as GroupArguments; // typed by the field's arguments
     const { query, by } = groupedQuery(projection, args, measures, maxPageSize, compiling.versions);
     refuseInactive(query.where, compiling.versions);
     return { kind: 'aggregate', projection, query, by };
@@ -51,7 +51,7 @@ export function compileGroups(
   return { kind: 'groups', read, members };
 }
 
-/** What is selected of numbers, and what has to be computed for it, each once. */
+/** Compiles the selected measures, and collects each measure to compute once. */
 function compileMeasures(
   selection: Selection,
   compiling: Compiling,

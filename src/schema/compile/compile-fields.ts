@@ -59,13 +59,13 @@ function compileLookUp(
   const argumentsFor = argumentsOf(selection);
   const read = addRead(compiling, (variables): AnswerRead => {
     const args = argumentsFor(variables);
-    const key = by.map((name) => canonicalInput(projection.columns[name] as Column, name, args[name])); // an argument for each
+    const key = by.map((name) => canonicalInput(projection.columns[name] as Column, name, args[name])); // one argument for each
     return { kind: 'row', projection, columns, by, key, where: null };
   });
   return { kind: 'row', read, row };
 }
 
-/** `within`: the pages that it is in. */
+/** `within`: the pages that contain this one. */
 function compilePage(
   selection: Selection,
   served: ServedVersion,
@@ -80,7 +80,7 @@ function compilePage(
   const selectedColumns = new Set<string>();
   let columns: readonly string[] = [];
   const read = addRead(compiling, (variables): AnswerRead => {
-    const args = argumentsFor(variables) as ListArguments; // says the field
+    const args = argumentsFor(variables) as ListArguments; // typed by the field's arguments
     const { query } = listQuery(projection, args, columns, maxPageSize, compiling.versions);
     refuseInactive(query.where, compiling.versions);
     return { kind: 'page', projection, query, related, order: orderName(projection, query.orderBy) };
@@ -114,7 +114,7 @@ function compilePage(
       }
       case 'totalCount': {
         refuseArguments(part, ['upTo']);
-        const { upTo } = fixedArguments(part) as { readonly upTo?: number | null }; // says the field
+        const { upTo } = fixedArguments(part) as { readonly upTo?: number | null }; // typed by the field's arguments
         return { kind, upTo: boundOf(upTo) };
       }
       default:
@@ -138,7 +138,7 @@ function pageInfoPart(selection: Selection): PageInfoPart {
   }
 }
 
-/** What is selected of a row, and the columns that it takes. */
+/** Compiles the selection of a row, and collects the columns that it reads. */
 function compileRow(
   selection: Selection,
   projection: Projection,
@@ -188,7 +188,7 @@ function compileColumn(selection: Selection, column: Column, projection: Project
   const { meaning, field, nodes } = selection;
   const name = meaning.kind === 'column' ? meaning.name : '';
   const { kind } = column.type;
-  // What SQL has written into a document is brought into its canonical form as it is read.
+  // A document written by SQL must be canonicalized when it is read.
   if ((kind === 'object' || kind === 'list') && projection.sqlFold)
     throw new NotCompiled(`'${name}' of ${projection.id} is a document that evolveSql has made.`);
   const type = getNamedType(field.type);

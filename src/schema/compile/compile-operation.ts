@@ -20,9 +20,9 @@ import { directiveValues } from '../contract/graphql-release.ts';
 import { compileRoots } from './compile-fields.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 
-/** An operation that one statement answers, whatever its variables are. */
+/** An operation that one statement answers, for any values of its variables. */
 export interface CompiledOperation {
-  /** What it reads for these variables. @throws NotCompiled, RefoldError `BAD_USER_INPUT` */
+  /** Returns the reads for these variables. @throws NotCompiled, RefoldError `BAD_USER_INPUT` */
   query(variables: Variables): AnswerQuery;
 }
 
@@ -31,18 +31,18 @@ export interface CompileInput {
   readonly versions: VersionMap;
   readonly document: DocumentNode;
   readonly operation: OperationDefinitionNode;
-  /** Those that `@skip` and `@include` depend on: see {@link conditionNames}. */
+  /** The variables that `@skip` and `@include` depend on: see {@link conditionNames}. */
   readonly conditions: Variables;
 }
 
-// A statement for more than a person's interface asks for takes PostgreSQL longer to plan than it saves.
+// More than a user interface selects. For larger statements, planning in PostgreSQL takes longer than compiling saves.
 const mostFields = 500;
-// As of relations that are read level by level (`runtime/reads/related-reads.ts`).
+// The same limit as for relations that are read level by level (`runtime/reads/related-reads.ts`).
 const mostRelatedRows = 100_000;
 
 /**
- * Makes one statement of an operation of a validated document, where it is a query of nothing but generated fields that are read from
- * tables. All else is executed.
+ * Compiles an operation of a validated document to one statement, if it is a query that selects only generated fields backed by tables. The
+ * executor handles everything else.
  *
  * @throws NotCompiled with the reason
  */
@@ -92,7 +92,7 @@ export function compileOperation({
   };
 }
 
-/** The variables that decide what an operation selects. */
+/** Returns the variables that decide what an operation selects. */
 export function conditionNames(document: DocumentNode): readonly string[] {
   const names = new Set<string>();
   visit(document, {
@@ -156,7 +156,7 @@ function applies(condition: string | undefined, type: GraphQLObjectType, { schem
   throw new NotCompiled(`It has a fragment on ${condition}.`);
 }
 
-/** Each page of a relation may be as long as any: where that might be too much, the executor counts the rows that there are. */
+/** Assumes that each page of a relation is full. If that could be too much, the executor runs the operation and counts the actual rows. */
 function refuseTooMany(reads: readonly AnswerRead[], { within }: Compiling): void {
   const limitOf = (index: number) => {
     const read = reads[index];

@@ -19,7 +19,7 @@ import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 export type Selected = ReadonlyMap<string, readonly FieldNode[]>;
 type AnyField = GraphQLField<unknown, unknown>;
 
-/** A field that is selected, with what is selected below it. */
+/** A selected field with its selection set. */
 export interface Selection {
   readonly meaning: FieldMeaning;
   readonly nodes: readonly FieldNode[];
@@ -43,14 +43,14 @@ export function membersOf<Part>(
   });
 }
 
-/** What a field's arguments are for some variables; those without variables are looked at once. */
+/** Returns a function from variables to the field's arguments; arguments without variables are evaluated once. */
 export function argumentsOf({ field, node }: Selection): (variables: Variables) => Variables {
   if (varies(node)) return (variables) => argumentValues(field, node, variables);
   const fixed = argumentValues(field, node);
   return () => fixed;
 }
 
-/** The arguments of a field that say what its statement is. */
+/** Returns the arguments that determine the statement of a field; they cannot be variables. */
 export function fixedArguments({ field, node }: Selection): Variables {
   if (varies(node)) throw new NotCompiled(`An argument of '${field.name}' is a variable.`);
   return argumentValues(field, node);

@@ -6,8 +6,8 @@ import { isSupported, severalGraphqls, unsuitableGraphql } from '../../config/gr
 let isChecked = false;
 
 /**
- * Refold, and the packages that it builds and serves the schema with, take `graphql` from the application. Package managers may install one that
- * does not fit, or several, if they are told to: the types of one copy are unknown to the others.
+ * Refold and its GraphQL packages use the application's copy of `graphql`. A package manager may install one that does not fit, or several
+ * copies; types of one copy are unknown to the others.
  *
  * @throws RefoldError `INVALID_CONFIG`
  */
@@ -21,7 +21,7 @@ export function checkGraphql(): void {
   isChecked = true;
 }
 
-/** Refuses to go on with a package whose objects are not of the classes that this one imports. */
+/** Refuses a package whose objects are not instances of the classes imported here. */
 export function refuseOtherCopy(user: string, isOurs: boolean): void {
   if (!isOurs) throw severalGraphqls(version, user);
 }

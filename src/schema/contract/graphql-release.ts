@@ -18,7 +18,7 @@ import {
 } from 'graphql';
 
 /**
- * What graphql 16 and 17 do differently. Refold is compiled against the types of 16, so the shapes of 17 are asserted here, and only here.
+ * The differences between graphql 16 and 17. Refold is compiled against the types of 16; the shapes of 17 are asserted only here.
  * graphql-tools, which executes queries for Yoga, makes the same distinction.
  */
 const is17 = versionInfo.major >= 17;
@@ -26,12 +26,12 @@ const is17 = versionInfo.major >= 17;
 /** Variables by name, coerced to their types. */
 type Variables = Readonly<Record<string, unknown>>;
 
-/** The variables of the operation that is being executed. */
+/** Returns the variables of the operation that is being executed. */
 export function variablesOf({ variableValues }: Pick<GraphQLResolveInfo, 'variableValues'>): Variables {
   return is17 ? (variableValues.coerced as Variables) : variableValues;
 }
 
-/** The variables that a client has sent, coerced; undefined if they do not fit the operation. */
+/** Coerces the variables that a client sent; returns undefined if they do not match the operation. */
 export function coerceVariables(
   schema: GraphQLSchema,
   { variableDefinitions }: OperationDefinitionNode,
@@ -59,7 +59,7 @@ export function directiveValues(
   return getDirectiveValues(directive, node, asAccepted(variables));
 }
 
-/** The events of a subscription; what refuses it, otherwise. */
+/** Returns the events of a subscription, or the errors that refuse it. */
 export function sourceEventStream(args: ExecutionArgs): Promise<AsyncIterable<unknown> | ExecutionResult> {
   if (!is17) return createSourceEventStream(args);
   const { validateSubscriptionArgs } = graphql as unknown as {
@@ -69,7 +69,7 @@ export function sourceEventStream(args: ExecutionArgs): Promise<AsyncIterable<un
   return 'schema' in validated ? createSourceEventStream(validated) : Promise.resolve({ errors: validated });
 }
 
-/** 17 reads `sources` only for scalars with `coerceInputLiteral` that take objects: no scalar of Refold is one. */
+/** Version 17 reads `sources` only for scalars with `coerceInputLiteral` that accept objects. Refold has none. */
 function asAccepted(variables: Variables): Variables {
   return is17 ? { sources: {}, coerced: variables } : variables;
 }

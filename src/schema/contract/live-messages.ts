@@ -1,23 +1,23 @@
 /**
- * Messages of a subscription that can be taken instead of pulled: without a promise for each, so that one change reaches ten thousand
- * subscribers in one turn. Whoever listens never calls `next`.
+ * Messages of a subscription that can be taken synchronously. Without a promise for each message, one change reaches ten thousand
+ * subscribers in one turn. A consumer that calls `listen` must not call `next`.
  */
 export interface LiveMessages<T> extends AsyncIterableIterator<T> {
-  /** Begins. Calls whenever there may be a message to take, and at the end. */
+  /** Starts. Calls `onNews` whenever there may be a message to take, and at the end. */
   listen(onNews: () => void): void;
-  /** The next message, made of the newest state; undefined while there is none. Throws once what the messages failed with. */
+  /** Returns the next message, made from the newest state; undefined if there is none. Throws the error of the source once. */
   take(): T | undefined;
-  /** Whether no message and no error will come. */
+  /** Whether no more messages or errors will come. */
   readonly ended: boolean;
   return(): Promise<IteratorResult<T, undefined>>;
 }
 
-/** Messages as they are, or, of a source that can only be pulled from, one ahead. */
+/** Returns live messages as they are; a source that can only be pulled is read one message ahead. */
 export function liveMessages<T>(source: AsyncIterable<T>): LiveMessages<T> {
   return isLive(source) ? source : new PulledMessages(source[Symbol.asyncIterator]());
 }
 
-/** Other messages, each made of one. The same of the same, so that those who share a message go on sharing. */
+/** Maps each message. The same message must map to the same object, so subscribers continue to share it. */
 export function mapMessages<T extends object, U>(source: AsyncIterable<T>, map: (message: T) => U): LiveMessages<U> {
   return new MappedMessages(liveMessages(source), map);
 }
@@ -60,7 +60,7 @@ class PulledMessages<T> implements LiveMessages<T> {
       if (!taken) this.ended = true;
       this.#onNews();
     };
-    // In a turn of its own where the source throws at once.
+    // Defers the call, in case the source throws synchronously.
     Promise.resolve()
       .then(() => this.#source.next())
       .then(
@@ -76,7 +76,7 @@ class PulledMessages<T> implements LiveMessages<T> {
   async return(): Promise<IteratorResult<T, undefined>> {
     this.ended = true;
     this.#taken = undefined;
-    // Not waited for: a source that is waiting itself may answer much later. What it says then concerns nobody.
+    // Not awaited: a waiting source may respond much later, and its response is irrelevant by then.
     void Promise.resolve(this.#source.return?.()).catch(() => {});
     return { done: true, value: undefined };
   }

@@ -18,29 +18,32 @@ import type {
 import type { ChangeFeedQuery, ChangeFeedUpdate } from './change-feed.ts';
 
 /**
- * What the resolvers of one operation work with. The schema declares it, the runtime and the store implement it, so that the schema
- * needs no database. One is made for each operation: its version map and its snapshot of the read tables stay the same to its end.
+ * What the resolvers of one operation need. The schema declares it, and the runtime and the store implement it, so the schema needs no
+ * database. Each operation has its own; its version map and its snapshot of the read tables stay the same to the end.
  */
 export interface OperationContext {
   readonly versions: VersionMap;
-  /** Who asks; `system` is the program itself. */
+  /** The caller; `system` is the program itself. */
   readonly viewer: Viewer | 'system';
   readonly readModels: ReadModels;
   readonly commands: CommandExecutor;
   readonly live: LiveReadModels;
-  /** The position that the client demands its answers to include (`@after`, header `refold-after`); null where it demands none. */
+  /** The position that the client requires its results to include (`@after`, header `refold-after`); null if none. */
   readonly after: GlobalPosition | null;
-  /** Throws RefoldError `HISTORY_CHANGED` where the log has other events by now than those that the client knows. @default never */
+  /** Throws RefoldError `HISTORY_CHANGED` if the log no longer has the event that the client's token refers to. @default never */
   checkToken?(token: PositionToken): Promise<void>;
-  /** The id of the last event that the client was sent, where it comes back (header `Last-Event-ID`). */
+  /** The id of the last event that a reconnecting client received (header `Last-Event-ID`). */
   readonly lastEventId: string | null;
 }
 
-/** Reads of rows as they are now. A decorator of {@link ReadModels} spreads what it wraps and overrides all of these, which the compiler checks. */
+/**
+ * Reads of current rows. A decorator of {@link ReadModels} spreads the object that it wraps and overrides all of these; the compiler checks
+ * that.
+ */
 export interface RowReads {
   /**
-   * The rows of these keys, in their order; null where there is none, or `where` does not hold. Concurrent calls with the same `where`
-   * share statements.
+   * Returns the rows of these keys, in their order; null if a row does not exist or does not match `where`. Concurrent calls with the same
+   * `where` share statements.
    */
   findByKeys(
     projection: Projection,
@@ -48,7 +51,7 @@ export interface RowReads {
     columns: readonly string[],
     where?: RowFilter | null,
   ): Promise<readonly (Row | null)[]>;
-  /** The row whose values in the columns of a unique index are these. Concurrent calls share statements as those by key do. */
+  /** Returns the row with these values in the columns of a unique index. Concurrent calls share statements like those by key. */
   findByUnique(
     projection: Projection,
     by: readonly string[],
@@ -57,11 +60,11 @@ export interface RowReads {
     where?: RowFilter | null,
   ): Promise<Row | null>;
   findPage(projection: Projection, query: PageQuery): Promise<RowPage>;
-  /** `upTo`: counts no further than to this number. */
+  /** Counts rows. With `upTo`, it stops counting at this number. */
   count(projection: Projection, where: RowFilter | null, upTo?: number | null): Promise<number>;
-  /** The page of the rows whose column has the value. Concurrent calls that differ in the value only share a statement. */
+  /** Returns a page of the rows whose column has the value. Concurrent calls that differ only in the value share a statement. */
   findRelated(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
-  /** As {@link findRelated}: how many they are, in all pages. */
+  /** Counts the rows of {@link findRelated} in all pages. */
   countRelated(
     projection: Projection,
     column: string,
@@ -69,28 +72,29 @@ export interface RowReads {
     where: RowFilter | null,
     upTo?: number | null,
   ): Promise<number>;
-  /** One row where there are no groupings. */
+  /** Returns one row if the query has no groupings. */
   aggregate(projection: Projection, query: AggregateQuery): Promise<readonly AggregateRow[]>;
 }
 
-/** Reads of one operation. All reads of one query see one snapshot of the database. */
+/** The reads of one operation. All reads of one query see one snapshot of the database. */
 export interface ReadModels extends RowReads {
   /**
-   * Every state that the row has had, folded anew from its events; of a projection with `history`. `columns` are those that are shown.
+   * Returns every state that the row has had, folded from its events. Only for a projection with `history`. `columns` are those that are
+   * shown.
    *
-   * @throws RefoldError `QUERY_TOO_COMPLEX` where there are too many
+   * @throws RefoldError `QUERY_TOO_COMPLEX` if there are too many events
    */
   history(projection: Projection, key: RowKey, columns: readonly string[]): Promise<readonly RowVersion[]>;
   /**
-   * Waits, bounded, until the version has reached the position.
+   * Waits until the version has reached the position, up to a timeout.
    *
-   * @throws RefoldError `POSITION_TIMEOUT` with how far it is.
+   * @throws RefoldError `POSITION_TIMEOUT` with the version's position.
    */
   waitFor(projection: Projection, position: GlobalPosition): Promise<void>;
   progress(projection: Projection): Promise<VersionProgress>;
   /**
-   * A whole answer in one statement, so that all of it is of one state of the database: the JSON of all root fields. Look-ups of one row
-   * share statements. Where it is not offered, everything is resolved.
+   * Returns the JSON of all root fields with one statement, so the whole answer is from one state of the database. Lookups of a single row
+   * share statements. If it is missing, every query runs through resolvers.
    */
   answer?(query: AnswerQuery): Promise<string>;
 }
@@ -103,7 +107,7 @@ export interface RowVersion {
 }
 
 export interface CommandResult {
-  /** Of the last event written; of the stream's last known state where the command led to no event. */
+  /** The position of the last event written; if the command led to no event, that of the stream's last known state. */
   readonly position: GlobalPosition;
   readonly streamId: string;
   readonly streamVersion: number;
@@ -112,7 +116,8 @@ export interface CommandResult {
 
 export interface CommandExecutor {
   /**
-   * Validates the input, folds the stream's state, decides and appends; tries again where another command was faster and the client set no `expectedVersion`.
+   * Validates the input, folds the stream's state, decides and appends. Retries if another command was faster, unless the client set
+   * `expectedVersion`.
    *
    * @throws InvalidInput, CommandRejected, ConcurrencyConflict
    */
@@ -123,16 +128,16 @@ export interface CommandExecutor {
   ): Promise<CommandResult>;
 }
 
-/** A row as a subscriber gets it. */
+/** A row as sent to a subscriber. */
 export interface LiveRow {
   readonly row: Row | null;
   readonly position: GlobalPosition;
 }
 
-/** What became of a list since the last update. The first one holds the snapshot. */
+/** The changes of a list since the last update. The first update holds the snapshot. */
 export interface LiveListUpdate {
   readonly position: GlobalPosition;
-  /** The whole list, in order: in the first update, and again after a switch of versions; else null. */
+  /** The whole list in order, in the first update and after a switch of versions; else null. */
   readonly snapshot: readonly Row[] | null;
   readonly entered: readonly Row[];
   readonly changed: readonly Row[];
@@ -148,15 +153,15 @@ export interface LiveListQuery {
 
 export interface LiveOptions {
   readonly after: GlobalPosition | null;
-  /** Whether it stays with this version, whichever is active, for as long as it is kept current. @default false */
+  /** Whether the subscription stays on this version as long as it is maintained, even if another becomes active. @default false */
   readonly pinned?: boolean;
 }
 
 /**
- * Subscriptions to read models. Each gives the current state first, then every change, coalesced to the latest state where the
- * consumer is slower than the changes. They move with an activation where the new version has the columns that they read.
+ * Subscriptions to read models. Each sends the current state first, then every change. If the consumer is slower than the changes, they are
+ * coalesced to the latest state. An activation moves the subscription to the new version if that has the columns that it reads.
  *
- * @throws RefoldError `PROJECTION_SWITCHED` from the iterator where it has not, `PROJECTION_NOT_READY` while none is active.
+ * @throws RefoldError `PROJECTION_SWITCHED` from the iterator if it does not, `PROJECTION_NOT_READY` while no version is active.
  */
 export interface LiveReadModels {
   row(
@@ -166,7 +171,7 @@ export interface LiveReadModels {
     options: LiveOptions,
   ): AsyncIterableIterator<LiveRow>;
   list(projection: Projection, query: LiveListQuery, options: LiveOptions): AsyncIterableIterator<LiveListUpdate>;
-  /** What became of the rows, removed ones included, from where the subscriber knows them. */
+  /** Sends the changes of the rows since the subscriber's cursor, including removed rows. */
   changes(
     projection: Projection,
     query: ChangeFeedQuery,

@@ -11,7 +11,7 @@ import { directiveValues } from '../contract/graphql-release.ts';
 import { scalars } from '../types/scalars.ts';
 import { badInput } from '../values/canonical-input.ts';
 
-/** `query @after(position: "1042")`: the answer includes everything up to this position of the log. */
+/** `query @after(position: "1042")`: the result must include everything up to this position of the log. */
 function afterDirective(position: GraphQLScalarType): GraphQLDirective {
   return new GraphQLDirective({
     name: 'after',
@@ -24,7 +24,7 @@ function afterDirective(position: GraphQLScalarType): GraphQLDirective {
 
 const standalone = afterDirective(scalars.Position);
 
-/** The schema with the directive. Made from the schema, since a directive must share its very scalar. */
+/** Adds the directive to the schema. It is built from the schema, because a directive must use the same scalar object. */
 export function withAfterDirective(schema: GraphQLSchema): GraphQLSchema {
   const config = schema.toConfig();
   const position = schema.getType('Position');
@@ -33,9 +33,9 @@ export function withAfterDirective(schema: GraphQLSchema): GraphQLSchema {
 }
 
 /**
- * The position that an operation demands with `@after`, or the `header` of its request; the later one where both do.
+ * Returns the position that an operation requires with `@after` or with the `header` of its request; the later one if both are set.
  *
- * @throws RefoldError `BAD_USER_INPUT` for what is no position.
+ * @throws RefoldError `BAD_USER_INPUT` if it is not a position.
  */
 export function demandedAfter(
   operation: OperationDefinitionNode | undefined,
@@ -49,7 +49,7 @@ export function demandedAfter(
   return demands.length === 0 ? null : demands.reduce(laterToken);
 }
 
-/** A literal is parsed already, a variable is as the client sent it. */
+/** A literal is already parsed; a variable is as the client sent it. */
 function tokenIn(demand: unknown): PositionToken {
   if (typeof demand === 'object' && demand !== null) return demand as PositionToken; // a literal
   try {

@@ -14,7 +14,10 @@ import { queryNames } from '../types/query-names.ts';
 import type { TypeNames } from '../types/type-names.ts';
 import { beforeFilter, beforeRead } from './before-read.ts';
 
-/** `cartSummariesAggregate(where)` and `cartSummariesGrouped(by, …)` of one projection: one statement each, for what is selected. */
+/**
+ * Adds `cartSummariesAggregate(where)` and `cartSummariesGrouped(by, …)` of one projection. Each runs one statement that computes what is
+ * selected.
+ */
 export function addAggregateFields(
   builder: Builder,
   names: TypeNames,
@@ -81,7 +84,7 @@ function addGrouped(
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
         const measures = selectedMeasures(projection, info);
-        const { query, by } = groupedQuery(projection, args as GroupArguments, measures, maxPageSize, context.versions); // says the field
+        const { query, by } = groupedQuery(projection, args as GroupArguments, measures, maxPageSize, context.versions); // typed by the field's arguments
         await beforeFilter(context, query.where);
         const groups = await context.readModels.aggregate(projection, query);
         return groups.map((group) => aggregateOf(by, query, group));

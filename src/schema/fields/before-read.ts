@@ -11,8 +11,8 @@ import { queryNames, uniqueLookUps } from '../types/query-names.ts';
 import { parseGlobalId } from '../values/global-id.ts';
 
 /**
- * What comes before a read of a version: it must be active, and have reached the position that the client demands.
- * Gives nothing where there is nothing to wait for, so that most reads wait for nothing.
+ * Must run before each read of a version: the version must be active, and must have reached the position that the client requires. Returns
+ * undefined if there is nothing to wait for, so most reads do not wait.
  *
  * @throws RefoldError `PROJECTION_NOT_READY`, `POSITION_TIMEOUT`
  */
@@ -28,15 +28,15 @@ export function beforeRead(
   return demanded === null ? undefined : waitForAll(served, context, demanded, info);
 }
 
-/** As {@link beforeRead}, for what a row leads to: it is as new as what the row was read with. */
+/** Like {@link beforeRead}, for related rows: they are at least as new as the row they belong to. */
 export function beforeRelatedRead(served: ServedVersion, context: OperationContext): Promise<void> | undefined {
   if (!served.active) return refuse(served, context);
   const demanded = latestDemand.get(context.readModels);
-  // The row's own read waited for all that the operation reads.
+  // The row's own read waited for all versions that the operation reads.
   return demanded === undefined ? undefined : waitOnce(context.readModels, served, demanded);
 }
 
-/** As {@link beforeRelatedRead}, for the tables that a filter looks into. */
+/** Like {@link beforeRelatedRead}, for the tables that a filter uses. */
 export async function beforeFilter(context: OperationContext, filter: RowFilter | null): Promise<void> {
   for (const { target, filter: inner } of relatedFilters(filter)) {
     const served = context.versions.served.get(target.projection.name);
@@ -45,23 +45,23 @@ export async function beforeFilter(context: OperationContext, filter: RowFilter 
   }
 }
 
-/** Of one operation; mutations run one after the other, so that the latest demand is the one of the payload that is being answered. */
+/** The latest required position of an operation. Mutations run one after the other, so it belongs to the payload that is being resolved. */
 const latestDemand = new WeakMap<ReadModels, GlobalPosition>();
 
-/** Throws what a subscription to a version that is not active is answered with. */
+/** @throws RefoldError `PROJECTION_NOT_READY` for a subscription to a version that is not active */
 export async function refuseUnlessActive(served: ServedVersion, context: OperationContext): Promise<void> {
   if (!served.active) await refuse(served, context);
 }
 
-/** The later of what the operation demands and what this part of it does. */
+/** The later of the positions that the operation and this part of it require. */
 function demandedPosition({ after }: OperationContext, position: GlobalPosition | undefined): GlobalPosition | null {
   if (position === undefined || after === null) return position ?? after;
   return laterPosition(position, after);
 }
 
 /**
- * Waits for all versions that the operation reads: a read that went ahead would open the operation's snapshot before the others have
- * what they wait for. Only what is read here can fail here.
+ * Waits for all versions that the operation reads. A read that did not wait would open the operation's snapshot before the other versions
+ * reach the position. Throws only if the version of this read fails.
  */
 async function waitForAll(
   served: ServedVersion,
@@ -88,7 +88,7 @@ function waitOnce(readModels: ReadModels, { projection }: ServedVersion, positio
 
 interface Reading {
   readonly names: ReadonlySet<string>;
-  /** `node`, `nodes` and `_entities`, whose arguments say what they read. */
+  /** `node`, `nodes` and `_entities`: their arguments say what they read. */
   readonly byArguments: readonly FieldNode[];
 }
 
@@ -130,7 +130,7 @@ function readVersions(info: GraphQLResolveInfo, versions: VersionMap): readonly 
   );
 }
 
-/** The type that a representation of an entity names. */
+/** The type name in a representation of an entity. */
 function typeNameIn(given: unknown): unknown {
   return typeof given === 'object' && given !== null && '__typename' in given ? given.__typename : undefined;
 }

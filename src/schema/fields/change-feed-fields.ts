@@ -12,7 +12,7 @@ import { badInput } from '../values/canonical-input.ts';
 import { refuseUnlessActive } from './before-read.ts';
 import { refuseRelations } from './relation-fields.ts';
 
-/** `cartSummaryChanges(since, where)`: what becomes of the rows of one projection, removed ones included. */
+/** `cartSummaryChanges(since, where)`: the changes of one projection's rows, including removed ones. */
 export function addChangeFeed(builder: Builder, names: TypeNames, types: ProjectionTypes): void {
   const { served, projection, where } = types;
   const paths = [['changes', 'row']];
@@ -135,7 +135,7 @@ type Enums = ReturnType<typeof makeEnums>;
 
 const enums = new WeakMap<Builder, Enums>();
 
-/** One for all projections. */
+/** One set of enums for all projections. */
 function enumsOf(builder: Builder): Enums {
   const known = enums.get(builder) ?? makeEnums(builder);
   enums.set(builder, known);
@@ -155,7 +155,7 @@ function makeEnums(builder: Builder) {
       description: 'Why what a subscriber knew can not be continued.',
       values: Object.fromEntries(lagReasons.map((reason) => [reason, { description: lagMeanings[reason] }])) as {
         [R in LagReason]: { description: string };
-      }, // an entry each
+      }, // one entry per reason
     }),
   };
 }

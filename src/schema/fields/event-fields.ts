@@ -11,22 +11,22 @@ import { defaultPageSize, type PageArguments, pageOf } from '../values/page-argu
 import { beforeRead } from './before-read.ts';
 import { refuseRelationsOfThePast } from './history-fields.ts';
 
-/** Some of the events of a row. All of them were read, since each state is folded from those before. */
+/** A page of a row's events. All events were read, because each state is folded from the events before. */
 interface EventPage {
-  /** How many there are in all pages. */
+  /** The number of events in all pages. */
   readonly total: number;
   readonly rows: readonly RowVersion[];
   readonly hasNextPage: boolean;
   readonly hasPreviousPage: boolean;
 }
 
-// Each comes with the row after it.
+// Each event comes with the row after it.
 const mostEvents = 1000;
 
 const eventPaths = [['nodes'], ['edges', 'node']];
 const rowPaths = eventPaths.map((path) => [...path, 'row']);
 
-/** `cartSummaryEvents(cartId, first, after, …)`: what made a row what it is, as a connection. */
+/** `cartSummaryEvents(cartId, first, after, …)`: the events of a row, as a connection. */
 export function addEventsField(builder: Builder, names: TypeNames, types: ProjectionTypes): void {
   const { served, projection, keyArguments } = types;
   if (!projection.history) return;
@@ -48,16 +48,16 @@ export function addEventsField(builder: Builder, names: TypeNames, types: Projec
         after: t.arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
         last: t.arg.int({ required: false, description: 'Events from the end, or from `before`.' }),
         before: t.arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
-      } as never, // the key arguments are known at run time only
+      } as never, // the key arguments are only known at run time
       async resolve(root, args: PageArguments, context, info) {
         refuseRelationsOfThePast(projection, selectedFields(info, rowPaths));
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
-        const key = canonicalKey(projection, args as Readonly<Record<string, unknown>>); // and what it does not look at
+        const key = canonicalKey(projection, args as Readonly<Record<string, unknown>>); // other arguments are ignored
         const window = windowOf(args);
         for (const cursor of [window.after, window.before])
-          if (cursor) await context.checkToken?.(cursor[0] as PositionToken); // as decoded
-        // Payloads may hold what any column is made of.
+          if (cursor) await context.checkToken?.(cursor[0] as PositionToken); // as decoded above
+        // A payload may contain the source of any column.
         const isTold = selectedFields(info, eventPaths).has('payload');
         const columns = isTold ? Object.keys(projection.columns) : rowColumns(info);
         return pageIn(await context.readModels.history(projection, key, columns), window);
@@ -73,7 +73,7 @@ function windowOf(args: PageArguments) {
   return pageOf(args, { decode: (text, argument) => [tokenIn(text, argument)] }, mostEvents);
 }
 
-/** A cursor is the event's position: it stays good whatever becomes of the row, as long as the log has the event. */
+/** A cursor is the event's position. It stays valid as long as the log has the event, whatever happens to the row. */
 function cursorOf({ event }: RowVersion): string {
   return tokenText(tokenOf(event));
 }
@@ -88,7 +88,7 @@ function tokenIn(text: string, argument: string): PositionToken {
   }
 }
 
-/** The page of a window: what is between its cursors, from the start or from the end. */
+/** Returns the page of a window: the events between its cursors, from the start or from the end. */
 function pageIn(all: readonly RowVersion[], { direction, limit, after, before }: Window): EventPage {
   const from = after ? countUpTo(all, (position) => position <= (after[0] as PositionToken).position) : 0; // as decoded
   const to = before ? countUpTo(all, (position) => position < (before[0] as PositionToken).position) : all.length; // as decoded
@@ -98,7 +98,7 @@ function pageIn(all: readonly RowVersion[], { direction, limit, after, before }:
   return { total: all.length, rows, hasNextPage: end < all.length, hasPreviousPage: start > 0 };
 }
 
-/** They are in the order of their positions. */
+/** Counts the leading events; they are ordered by position. */
 function countUpTo(all: readonly RowVersion[], isBefore: (position: bigint) => boolean): number {
   const index = all.findIndex(({ event }) => !isBefore(event.position));
   return index < 0 ? all.length : index;

@@ -7,17 +7,17 @@ import type { ProjectionTypes } from '../types/projection-types.ts';
 import { badInput, canonicalKey } from '../values/canonical-input.ts';
 import { beforeRead } from './before-read.ts';
 
-/** What a gateway names an entity by: its type and its key. */
+/** Identifies an entity for a gateway: its type and its key. */
 type Representation = Readonly<Record<string, unknown>> & { readonly __typename: string };
 
-// A gateway asks for all entities of one of its plans' steps at once.
+// A gateway requests all entities of one step of its plan at once.
 const mostRepresentations = 1000;
 
 /**
- * Makes the schema a subgraph of Apollo Federation 2: the row types are entities by their keys, which gateways look up in batches.
- * The specification: https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec
+ * Makes the schema a subgraph of Apollo Federation 2: the row types are entities by their keys, which gateways look up in batches. The
+ * specification: https://www.apollographql.com/docs/graphos/schema-design/federated-schemas/reference/subgraph-spec
  *
- * @returns what gives the built schema its SDL to tell
+ * @returns a function that sets the SDL from the built schema
  */
 export function addFederation(
   builder: Builder,
@@ -47,7 +47,7 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
     name: '_Any',
     description: 'An entity, named by its type and its key.',
   });
-  builder.addScalarType('_Any' as never, any as never); // a builder knows its own scalars only
+  builder.addScalarType('_Any' as never, any as never); // the builder's type knows only its own scalars
   const entity = builder.unionType('_Entity', {
     description: 'A row that gateways look up.',
     types: projections.map(({ row }) => row),
@@ -72,7 +72,7 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
         }),
       },
       async resolve(root, args, context, info): Promise<(Row | null)[]> {
-        const representations = args.representations as readonly Representation[]; // any value, looked at below
+        const representations = args.representations as readonly Representation[]; // any value; checked below
         if (representations.length > mostRepresentations)
           throw badInput(
             `'representations' names ${representations.length} entities; ${mostRepresentations} are the most.`,
@@ -107,7 +107,7 @@ function keyIn(projection: Projection, representation: Representation): RowKey {
   return canonicalKey(projection, representation);
 }
 
-/** The schema with the directives of federation, without what was added for it: gateways know that. */
+/** Returns the schema with the directives of federation, without the types that federation adds: gateways know those. */
 function subgraphSdl(schema: GraphQLSchema, projections: readonly ProjectionTypes[]): string {
   const keys = new Map(projections.map(({ projection }) => [projection.graphql.type, projection.keyColumns.join(' ')]));
   const sdl = printSchema(schema)
@@ -118,10 +118,10 @@ function subgraphSdl(schema: GraphQLSchema, projections: readonly ProjectionType
       if (key !== undefined) return `${line} @key(fields: "${key}")`;
       return shared.has(name) ? `${line} @shareable` : line;
     })
-    // Each subgraph has a state of its own, and a payload's query leads to this one only: gateways can't show either.
+    // Hidden from gateways: each subgraph has its own `_meta`, and a payload's query leads only to this subgraph.
     .replace(/^( {2}_meta: Meta!)$/m, '$1 @shareable @inaccessible')
     .replace(/^( {2}query: Query!)$/gm, '$1 @inaccessible')
-    // An id says nothing to a gateway of whose it is.
+    // A gateway cannot tell from an id which subgraph it belongs to.
     .replace(/^( {2}nodes?\([^)]*\): (?:Node|\[Node\]!))$/gm, '$1 @shareable @inaccessible');
   return `${link}\n\n${sdl}\n`;
 }

@@ -6,7 +6,7 @@ import type { OperationContext } from '../contract/operation-context.ts';
 import type { Builder } from '../types/builder.ts';
 import { badInput } from '../values/canonical-input.ts';
 
-/** A moment of the log. */
+/** A point in time, by position or by time. */
 export interface AsOfInput {
   readonly position?: PositionToken | null;
   readonly time?: string | null;
@@ -30,7 +30,7 @@ export function asOfType(builder: Builder): InputRef<AsOfInput> {
   return type;
 }
 
-/** The row as it was. @throws RefoldError `QUERY_TOO_COMPLEX`, `HISTORY_CHANGED` */
+/** Returns the row as it was at that time. @throws RefoldError `QUERY_TOO_COMPLEX`, `HISTORY_CHANGED` */
 export async function rowAsOf(
   { readModels, checkToken }: OperationContext,
   projection: Projection,
@@ -51,7 +51,7 @@ export async function rowAsOf(
   return then?.row ?? null;
 }
 
-/** Microseconds count too, where the milliseconds are the same. */
+/** Compares microseconds too if the milliseconds are equal. */
 function isAfter(recordedAt: string, time: string, until: number): boolean {
   const recorded = Date.parse(recordedAt);
   return recorded === until ? microseconds(recordedAt) > microseconds(time) : recorded > until;
@@ -61,7 +61,7 @@ function microseconds(time: string): number {
   return Number((/\.\d{3}(\d{1,3})/.exec(time)?.[1] ?? '').padEnd(3, '0'));
 }
 
-/** @throws RefoldError `BAD_USER_INPUT` where a row of the past should lead to rows of the present */
+/** @throws RefoldError `BAD_USER_INPUT` if a relation of a past row is selected, because it would lead to present rows */
 export function refuseRelationsOfThePast(projection: Projection, selected: ReadonlySet<string>): void {
   const relation = Object.keys(projection.relations).find((name) => selected.has(name));
   if (relation !== undefined)

@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { ServedVersion, VersionProgress } from '../../projections/declaration/version-map.ts';
 import type { Builder } from '../types/builder.ts';
 
-/** `_meta`: which versions answer, and how far they are. */
+/** Adds `_meta`: which versions are served, and their progress. */
 export function addMeta(builder: Builder, served: readonly ServedVersion[]): void {
   const state = builder.enumType('VersionState', {
     description: 'Where a version is in its life.',
@@ -66,7 +66,7 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
   );
 }
 
-/** A projection that the viewer may not read is left out: its name and pace are not theirs to know. */
+/** Leaves out projections that the viewer may not read, including their names and progress. */
 async function readable(all: readonly Promise<VersionProgress>[]): Promise<VersionProgress[]> {
   const found = await Promise.all(
     all.map((one) =>

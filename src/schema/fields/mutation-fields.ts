@@ -16,7 +16,7 @@ import { checkStorable, isStorable } from '../values/storable-input.ts';
 import { writtenToken } from '../values/written-token.ts';
 import { beforeRead } from './before-read.ts';
 
-/** The mutation of one command, and its payload, which offers the rows that its events may touch. `base`: the interface of all payloads. */
+/** Adds the mutation of one command, and its payload with the rows that its events may touch. `base` is the interface of all payloads. */
 export function addMutationField(
   builder: Builder,
   names: TypeNames,
@@ -32,7 +32,7 @@ export function addMutationField(
   builder.mutationField(names.claimField('Mutation', command.name, owner), (t) =>
     t.field({
       type: payload,
-      // A failed one must not take the payloads of those before it along: they have been executed.
+      // Nullable: a failed mutation must not discard the payloads of those before it, which have been executed.
       nullable: true,
       description: command.description ?? `Executes the command \`${command.name}\`.`,
       args: {
@@ -62,7 +62,7 @@ export function addMutationField(
   );
 }
 
-/** `CommandPayload`: what all payloads have. */
+/** `CommandPayload`: the fields of all payloads. */
 export function commandPayload(builder: Builder, query: ObjectRef<Types, Root>): InterfaceRef<Types, CommandResult> {
   return builder.interfaceRef<CommandResult>('CommandPayload').implement({
     description: 'What every command answers with.',
@@ -115,9 +115,9 @@ function payloadOf(
   return payload;
 }
 
-/** Whether the command's events may touch rows of the projection, and tell which. */
+/** Whether the command's events may touch rows of the projection, with keys that are known. */
 function touches({ family, emits }: Command, { filter, sqlFold }: Projection): boolean {
-  // A set-based fold names its keys in SQL alone.
+  // A set-based fold computes its keys only in SQL.
   if (sqlFold) return false;
   return filter.some((handled) => handled.family === family.name && handled.types.some((type) => emits.includes(type)));
 }
@@ -146,7 +146,7 @@ function addRowField(
   );
 }
 
-/** The first row that the last event touches that touches one. */
+/** Returns the key of the first row touched by the last event that touches a row. */
 function touchedKey(projection: Projection, events: readonly RecordedEvent[]): RowKey | undefined {
   return events
     .toReversed()
@@ -169,7 +169,7 @@ function checkedVersion(version: number | null | undefined): number | undefined 
 }
 
 function checkedKey(key: string | null | undefined): string | undefined {
-  // Keys are kept in an index, whose entries PostgreSQL limits to 2704 bytes.
+  // Keys are stored in an index; PostgreSQL limits index entries to 2704 bytes.
   if (key === '' || (key && key.length > 200)) throw badInput("'idempotencyKey' has 1 to 200 characters.");
   if (key && !isStorable(key))
     throw badInput("'idempotencyKey' has the character U+0000, or half of a surrogate pair; use printable characters.");
@@ -177,5 +177,5 @@ function checkedKey(key: string | null | undefined): string | undefined {
 }
 
 function optional<Name extends string, T>(name: Name, value: T | undefined): { [N in Name]?: T } {
-  return (value === undefined ? {} : { [name]: value }) as { [N in Name]?: T }; // one entry at most
+  return (value === undefined ? {} : { [name]: value }) as { [N in Name]?: T }; // at most one entry
 }

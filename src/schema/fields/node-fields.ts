@@ -13,12 +13,12 @@ import { badInput } from '../values/canonical-input.ts';
 import { globalId, keyOfGlobalId, noGlobalId, parseGlobalId } from '../values/global-id.ts';
 import { beforeRead } from './before-read.ts';
 
-// One statement's array for each projection, and what a gateway asks of entities at once, too.
+// The size of one statement's array for each projection; also the limit for a gateway's entities.
 const mostIds = 1000;
 
 /**
- * Global object identification as Relay has it: the field `id` of rows, the interface `Node`, and `node(id)` and `nodes(ids)` that find a
- * row by it. The specification: https://relay.dev/graphql/objectidentification.htm
+ * Adds Relay's global object identification: the field `id` of rows, the interface `Node`, and the queries `node(id)` and `nodes(ids)`. The
+ * specification: https://relay.dev/graphql/objectidentification.htm
  */
 export function addNodeFields(builder: Builder, names: TypeNames, projections: readonly ProjectionTypes[]): void {
   const identified = projections.filter(({ projection }) => projection.graphql.globalId);
@@ -26,7 +26,7 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
   const typeOf = new WeakMap<object, string>();
   const node = builder.interfaceRef<Row>('Node').implement({
     description: 'What has an id that is good for `node`, whatever its type.',
-    fields: (t) => ({ id: t.id({ description: 'Names the row among all rows of all types.', resolve: () => '' }) }), // each type has its own
+    fields: (t) => ({ id: t.id({ description: 'Names the row among all rows of all types.', resolve: () => '' }) }), // each type resolves its own
     resolveType: (row) => typeOf.get(row) ?? null,
   });
   for (const types of identified) addId(builder, names, node, types);
@@ -102,7 +102,7 @@ function createFinder(identified: readonly ProjectionTypes[], typeOf: WeakMap<ob
       if (known) known.push({ key, place });
       else keys.set(types, [{ key, place }]);
     }
-    // All of them first: a read opens the operation's snapshot.
+    // Wait for all before any read, because a read opens the operation's snapshot.
     await Promise.all([...keys.keys()].map(({ served }) => beforeRead(served, context, root?.after, info)));
     const rows = new Array<Row | null>(ids.length).fill(null);
     await Promise.all(
@@ -114,7 +114,7 @@ function createFinder(identified: readonly ProjectionTypes[], typeOf: WeakMap<ob
         );
         for (const [index, row] of found.entries()) {
           if (row) typeOf.set(row, projection.graphql.type);
-          rows[wanted[index]?.place ?? 0] = row; // as many as were asked for
+          rows[wanted[index]?.place ?? 0] = row; // as many as requested
         }
       }),
     );

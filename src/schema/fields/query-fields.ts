@@ -14,7 +14,10 @@ import { canonicalInput, canonicalKey } from '../values/canonical-input.ts';
 import { beforeFilter, beforeRead } from './before-read.ts';
 import { type AsOfInput, asOfType, refuseRelationsOfThePast, rowAsOf } from './history-fields.ts';
 
-/** `cartSummary(cartId)`, `parcelByTrackingId(trackingId)` for each unique column, and `cartSummaries(where, orderBy, first, …)` of one projection. */
+/**
+ * Adds the queries of one projection: `cartSummary(cartId)`, `parcelByTrackingId(trackingId)` for each unique column, and
+ * `cartSummaries(where, orderBy, first, …)`.
+ */
 export function addQueryFields(builder: Builder, names: TypeNames, types: ProjectionTypes, maxPageSize: number): void {
   addSingle(builder, names, types);
   addUnique(builder, names, types);
@@ -43,7 +46,7 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
           : {}),
       },
       async resolve(root, args, context, info) {
-        const asOf = (args as { readonly asOf?: AsOfInput | null }).asOf; // where it is declared
+        const asOf = (args as { readonly asOf?: AsOfInput | null }).asOf; // if it is declared
         if (asOf) refuseRelationsOfThePast(projection, selectedFields(info, [[]]));
         const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
@@ -58,10 +61,10 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
 
 function addUnique(builder: Builder, names: TypeNames, { served, projection, row, fields }: ProjectionTypes) {
   const columnsOf = columnSelection(projection, [[]]);
-  // Scalars and enums, which go both ways.
+  // Scalars and enums, which are valid as input and output.
   const argumentOf = (column: string) => {
     const field = fields.find(({ name }) => name === column);
-    return { type: field?.type as AnyInput, description: field?.description ?? '' }; // there is one for each column
+    return { type: field?.type as AnyInput, description: field?.description ?? '' }; // each column has one
   };
   for (const [by, field] of uniqueLookUps(projection)) {
     builder.queryField(names.claimField('Query', field, projection.id), (t) =>
@@ -74,8 +77,8 @@ function addUnique(builder: Builder, names: TypeNames, { served, projection, row
         async resolve(root, args, context, info) {
           const waiting = beforeRead(served, context, positionOf(root), info);
           if (waiting) await waiting;
-          const given = args as Readonly<Record<string, unknown>>; // those above
-          const values = by.map((name) => canonicalInput(projection.columns[name] as Column, name, given[name])); // columns of its own
+          const given = args as Readonly<Record<string, unknown>>; // the arguments declared above
+          const values = by.map((name) => canonicalInput(projection.columns[name] as Column, name, given[name])); // columns of this projection
           return context.readModels.findByUnique(projection, by, values, columnsOf(info));
         },
       }),

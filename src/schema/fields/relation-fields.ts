@@ -12,7 +12,7 @@ import type { ProjectionTypes } from '../types/projection-types.ts';
 import { badInput, columnHolds } from '../values/canonical-input.ts';
 import { beforeFilter, beforeRelatedRead } from './before-read.ts';
 
-/** The fields of a row's type that lead to rows of other projections. All that rows of one level lead to is read together. */
+/** Adds the fields that lead from a row to rows of other projections. The related rows of all rows of one level are read together. */
 export function addRelationFields(
   builder: Builder,
   types: ProjectionTypes,
@@ -21,7 +21,7 @@ export function addRelationFields(
 ): void {
   for (const [name, relation] of Object.entries(types.projection.relations)) {
     const target = projections.find(({ projection }) => projection.name === relation.target);
-    if (!target) continue; // retired in all its versions
+    if (!target) continue; // all its versions are retired
     if (relation.kind === 'one') addOne(builder, name, relation, types, target, maxPageSize);
     else addMany(builder, name, relation, types, target, maxPageSize);
   }
@@ -48,7 +48,7 @@ function addOne(
         const waiting = beforeRelatedRead(served, context);
         if (waiting) await waiting;
         const key = from.map((column) => parent[column]);
-        if (!key.every((value, index) => holds(projection, projection.keyColumns[index] as string, value))) return null; // as many
+        if (!key.every((value, index) => holds(projection, projection.keyColumns[index] as string, value))) return null; // both lists have the same length
         const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
         return found;
       },
@@ -96,8 +96,7 @@ function addMany(
 }
 
 /**
- * Refuses relations where a subscription selects them: it is told when its own rows change, and would go on showing what other rows
- * were when it last was.
+ * Refuses relations in a subscription: it is notified only of changes of its own rows, so the related rows would become stale.
  *
  * @throws RefoldError `BAD_USER_INPUT`
  */
@@ -117,7 +116,7 @@ export function refuseRelations(
   );
 }
 
-/** A list without rows, with the same answer about pages beside it as any other has. */
+/** A connection without rows, with the page info of any other. */
 function nothing({ direction, after, before }: PageQuery): Connection {
   const forward = direction === 'forward';
   return {
@@ -131,7 +130,7 @@ function nothing({ direction, after, before }: PageQuery): Connection {
   };
 }
 
-/** Whether a row of the target may have the value: no null, and nothing that its column could not hold. */
+/** Whether a row of the target may have the value: not null, and valid for its column. */
 function holds(projection: Projection, column: string, value: unknown): boolean {
-  return value !== null && columnHolds(projection.columns[column] as Column, value); // checked at start-up
+  return value !== null && columnHolds(projection.columns[column] as Column, value); // checked at startup
 }

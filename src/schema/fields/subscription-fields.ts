@@ -14,7 +14,10 @@ import { refuseUnlessActive } from './before-read.ts';
 import { addChangeFeed } from './change-feed-fields.ts';
 import { refuseRelations } from './relation-fields.ts';
 
-/** `cartSummary(cartId)`, `cartSummaries(where, orderBy, first)` and `cartSummaryChanges(since, where)` of one projection, live. */
+/**
+ * Adds the subscriptions of one projection: `cartSummary(cartId)`, `cartSummaries(where, orderBy, first)` and `cartSummaryChanges(since,
+ * where)`.
+ */
 export function addSubscriptionFields(
   builder: Builder,
   names: TypeNames,

@@ -18,7 +18,7 @@ export interface GroupArguments extends AggregateArguments {
   readonly first?: number | null | undefined;
 }
 
-/** Measures of all rows that match. @throws RefoldError `BAD_USER_INPUT` */
+/** Returns the query for measures of all matching rows. @throws RefoldError `BAD_USER_INPUT` */
 export function wholeQuery(
   projection: Projection,
   { where }: AggregateArguments,
@@ -35,7 +35,7 @@ export function wholeQuery(
   };
 }
 
-/** Measures of groups, and the names of what they are grouped by. @throws RefoldError `BAD_USER_INPUT` */
+/** Returns the query for measures of groups, and the names of the groupings. @throws RefoldError `BAD_USER_INPUT` */
 export function groupedQuery(
   projection: Projection,
   args: GroupArguments,
@@ -47,7 +47,7 @@ export function groupedQuery(
   const groupings = groupingsOf(projection);
   const query = {
     where: rowFilter(projection, args.where, versions),
-    groupBy: by.flatMap((name) => groupings.get(name) ?? []), // the enum has no other names
+    groupBy: by.flatMap((name) => groupings.get(name) ?? []), // the enum allows only these names
     measures,
     having: groupConditions(projection, args.having),
     orderBy: groupOrder(projection, by, args.orderBy),

@@ -10,7 +10,7 @@ import { cursorCodec } from '../values/cursor.ts';
 import { defaultPageSize, type PageArguments, pageOf } from '../values/page-arguments.ts';
 import { rowFilter } from './where.ts';
 
-/** The arguments of a field that gives a connection of a projection's rows. */
+/** The arguments of a field that returns a connection of a projection's rows. */
 export function listArguments(
   builder: Builder,
   { where, orderBy }: Pick<ProjectionTypes, 'where' | 'orderBy'>,
@@ -34,7 +34,7 @@ export interface ListArguments extends PageArguments {
   readonly orderBy?: readonly OrderInput[] | null | undefined;
 }
 
-/** The page that the arguments name, and its cursors. @throws RefoldError `BAD_USER_INPUT` */
+/** Returns the requested page and the encoder of its cursors. @throws RefoldError `BAD_USER_INPUT` */
 export function listQuery(
   projection: Projection,
   args: ListArguments,

@@ -11,12 +11,12 @@ import { comparedColumn, type WhereInput } from '../types/filter-types.ts';
 import { badInput, canonicalInput } from '../values/canonical-input.ts';
 import { itemInside, partInside, searchedPattern, searchedText } from '../values/inside-input.ts';
 
-// More than a person's interface asks for, and few enough for PostgreSQL to plan within milliseconds.
+// More than a user interface needs, and few enough for PostgreSQL to plan within milliseconds.
 const mostConditions = 100;
 const deepest = 10;
 
 /**
- * A `where` as data. Null inside of it is refused: a variable that a client forgot must not turn a filter into the whole table.
+ * Parses a `where`. Null inside it is refused: otherwise a missing variable would turn a filter into a read of the whole table.
  *
  * @throws RefoldError `BAD_USER_INPUT`
  */
@@ -34,11 +34,11 @@ export function rowFilter(
 interface Budget {
   conditions: number;
   related: number;
-  /** Where relations lead; without it there are none. */
+  /** The targets of relations; if it is undefined, filters cannot follow relations. */
   readonly versions: VersionMap | undefined;
 }
 
-// Each is a join; a few say what a person's interface asks for.
+// Each is a join; a user interface needs only a few.
 const mostRelated = 5;
 
 function conditionsOf(
@@ -50,7 +50,7 @@ function conditionsOf(
 ): readonly RowFilter[] {
   if (depth > deepest) throw badInput(`'where' is nested more than ${deepest} levels deep.`);
   const nested = (part: unknown, at: string) =>
-    allOf(conditionsOf(projection, part as WhereInput, at, depth + 1, budget)); // GraphQL has checked its shape
+    allOf(conditionsOf(projection, part as WhereInput, at, depth + 1, budget)); // GraphQL has checked the shape
   return Object.entries(where).flatMap(([name, value]): readonly RowFilter[] => {
     const at = `${path}.${name}`;
     if (value === undefined) return [];
@@ -59,19 +59,19 @@ function conditionsOf(
       case 'and':
       case 'or':
         return [
-          { kind: name, filters: (value as unknown[]).map((part, index) => nested(part, `${at}[${index}]`)) }, // a list of filters
+          { kind: name, filters: (value as unknown[]).map((part, index) => nested(part, `${at}[${index}]`)) }, // typed as a list of filters
         ];
       case 'not':
         return [{ kind: 'not', filter: nested(value, at) }];
       default:
         if (Object.hasOwn(projection.relations, name))
-          return relatedOf(projection, name, value as WhereInput, at, depth, budget); // of the target's filter type, or quantified
+          return relatedOf(projection, name, value as WhereInput, at, depth, budget); // the target's filter, possibly with a quantifier
         return comparisonsOf(projection, name, value as WhereInput, at, budget); // the column's operators
     }
   });
 }
 
-/** `{ customer: { … } }` of a relation to one, `{ carts: { some: { … } } }` of one to many. */
+/** Parses a relation filter: `{ customer: { … } }` of a relation to one, `{ carts: { some: { … } } }` of a relation to many. */
 function relatedOf(
   projection: Projection,
   name: string,
@@ -85,7 +85,7 @@ function relatedOf(
   if (!relation || !other) throw badInput(`'${path}' can't be filtered by here.`);
   const columns =
     relation.kind === 'one'
-      ? relation.from.map((from, index) => [from, other.keyColumns[index] as string] as const) // as many, checked at start-up
+      ? relation.from.map((from, index) => [from, other.keyColumns[index] as string] as const) // both lists have the same length, checked at startup
       : [[relation.from, relation.to] as const];
   const quantified = relation.kind === 'one' ? { some: where } : where;
   return Object.entries(quantified)
@@ -93,10 +93,10 @@ function relatedOf(
     .map(([quantifier, given]): RowFilter => {
       if (--budget.related < 0) throw badInput(`'where' follows more than ${mostRelated} relations.`);
       if (given === null) throw badInput(`'${path}.${quantifier}' is null; leave it out instead.`);
-      const filter = allOf(conditionsOf(other, given as WhereInput, path, depth + 1, budget)); // of the target's filter type
+      const filter = allOf(conditionsOf(other, given as WhereInput, path, depth + 1, budget)); // the target's filter
       return {
         kind: 'related',
-        quantifier: quantifier as RelatedFilter['quantifier'], // says its type
+        quantifier: quantifier as RelatedFilter['quantifier'], // by its type
         target: relatedTarget(other),
         columns,
         filter,
@@ -111,11 +111,11 @@ function comparisonsOf(
   path: string,
   budget: Budget,
 ): readonly RowFilter[] {
-  const column = projection.columns[name] as Column; // the filter's type has a field for each of the columns only
+  const column = projection.columns[name] as Column; // the filter type has fields only for columns
   const value = (given: unknown) => canonicalInput(column, name, given);
   const holds = (inside: JsonValue): RowFilter => ({ kind: 'holds', column: name, value: inside });
-  const items = (given: unknown) => (given as unknown[]).map((item) => holds([itemInside(column, name, item)])); // a list, says its type
-  /** Each item is a condition of its own. */
+  const items = (given: unknown) => (given as unknown[]).map((item) => holds([itemInside(column, name, item)])); // typed as a list
+  /** Each item counts as a condition. */
   const spend = (filters: readonly RowFilter[]) => {
     budget.conditions -= Math.max(0, filters.length - 1);
     if (budget.conditions < 0) throw badInput(`'where' has more than ${mostConditions} conditions.`);
@@ -129,17 +129,17 @@ function comparisonsOf(
       if (given === null) throw badInput(`'${path}.${operator}' is null; ${insteadOfNull(column)}`);
       switch (operator) {
         case 'in':
-          return { kind: 'in', column: name, values: (given as unknown[]).map(value) }; // a list, says its type
+          return { kind: 'in', column: name, values: (given as unknown[]).map(value) }; // typed as a list
         case 'notIn':
-          return { kind: 'not', filter: { kind: 'in', column: name, values: (given as unknown[]).map(value) } }; // a list, says its type
+          return { kind: 'not', filter: { kind: 'in', column: name, values: (given as unknown[]).map(value) } }; // typed as a list
         case 'startsWith':
-          return { kind: 'startsWith', column: name, value: given as string }; // says its type
+          return { kind: 'startsWith', column: name, value: given as string }; // by its type
         case 'contains':
           return comparedColumn(column)
-            ? { kind: 'contains', column: name, value: searchedText(given as string, `${path}.${operator}`) } // says its type
+            ? { kind: 'contains', column: name, value: searchedText(given as string, `${path}.${operator}`) } // by its type
             : holds(partInside(column, name, given));
         case 'ilike':
-          return { kind: 'ilike', column: name, pattern: searchedPattern(given as string, `${path}.${operator}`) }; // says its type
+          return { kind: 'ilike', column: name, pattern: searchedPattern(given as string, `${path}.${operator}`) }; // by its type
         case 'has':
           return holds([itemInside(column, name, given)]);
         case 'hasEvery':
@@ -147,7 +147,7 @@ function comparisonsOf(
         case 'hasSome':
           return { kind: 'or', filters: spend(items(given)) };
         case 'isNull':
-          return { kind: 'isNull', column: name, isNull: given as boolean }; // says its type
+          return { kind: 'isNull', column: name, isNull: given as boolean }; // by its type
         case 'eq':
         case 'ne':
         case 'lt':

@@ -16,7 +16,7 @@ type Kind = Measure['kind'];
 type Input = Readonly<Record<string, unknown>>;
 
 export interface AggregateInputs {
-  /** `CartSummaryGroupBy`: the names of the groupings. */
+  /** `CartSummaryGroupBy`: the enum of groupings. */
   readonly groupBy: EnumRef<Types, string>;
   /** `CartSummaryGroupHaving`: `{ count: { gte: 2 }, sum: { totalAmount: { gt: "100" } } }` */
   readonly having: InputRef<Input>;
@@ -24,7 +24,7 @@ export interface AggregateInputs {
   readonly orderBy: InputRef<Input>;
 }
 
-/** Makes the inputs of one projection after the other; comparisons of scalars are shared. */
+/** Creates the inputs for one projection at a time; comparisons of scalars are shared. */
 export function createAggregateInputs(builder: Builder, names: TypeNames, orders: OrderTypes) {
   const shared = new Map<ScalarName, AnyInput>();
 
@@ -37,7 +37,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
       {
         description: 'All that is set must hold.',
         of: (operator) => operatorDescriptions[operator as ComparisonOperator],
-      }, // one of them
+      }, // a ComparisonOperator
     );
     shared.set(scalar, type);
     return type;
@@ -49,7 +49,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
     options: {
       readonly description: string;
       readonly isOneOf?: true;
-      /** What a field is. */
+      /** Returns the description of a field. */
       readonly of: (field: string) => string;
     },
   ): InputRef<Input> {
@@ -67,7 +67,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
   return (projection: Projection, fields: readonly ColumnField[]): AggregateInputs => {
     const { graphql, id } = projection;
     const claim = (part: string) => names.claim(`${graphql.type}Group${part}`, id);
-    const columnOf = ({ name }: ColumnField) => projection.columns[name] as Column; // a field for each column
+    const columnOf = ({ name }: ColumnField) => projection.columns[name] as Column; // there is a field for each column
     const numeric = fields.filter((field) => isNumeric(columnOf(field)));
     const groupableNames = groupableColumns(projection);
     const groupable = fields.filter(({ name }) => groupableNames.has(name));
@@ -98,7 +98,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
       groupBy: builder.enumType(claim('By'), {
         description: 'Indexed columns, and the hour, day or month of those that hold times; by UTC.',
         values: Object.fromEntries(groupings.map((name) => [name, { description: `Rows with the same \`${name}\`.` }])),
-      }) as EnumRef<Types, string>, // these names
+      }) as EnumRef<Types, string>, // the names above
       having: objectInput(
         claim('Having'),
         [
@@ -108,9 +108,9 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
             comparison(columnOf(field).type.kind === 'decimal' ? 'Decimal' : 'BigInt'),
           ),
           ...parts(['avg'], 'HavingAvg', numeric, () => comparison('Decimal')),
-          ...parts(['min', 'max'], 'HavingExtreme', ordered, (field) => comparison(field.type as ScalarName)), // what has an order is a scalar
+          ...parts(['min', 'max'], 'HavingExtreme', ordered, (field) => comparison(field.type as ScalarName)), // ordered types are scalars
         ],
-        { description: 'Groups for which all that is set holds.', of: (measure) => measures[measure as Kind] }, // one of them
+        { description: 'Groups for which all that is set holds.', of: (measure) => measures[measure as Kind] }, // one of the measures
       ),
       orderBy: objectInput(
         claim('Order'),
@@ -130,7 +130,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
         ],
         {
           description: 'What groups are ordered by.',
-          of: (measure) => (measure === 'key' ? 'By a part of the key.' : measures[measure as Kind]), // one of them
+          of: (measure) => (measure === 'key' ? 'By a part of the key.' : measures[measure as Kind]), // one of the measures
           isOneOf: true,
         },
       ),
@@ -151,13 +151,13 @@ const measures: Readonly<Record<Kind, string>> = {
 
 const comparisons: readonly ComparisonOperator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte'];
 
-/** A `having` as data. @throws RefoldError `BAD_USER_INPUT` for a null, as in `where`. */
+/** Parses a `having`. @throws RefoldError `BAD_USER_INPUT` for a null, as in `where` */
 export function groupConditions(projection: Projection, having: Input | null | undefined): readonly GroupCondition[] {
   return present(having ?? {}, 'having').flatMap(([kind, part]) => {
     if (kind === 'count') return conditionsOf({ kind }, part, 'having.count', (value) => decimal(value as number)); // an Int
     return present(part, `having.${kind}`).flatMap(([column, operators]) =>
       conditionsOf(
-        { kind: kind as 'sum', column }, // the input's type has a field for each of the kinds only
+        { kind: kind as 'sum', column }, // the input type has fields only for these kinds
         operators,
         `having.${kind}.${column}`,
         kind === 'sum' || kind === 'avg' || kind === 'countDistinct'
@@ -176,19 +176,19 @@ function conditionsOf(
 ): readonly GroupCondition[] {
   return present(operators, path).map(([operator, value]) => ({
     measure,
-    operator: operator as ComparisonOperator, // says its type
+    operator: operator as ComparisonOperator, // by its type
     value: canonical(value),
   }));
 }
 
 function present(input: unknown, path: string): readonly (readonly [string, unknown])[] {
-  const entries = Object.entries(input as Input).filter(([, value]) => value !== undefined); // GraphQL has checked its shape
+  const entries = Object.entries(input as Input).filter(([, value]) => value !== undefined); // GraphQL has checked the shape
   const empty = entries.find(([, value]) => value === null);
   if (empty) throw badInput(`'${path}.${empty[0]}' is null; leave it out instead.`);
   return entries;
 }
 
-/** An `orderBy` of groups as data. @throws RefoldError `BAD_USER_INPUT` for the key of what is not grouped by. */
+/** Parses an `orderBy` of groups. @throws RefoldError `BAD_USER_INPUT` for a key that the query does not group by */
 export function groupOrder(
   projection: Projection,
   by: readonly string[],
@@ -199,7 +199,7 @@ export function groupOrder(
       if (kind === 'count') return [{ by: { kind }, direction: directionOf(part), nulls: 'last' }];
       return Object.entries(part as Input).map(([name, word]) => {
         const direction = directionOf(word);
-        // Groups without a value are not what is looked for at the top.
+        // Groups without a value come last in both directions: they are rarely what a client looks for.
         if (kind !== 'key') return { by: { kind: kind as 'sum', column: name }, direction, nulls: 'last' }; // as above
         const grouping = groupingsOf(projection).get(name);
         if (!grouping || !by.includes(name))

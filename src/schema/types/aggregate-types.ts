@@ -11,7 +11,7 @@ import { meaning } from './field-meaning.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { TypeNames } from './type-names.ts';
 
-/** One group: its measures by kind and column. */
+/** One group, with its measures by kind and column. */
 export interface Aggregate {
   readonly key: Row;
   readonly count: number;
@@ -23,13 +23,13 @@ export interface Aggregate {
 }
 
 export interface AggregateTypes {
-  /** `CartSummaryAggregate`: the measures of all rows. */
+  /** `CartSummaryAggregate`: the measures of all matching rows. */
   readonly aggregate: ObjectRef<Types, Aggregate>;
-  /** `CartSummaryGroup`: those of a group, with its key. */
+  /** `CartSummaryGroup`: the measures of one group, with its key. */
   readonly group: ObjectRef<Types, Aggregate>;
 }
 
-/** `fields`: those of the row's type, for values that are a column's own. */
+/** `fields` are those of the row type; they give the types of values that come from a column. */
 export function createAggregateTypes(
   builder: Builder,
   names: TypeNames,
@@ -37,7 +37,7 @@ export function createAggregateTypes(
   fields: readonly ColumnField[],
 ): AggregateTypes {
   const { graphql, id } = projection;
-  const columnOf = ({ name }: ColumnField) => projection.columns[name] as Column; // a field for each column
+  const columnOf = ({ name }: ColumnField) => projection.columns[name] as Column; // there is a field for each column
   const numeric = fields.filter((field) => isNumeric(columnOf(field)));
   const ordered = fields
     .filter((field) => isOrdered(columnOf(field)))
@@ -129,7 +129,7 @@ export function createAggregateTypes(
   };
   const aggregate = measured(`${graphql.type}Aggregate`, 'Numbers about all rows that match.');
   const group = measured(`${graphql.type}Group`, 'Numbers about the rows of one group.');
-  // There is always a key: that of the table is indexed.
+  // There is always a key, because the table's key is indexed.
   if (key)
     builder.objectField(group, 'key', (t) =>
       t.field({
@@ -142,7 +142,7 @@ export function createAggregateTypes(
   return { aggregate, group };
 }
 
-/** What the database answered, as the fields above read it. What was not asked for is null. */
+/** Converts a database row to the shape that the fields above read. Measures that are not selected are absent. */
 export function aggregateOf(
   groupingNames: readonly string[],
   { measures }: Pick<AggregateQuery, 'measures'>,

@@ -4,12 +4,12 @@ import type { PositionToken } from '../../events/position-token.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
 import { scalars } from './scalars.ts';
 
-/** What the fields of `Query` are resolved on: the write's position in a mutation's payload, nothing at the top of an operation. */
+/** The root value of `Query` fields: the written position in a mutation's payload, undefined at the top of an operation. */
 export interface Root {
   readonly after?: GlobalPosition;
 }
 
-// The types of rows are known at run time only: what a scalar is written from is unknown here, and checked by the scalar.
+// The types of rows are only known at run time. So the output of a scalar is `unknown` here, and the scalar checks it.
 interface Scalar<Input> {
   Input: Input;
   Output: unknown;
@@ -30,7 +30,7 @@ interface Options {
     DateTime: Scalar<string>;
     Decimal: Scalar<string>;
     JSON: Scalar<unknown>;
-    /** With its anchor, where somebody may come back with it, as text. */
+    /** A string with its anchor if clients may send it back. */
     Position: { Input: PositionToken; Output: GlobalPosition | string };
     SafeInt: Scalar<number>;
     UUID: Scalar<string>;
@@ -43,9 +43,9 @@ export type ScalarName = keyof Options['Scalars'];
 export type AnyOutput = ScalarName | OutputRef | ListRef<Types, unknown>;
 export type AnyInput = ScalarName | InputRef | InputListRef<Types, unknown>;
 
-/** A builder that knows the scalars; the types are made by whoever declares them. */
+/** Creates a builder with the scalars; other files add the types. */
 export function createBuilder(): Builder {
   const builder = new SchemaBuilder<Options>({ defaultFieldNullability: false });
-  for (const [name, scalar] of Object.entries(scalars)) builder.addScalarType(name as keyof typeof scalars, scalar); // its own keys
+  for (const [name, scalar] of Object.entries(scalars)) builder.addScalarType(name as keyof typeof scalars, scalar); // the object's own keys
   return builder;
 }

@@ -9,32 +9,32 @@ import { meaning } from './field-meaning.ts';
 import { textScalar } from './ids.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
-/** How the types of one projection's columns are made; they are remembered, so that filters and arguments use the same enum. */
+/** Creates the types of one projection's columns. They are cached, because filters and arguments must use the same enum. */
 export interface ColumnTypes {
-  /** The name of the type that the columns belong to. */
+  /** The name of the type that has the columns. */
   readonly prefix: string;
   readonly columns: Columns;
-  /** The types of what is in an object of these columns. */
+  /** Returns the column types inside an object column. */
   inside(column: Column, name: string): ColumnTypes;
-  /** The type of a column's values. */
+  /** Returns the type of a column's values. */
   typeOf(column: Column, name: string): AnyOutput;
-  /** The fields of an object type with these columns. */
+  /** Returns the fields of an object type with these columns. */
   fieldsOf(): readonly ColumnField[];
 }
 
 export interface ColumnField {
   readonly name: string;
   readonly type: AnyOutput;
-  /** What it is the value of; none of what is computed. */
+  /** The column of the value; undefined for computed fields. */
   readonly column?: Column;
   readonly nullable: boolean;
   readonly description: string;
   readonly deprecated: string | undefined;
-  /** Reads by name only: the row may be of another version that has the same column. */
+  /** Must read by name only: the row may be of another version that has the same column. */
   readonly resolve: (row: Row) => unknown;
 }
 
-/** `prefix`: the name of the type that the columns belong to. `ids`: those whose texts are ids whatever they are called. */
+/** `prefix` is the name of the type that has the columns. `ids` are the text columns that are ids regardless of their names. */
 export function createColumnTypes(
   builder: Builder,
   names: TypeNames,
@@ -88,7 +88,7 @@ export function createColumnTypes(
     columns,
     typeOf,
     inside(column, name) {
-      typeOf(column, name); // makes them, where nothing has asked for its type yet
+      typeOf(column, name); // creates them if they do not exist yet
       const types = insides.get(column);
       if (!types) throw new TypeError(`The column '${name}' is no object.`);
       return types;
@@ -106,7 +106,7 @@ export function createColumnTypes(
   };
 }
 
-/** Makes an object type of rows, or of objects in rows. */
+/** Creates an object type for rows, or for objects in rows. */
 export function implement(builder: Builder, name: string, fields: readonly ColumnField[], description: string) {
   return builder.objectRef<Row>(name).implement({
     description,
@@ -127,12 +127,12 @@ export function implement(builder: Builder, name: string, fields: readonly Colum
   });
 }
 
-/** The values of an enum, each with what it says of the column or property. */
+/** The values of an enum, each described as a value of the column or property. */
 export function enumValues(name: string, values: readonly string[]) {
   return Object.fromEntries(values.map((value) => [value, { description: `\`${name}\` is ${value}.` }]));
 }
 
-/** What has a type of its own. */
+/** Kinds that need a type of their own. */
 type NamedKind = Extract<ColumnKind, { readonly kind: 'enum' | 'object' }>;
 
 type ScalarKind = 'integer' | 'bigint' | 'decimal' | 'boolean' | 'uuid' | 'date' | 'timestamptz' | 'json';
@@ -153,7 +153,7 @@ function resolverOf(column: Column, name: string): (row: Row) => unknown {
   return written ? (row) => written(row[name]) : (row) => row[name];
 }
 
-/** What brings a value into the form that its scalar writes; none where it is in that form. */
+/** Returns a function that formats a value for its scalar; undefined if no conversion is needed. */
 function writerOf({ type }: Column): ((value: unknown) => unknown) | undefined {
   if (type.kind === 'decimal') return (value) => (isDecimal(value) ? (value as Decimal).toFixed(type.scale) : value);
   if (type.kind !== 'list') return undefined;

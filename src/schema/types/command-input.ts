@@ -15,14 +15,14 @@ export interface InputPart {
   readonly type: AnyInput;
   readonly nullable: boolean;
   /**
-   * Says what the client said in the validator's words: without what is null and only optional there, and with null for what the client
-   * left out and must be null there at least. GraphQL tells neither apart.
+   * Converts what the client sent to what the validator expects. GraphQL does not distinguish null from absent, but validators do: null is
+   * removed from properties that are optional but not nullable, and absent properties become null if they are required and nullable.
    */
   clean(value: unknown): unknown;
 }
 
 export interface CommandInput extends InputPart {
-  /** Whether a client must send anything. */
+  /** Whether the client must pass the input. */
   readonly required: boolean;
 }
 
@@ -31,16 +31,16 @@ export interface CommandInputOptions {
   readonly names: TypeNames;
   /** `defineCommand('addProductItem')` */
   readonly owner: string;
-  /** `AddProductItem`: what its types' names start with. */
+  /** `AddProductItem`: the prefix of its type names. */
   readonly prefix: string;
-  /** The inputs that commands have in common. */
+  /** The inputs that commands share. */
   readonly named: NamedInputs<InputPart>;
 }
 
 /**
- * The input type of a command, from the JSON Schema of its validator; null where the command takes nothing.
+ * Returns the input type of a command, from the JSON Schema of its validator; null if the command takes no input.
  *
- * @throws RefoldError `INVALID_DECLARATION` with the path of what GraphQL can't express.
+ * @throws RefoldError `INVALID_DECLARATION` with the path of what GraphQL cannot express.
  */
 export function commandInput(root: JsonSchema, options: CommandInputOptions): CommandInput | null {
   const context: Context = { ...options, root, references: new Map() };
@@ -55,7 +55,7 @@ export function commandInput(root: JsonSchema, options: CommandInputOptions): Co
 
 interface Context extends CommandInputOptions {
   readonly root: JsonSchema;
-  /** Objects whose types are made or being made, so that they may contain themselves. */
+  /** Object types that are created or in progress. So a type may contain itself. */
   readonly references: Map<JsonSchema, InputPart>;
 }
 
@@ -68,7 +68,7 @@ function partOf(given: JsonSchema, path: Path, prefix: string, context: Context)
   return nullable ? { ...part, nullable: true, clean: (value) => (value === null ? null : part.clean(value)) } : part;
 }
 
-/** What the declaration gave a name: one type for all places and commands that use it. */
+/** A definition with a name becomes one type for all places and commands that use it. */
 function namedPart(schema: JsonSchema, name: string, path: Path, prefix: string, context: Context): InputPart {
   const isObject = schema.type === 'object' && !hasFreeKeys(schema);
   if (!isObject && !schema.enum) return presentPart(schema, path, prefix, context, isIdName(name));
@@ -77,7 +77,7 @@ function namedPart(schema: JsonSchema, name: string, path: Path, prefix: string,
     isObject
       ? objectPart(schema, `${own}Input`, own, path, context, schema)
       : enumPart(schema.enum ?? [], [...path, ''], own, context);
-  // One that contains itself is known before it is made.
+  // A recursive definition is known before its type is complete.
   return context.references.get(schema) ?? context.named.use(name, schema, context, make);
 }
 
@@ -144,12 +144,12 @@ function objectPart(
               type,
               required: isRequired,
               description: description ?? present.description ?? propertyDescription(property, present),
-              // GraphQL knows no deprecation of what must be given.
+              // GraphQL does not allow deprecating required input fields.
               ...(deprecated && !isRequired ? { deprecationReason: 'Deprecated.' } : {}),
             }),
           ];
         }),
-      ) as never, // the fields are known at run time only
+      ) as never, // the fields are only known at run time
   });
   return made;
 }
@@ -195,7 +195,7 @@ function enumPart(values: readonly unknown[], path: Path, prefix: string, contex
     });
     return { type, nullable: false, clean: same };
   }
-  // Values that are no names of GraphQL stay what they are; the validator checks them.
+  // Values that are not valid GraphQL names keep their scalar type; the validator checks them.
   if (texts.length === values.length) return scalarPart('String');
   if (values.every((value) => typeof value === 'boolean')) return scalarPart('Boolean');
   if (values.every((value) => Number.isInteger(value))) return scalarPart('Int');
@@ -203,10 +203,10 @@ function enumPart(values: readonly unknown[], path: Path, prefix: string, contex
   throw inexpressible(context, path, 'values of several types');
 }
 
-/** GraphQL has no unions of inputs; choices of one scalar are that scalar, and the validator tells them apart. */
+/** GraphQL has no input unions. A choice between values of one scalar becomes that scalar; the validator distinguishes them. */
 function choicePart(choices: readonly JsonSchema[], path: Path, context: Context): InputPart {
   const schemas = choices.map((choice) => plain(choice, context));
-  // Whatever else there is to choose: with an object of any keys, it is JSON.
+  // If one choice is an object with any keys, the whole choice is JSON.
   if (schemas.some((schema) => schema.type === 'object' && hasFreeKeys(schema))) return scalarPart('JSON');
   const scalars = schemas.map((schema) => {
     const scalar = scalarOf(schema);
@@ -222,7 +222,7 @@ function choicePart(choices: readonly JsonSchema[], path: Path, context: Context
   throw inexpressible(context, path, `a choice between ${[...new Set(scalars)].join(' and ')}`);
 }
 
-/** The schema with its references followed and its intersections merged. */
+/** Resolves references and merges intersections. */
 function plain(schema: JsonSchema, context: Context): JsonSchema {
   if (schema.$ref !== undefined) {
     const target = resolveReference(context.root, schema.$ref);
@@ -241,7 +241,7 @@ function plain(schema: JsonSchema, context: Context): JsonSchema {
 interface Present {
   readonly schema: JsonSchema;
   readonly nullable: boolean;
-  /** The name that the declaration gave it. */
+  /** The name given in the declaration. */
   readonly name: string | undefined;
 }
 
@@ -262,7 +262,7 @@ function withoutNull(given: JsonSchema, context: Context): Present {
   const [only] = present;
   if (!only || present.length > 1) return { schema: { ...own, anyOf: present }, nullable, name };
   const definition = plain(only, context);
-  // Of a definition, what stands beside the reference describes the place; the type is that of the definition.
+  // Keywords beside a reference describe the property; the type comes from the definition.
   if (only.$ref !== undefined) return { schema: definition, nullable, name: definitionName(only) };
   return { schema: Object.keys(own).length === 0 ? definition : { ...definition, ...own }, nullable, name };
 }
@@ -284,7 +284,7 @@ function inexpressible({ owner }: Context, path: Path, what: string) {
   return invalidDeclaration(owner, `GraphQL can't express '${path.join('.') || 'input'}': it is ${what}.`);
 }
 
-/** `AddProductItem` → `addProductItem`, as the mutation is called. */
+/** `AddProductItem` → `addProductItem`, the name of the mutation. */
 function quoted(prefix: string): string {
   return `\`${prefix.charAt(0).toLowerCase()}${prefix.slice(1)}\``;
 }

@@ -7,10 +7,10 @@ import type { Builder, Types } from './builder.ts';
 import { meaning } from './field-meaning.ts';
 import type { TypeNames } from './type-names.ts';
 
-/** A page that is read when a field of it is selected, and once. */
+/** A page that is read once, and only if one of its fields is selected. */
 export interface Connection {
   page(): Promise<RowPage>;
-  /** `upTo`: no more than so many are counted; null counts all. */
+  /** Counts the rows. `upTo` limits the count; null counts all. */
   count(upTo: number | null): Promise<number>;
   cursorOf(row: Row): string;
 }
@@ -20,7 +20,7 @@ interface Edge {
   readonly connection: Connection;
 }
 
-/** Where a page is in its list. */
+/** The position of a page in its list. */
 export interface PageInfo {
   readonly hasNextPage: boolean;
   readonly hasPreviousPage: boolean;
@@ -34,7 +34,7 @@ export interface ConnectionTypes {
 
 const pageInfoTypes = new WeakMap<Builder, ObjectRef<Types, PageInfo>>();
 
-/** The connection and edge types of a projection, as the Relay specification has them, with `nodes` beside `edges`. */
+/** The connection and edge types of a projection, according to the Relay specification, with `nodes` in addition to `edges`. */
 export function connectionOf(
   builder: Builder,
   names: TypeNames,
@@ -94,7 +94,7 @@ export function connectionOf(
   });
 }
 
-/** The type of `pageInfo`, one for all lists of a schema. */
+/** The type of `pageInfo`, shared by all lists of a schema. */
 export function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
   const known = pageInfoTypes.get(builder);
   if (known) return known;
@@ -129,14 +129,14 @@ export function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
   return type;
 }
 
-/** What is counted at most; null counts all. @throws RefoldError `BAD_USER_INPUT` */
+/** Returns the limit of a count; null counts all. @throws RefoldError `BAD_USER_INPUT` */
 export function boundOf(upTo: number | null | undefined): number | null {
   if (upTo === null || upTo === undefined) return null;
   if (upTo < 1) throw badInput(`'upTo' is ${upTo}; count up to 1 at least.`);
   return upTo;
 }
 
-/** What tells where a page is: cursors are made where they are selected. */
+/** Returns the page info. Cursors are computed only if they are selected. */
 export function pageInfo<T>(
   { rows, hasNextPage, hasPreviousPage }: Omit<RowPage, 'rows'> & { readonly rows: readonly T[] },
   cursorOf: (row: T) => string,

@@ -6,11 +6,11 @@ import type { ColumnTypes } from './column-types.ts';
 import { columnDescription } from './descriptions.ts';
 import type { TypeNames } from './type-names.ts';
 
-/** Makes the types of what `contains` takes: a part of an object or list, with the types that the column declares. */
+/** Creates the input types of `contains`: a part of an object or list, with the types that the column declares. */
 export function createContainsTypes(builder: Builder, names: TypeNames) {
   const made = new Map<ColumnTypes, AnyInput>();
 
-  /** `CartSummaryProductItemContains`: the fields that matter, each with a value of its type. */
+  /** `CartSummaryProductItemContains`: the fields to compare, each with its type. */
   function objectType(inside: ColumnTypes, owner: string): AnyInput {
     const known = made.get(inside);
     if (known !== undefined) return known;
@@ -29,12 +29,12 @@ export function createContainsTypes(builder: Builder, names: TypeNames) {
               description: column.flags.description ?? columnDescription(name, column, inside.columns, new Set()),
             }),
           ]),
-        ) as never, // the fields are known at run time only
+        ) as never, // the fields are only known at run time
     });
     return ref;
   }
 
-  /** `types`: of the columns among which this one is. */
+  /** `types` are those of the columns that contain this one. */
   function typeOf(column: Column, name: string, types: ColumnTypes, owner: string): AnyInput {
     const { type } = column;
     if (type.kind === 'list') {
@@ -43,7 +43,7 @@ export function createContainsTypes(builder: Builder, names: TypeNames) {
     }
     return type.kind === 'object'
       ? objectType(types.inside(column, name), owner)
-      : (types.typeOf(column, name) as AnyInput); // scalars and enums go both ways
+      : (types.typeOf(column, name) as AnyInput); // scalars and enums are valid as input and output
   }
 
   return typeOf;

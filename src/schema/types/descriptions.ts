@@ -12,7 +12,7 @@ export function words(name: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Of a column whose declaration has no description: what its values are, and their limits. */
+/** The default description of a column: its kind of values and their limits. */
 export function columnDescription(name: string, column: Column, columns: Columns, ids: ReadonlySet<string>): string {
   const { primaryKey, nullable } = column.flags;
   const isAlone = Object.values(columns).filter(({ flags }) => flags.primaryKey).length === 1;
@@ -45,7 +45,7 @@ const values = {
   object: 'an object',
 } as const;
 
-/** Of a command's property whose schema has no description: what it takes, and its limits. */
+/** The default description of a command's property: its kind of values and their limits. */
 export function propertyDescription(name: string, schema: JsonSchema): string {
   return `${words(name)}: ${takenBy(schema, isIdName(name) ? 'an id' : 'a text')}.`;
 }
@@ -79,7 +79,7 @@ const formats = {
   email: 'an e-mail address',
 } as const;
 
-/** Validators write the bounds of exact numbers where the declaration has none. */
+/** Describes a range. Validators add the bounds of safe integers if the declaration has none; those are omitted. */
 function range(least: number | undefined, most: number | undefined, unit?: string): string {
   const from = least === undefined || least <= Number.MIN_SAFE_INTEGER ? undefined : least;
   const to = most === undefined || most >= Number.MAX_SAFE_INTEGER ? undefined : most;

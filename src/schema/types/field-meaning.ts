@@ -5,8 +5,8 @@ import type { ServedVersion } from '../../projections/declaration/version-map.ts
 import type { Measure } from '../../projections/queries/row-query.ts';
 
 /**
- * What a generated field gives, so that a whole operation can be answered by one statement. A field that tells nothing of itself, as
- * those that an application adds, is resolved.
+ * Metadata of a generated field, used to answer a whole operation with one statement. A field without metadata, such as one that an
+ * application adds, runs its resolver.
  */
 export type FieldMeaning =
   | { readonly kind: 'row'; readonly served: ServedVersion; readonly by: readonly string[] }
@@ -39,11 +39,11 @@ type ConnectionPart =
 
 const key = 'refold';
 
-/** Goes into the options of a field. */
+/** Returns the metadata as part of a field's options. */
 export function meaning(given: FieldMeaning): { readonly extensions: Readonly<Record<string, unknown>> } {
   return { extensions: { [key]: given } };
 }
 
 export function meaningOf({ extensions }: GraphQLField<unknown, unknown>): FieldMeaning | undefined {
-  return extensions[key] as FieldMeaning | undefined; // put there by `meaning` alone
+  return extensions[key] as FieldMeaning | undefined; // only `meaning` sets it
 }

@@ -25,20 +25,20 @@ export type FilterOperator =
   | 'hasSome'
   | 'isNull';
 
-/** A `where` as GraphQL gives it. */
+/** A `where` as GraphQL passes it. */
 export type WhereInput = Readonly<Record<string, unknown>>;
 
 export interface FilterTypes {
-  /** The input type of a projection's `where`. */
+  /** Returns the input type of a projection's `where`. */
   filterOf(projection: Projection, columnTypes: ColumnTypes, owner: string): InputRef<WhereInput>;
 }
 
-/** The columns that `where` and `orderBy` offer: those that an index serves, and that have an order. */
+/** The columns available in `orderBy`, and in `where` with comparisons: those that are indexed and ordered. */
 export function indexedColumns(projection: Projection): readonly (readonly [string, Column])[] {
   return filteredColumns(projection).filter(([, column]) => !isContainer(column));
 }
 
-/** The columns that `where` offers: lists, objects and JSON too, by what is in them. */
+/** The columns available in `where`: also lists, objects and JSON, which are filtered by their contents. */
 function filteredColumns(projection: Projection): readonly (readonly [string, Column])[] {
   return Object.entries(projection.columns).filter(([, column]) => column.flags.index);
 }
@@ -49,7 +49,7 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
   const lists = new Map<string, InputRef<WhereInput>>();
   const containsType = createContainsTypes(builder, names);
 
-  /** `some`, `every` and `none` of the rows of a projection. */
+  /** The filter with `some`, `every` and `none` for the rows of a projection. */
   function listFilter(target: string, filter: InputRef<WhereInput>, owner: string): InputRef<WhereInput> {
     const known = lists.get(target);
     if (known) return known;
@@ -77,11 +77,11 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
       const part = containsType(column, name, types, owner);
       return operatorInput(builder, names.claim(`${prefix}${pascalCase(name)}Filter`, owner), part, operators);
     }
-    const item = value === column ? name : pluralize.singular(name); // as the column's own type is named
-    const type = value ? (types.typeOf(value, item) as AnyInput) : 'JSON'; // scalars and enums go both ways
+    const item = value === column ? name : pluralize.singular(name); // the name that the column's own type uses
+    const type = value ? (types.typeOf(value, item) as AnyInput) : 'JSON'; // scalars and enums are valid as input and output
     if (value?.type.kind === 'enum')
       return operatorInput(builder, names.claim(`${prefix}${pascalCase(name)}Filter`, owner), type, operators);
-    const scalar = type as ScalarName; // of what is no enum
+    const scalar = type as ScalarName; // it is not an enum
     const kind = `${column.flags.search ? 'Searchable' : ''}${scalar}${value === column || !value ? '' : 'List'}`;
     const filter = `${column.flags.nullable ? 'Nullable' : ''}${kind}Filter`;
     const known = shared.get(filter) ?? operatorInput(builder, filter, scalar, operators);
@@ -103,7 +103,7 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
       const related = (): readonly (readonly [string, InputRef<WhereInput>])[] =>
         Object.entries(projection.relations).flatMap(([relation, { kind, target }]) => {
           const filter = byName.get(target);
-          if (!filter || columns.some(([column]) => column === relation)) return []; // retired in all its versions
+          if (!filter || columns.some(([column]) => column === relation)) return []; // all its versions are retired
           return [[relation, kind === 'one' ? filter : listFilter(target, filter, owner)] as const];
         });
       ref.implement({
@@ -119,7 +119,7 @@ export function createFilterTypes(builder: Builder, names: TypeNames): FilterTyp
             and: t.field({ type: [ref], required: false, description: 'All of these hold.' }),
             or: t.field({ type: [ref], required: false, description: 'One of these holds.' }),
             not: t.field({ type: ref, required: false, description: 'This does not hold.' }),
-          }) as never, // the fields are known at run time only
+          }) as never, // the fields are only known at run time
       });
       return ref as InputRef<WhereInput>; // an object of the fields above
     },
@@ -135,7 +135,10 @@ export function operatorsOf(column: Column): readonly FilterOperator[] {
   ];
 }
 
-/** What a column is compared with: values of its own type, a list with its items. Undefined where it is JSON, compared by what is in it. */
+/**
+ * Returns what a column is compared with: itself, or the item of a list. Undefined for JSON and objects, which are compared by their
+ * contents.
+ */
 export function comparedColumn(column: Column): Column | undefined {
   if (!isContainer(column)) return column;
   return column.type.kind === 'list' && !isContainer(column.type.item) ? column.type.item : undefined;
@@ -179,11 +182,11 @@ export const operatorDescriptions: Readonly<Record<FilterOperator, string>> = {
 const jsonContains =
   'Has this in it: fields of an object, items of a list, at any depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
 
-/** Whose value is a list. */
+/** Operators whose value is a list. */
 const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];
 const textOperators: readonly string[] = ['startsWith', 'contains', 'ilike'];
 
-/** A part of a key is text, and no key. What is no scalar is a part of an object or list. */
+/** A part of an id is text, not an id. Types other than scalars stay: they are parts of an object or list. */
 function textOf(value: AnyInput): AnyInput {
   return isPart(value) ? value : 'String';
 }

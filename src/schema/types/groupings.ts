@@ -4,7 +4,7 @@ import type { Grouping } from '../../projections/queries/row-query.ts';
 import { indexedColumns } from './filter-types.ts';
 import { pascalCase } from './type-names.ts';
 
-/** What rows can be grouped by, under its name in GraphQL: the indexed columns, and parts of time such as `openedAtDay`. */
+/** Returns what rows can be grouped by, by its name in GraphQL: the indexed columns, and units of time such as `openedAtDay`. */
 export function groupingsOf(projection: Projection): ReadonlyMap<string, Grouping> {
   const columns = indexedColumns(projection).filter(([name]) => !noEnumValues.includes(name));
   const taken = new Set(columns.map(([name]) => name));
@@ -13,17 +13,17 @@ export function groupingsOf(projection: Projection): ReadonlyMap<string, Groupin
       [column, { column, bucket: null }],
       ...timeBuckets(declared)
         .map((bucket) => [`${column}${pascalCase(bucket)}`, { column, bucket }] as const)
-        // A column keeps its name.
+        // If names collide, the column keeps the name.
         .filter(([name]) => !taken.has(name)),
     ]),
   );
 }
 
-/** Columns whose values make groups, and are counted. */
+/** The columns that can be grouped by; distinct values are counted for these too. */
 export function groupableColumns(projection: Projection): ReadonlySet<string> {
   const groupings = [...groupingsOf(projection).values()];
   return new Set(groupings.filter(({ bucket }) => bucket === null).map(({ column }) => column));
 }
 
-/** Names of columns that GraphQL takes as fields, and not as values of an enum. */
+/** Column names that are valid as GraphQL fields but not as enum values. */
 const noEnumValues = ['true', 'false', 'null'];

@@ -1,13 +1,13 @@
 import type { Projection } from '../../projections/declaration/projection.ts';
 
-/** Whether a text of this name is an id by its name alone: `id`, `cartId`, `AccountId`. */
+/** Whether the name alone marks a text as an id: `id`, `cartId`, `AccountId`. */
 export function isIdName(name: string): boolean {
   return /^id$|Id$|ID$/.test(name);
 }
 
 /**
- * The columns of each projection whose texts are ids, whatever their name: its key, and what relations name keys by. One id has one type
- * everywhere: a text that is an id is `ID`, a UUID is `UUID`, and a number stays what it is.
+ * Returns the text columns of each projection that are ids regardless of their names: its key, and the columns through which relations
+ * refer to keys. An id has the same type everywhere: a text is `ID`, a UUID is `UUID`, and a number stays a number.
  */
 export function idColumns(projections: readonly Projection[]): ReadonlyMap<Projection, ReadonlySet<string>> {
   const ids = new Map(projections.map((projection) => [projection, new Set(projection.keyColumns)]));
@@ -20,7 +20,7 @@ export function idColumns(projections: readonly Projection[]): ReadonlyMap<Proje
   return ids;
 }
 
-/** The name of a scalar for a text. */
+/** Returns the scalar for a text column. */
 export function textScalar(name: string, ids: ReadonlySet<string>): 'ID' | 'String' {
   return ids.has(name) || isIdName(name) ? 'ID' : 'String';
 }

@@ -1,7 +1,7 @@
 import type { ScalarName } from './builder.ts';
 import type { JsonSchema } from './json-schema.ts';
 
-/** The scalar whose values a schema describes; undefined for lists, objects and choices. */
+/** Returns the scalar for the values of a schema; undefined for lists, objects and choices. */
 export function scalarOf(schema: JsonSchema): ScalarName | undefined {
   switch (schema.type) {
     case 'string':
@@ -21,7 +21,7 @@ const formats: Readonly<Record<string, ScalarName>> = { 'date-time': 'DateTime',
 
 const largestInt = 2 ** 31 - 1;
 
-/** Validators write the bounds of exact numbers where the declaration has none: that asks for no more than an Int. */
+/** Whether the values fit into an Int. Validators add the bounds of safe integers if the declaration has none; those count as no bounds. */
 function fitsInt({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSchema): boolean {
   const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter((bound) => bound !== undefined);
   return bounds.every((bound) => Math.abs(bound) <= largestInt + 1 || Math.abs(bound) >= Number.MAX_SAFE_INTEGER);

@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec';
 import { invalidDeclaration } from '../../errors.ts';
 
-/** The part of JSON Schema (draft 2020-12) that validators write for inputs. */
+/** The part of JSON Schema (draft 2020-12) that validators generate for inputs. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
@@ -31,9 +31,10 @@ export interface JsonSchema {
 }
 
 /**
- * What a validator takes, as JSON Schema, by the Standard JSON Schema specification (https://standardschema.dev/json-schema).
+ * Returns the input type of a validator as JSON Schema, according to the Standard JSON Schema specification
+ * (https://standardschema.dev/json-schema).
  *
- * @throws RefoldError `INVALID_DECLARATION` where the validator has none, or can't say what it takes.
+ * @throws RefoldError `INVALID_DECLARATION` if the validator does not support it, or cannot express its input type.
  */
 export function inputJsonSchema(schema: StandardSchemaV1, owner: string): JsonSchema {
   const standard = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>; // implemented by some validators
@@ -44,7 +45,7 @@ export function inputJsonSchema(schema: StandardSchemaV1, owner: string): JsonSc
     );
   }
   try {
-    return standard.jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema; // says the target
+    return standard.jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema; // according to the target
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw invalidDeclaration(
@@ -54,7 +55,7 @@ export function inputJsonSchema(schema: StandardSchemaV1, owner: string): JsonSc
   }
 }
 
-/** The definition that a reference within the schema names. */
+/** Resolves a reference within the schema. */
 export function resolveReference(root: JsonSchema, reference: string): JsonSchema | undefined {
   if (reference === '#') return root;
   const name = /^#\/\$defs\/(.+)$/.exec(reference)?.[1];
@@ -63,12 +64,15 @@ export function resolveReference(root: JsonSchema, reference: string): JsonSchem
     : root.$defs?.[decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~')];
 }
 
-/** The name that a declaration gave what a schema refers to, such as `ProductItem`. Validators draw names too, in small letters or with underscores. */
+/**
+ * Returns the name of a definition that the declaration named, such as `ProductItem`. Validators generate names too, in lower case or with
+ * underscores.
+ */
 export function definitionName({ $ref }: JsonSchema): string | undefined {
   return /^#\/\$defs\/([A-Z][A-Za-z0-9_]*)$/.exec($ref ?? '')?.[1];
 }
 
-/** A definition as text, with what it refers to in place of references: equal texts are equal definitions, whichever root they are of. */
+/** Serializes a definition with its references expanded. Definitions are equal if their texts are equal, even from different roots. */
 export function expandedText(definition: JsonSchema, root: JsonSchema): string {
   const within = [definition];
   const entries = (value: object) =>
@@ -77,7 +81,7 @@ export function expandedText(definition: JsonSchema, root: JsonSchema): string {
   function expand(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(expand);
     if (typeof value !== 'object' || value === null) return value;
-    const { $ref, ...own } = value as JsonSchema; // or a part of one
+    const { $ref, ...own } = value as JsonSchema; // or a part of a schema
     const target = $ref === undefined ? undefined : resolveReference(root, $ref);
     if (!target) return entries(own);
     const level = within.indexOf(target);

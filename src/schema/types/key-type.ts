@@ -6,7 +6,7 @@ import type { Builder, Types } from './builder.ts';
 import { type ColumnField, implement } from './column-types.ts';
 import type { TypeNames } from './type-names.ts';
 
-/** `CartSummaryKey`, what names a row that may be gone. */
+/** `CartSummaryKey`: identifies a row that may be removed. */
 export function keyTypeOf(
   builder: Builder,
   names: TypeNames,
@@ -27,7 +27,7 @@ export function keyTypeOf(
   return key;
 }
 
-/** A key as {@link keyTypeOf} takes it. */
+/** Converts a key to the value of a {@link keyTypeOf} type. */
 export function keyRow({ keyColumns }: Projection, values: RowKey): Row {
   return Object.fromEntries(keyColumns.map((name, index) => [name, values[index]]));
 }

@@ -1,12 +1,12 @@
 import { invalidDeclaration } from '../../errors.ts';
 import { expandedText, type JsonSchema } from './json-schema.ts';
 
-/** The parts of inputs that declarations name (`.meta({ id: 'ProductItem' })`): one type each, for all commands of a schema. */
+/** Named parts of inputs (`.meta({ id: 'ProductItem' })`): one type each, shared by all commands of a schema. */
 export interface NamedInputs<Part> {
   /**
-   * What has the name; made where nothing has it yet. `root`: of the input that `schema` is in.
+   * Returns the part with this name; creates it on first use. `root` is the input that contains `schema`.
    *
-   * @throws RefoldError `INVALID_DECLARATION` where the name stands for something else
+   * @throws RefoldError `INVALID_DECLARATION` if the name is used for a different schema
    */
   use(name: string, schema: JsonSchema, of: { root: JsonSchema; owner: string }, make: () => Part): Part;
 }

@@ -5,15 +5,16 @@ import type { AnyInput, Builder } from './builder.ts';
 import { indexedColumns } from './filter-types.ts';
 import type { TypeNames } from './type-names.ts';
 
-/** One entry of `orderBy` as GraphQL gives it: exactly one column, and where it goes. */
+/** One entry of `orderBy` as GraphQL passes it: exactly one column, with its direction. */
 export type OrderInput = Readonly<Record<string, unknown>>;
 
 export interface OrderTypes {
   /**
-   * The input type of a projection's `orderBy` entries: `{ totalAmount: DESC }`.
+   * Returns the input type of a projection's `orderBy` entries: `{ totalAmount: DESC }`.
    *
-   * An object with one key, and no enum such as `TOTAL_AMOUNT_DESC`: a table's header builds it from the column's own name, and it has
-   * room for where nulls go without an enum value for every combination. `@oneOf` makes a second key an error instead of an unclear order.
+   * It is an object with one key, not an enum such as `TOTAL_AMOUNT_DESC`. So a table header can build it from the column's name, and the
+   * placement of nulls does not need an enum value for every combination. `@oneOf` makes a second key an error, because its order would be
+   * unclear.
    */
   orderOf(projection: Projection, owner: string): InputRef<OrderInput>;
   /** `ASC` or `DESC`. */
@@ -75,7 +76,7 @@ const directions: Readonly<Record<string, Omit<RowOrder, 'column'>>> = {
   DESC_NULLS_LAST: { direction: 'desc', nulls: 'last' },
 };
 
-/** An `orderBy` as data. A column that comes again changes nothing: rows that it could tell apart are apart already. */
+/** Parses an `orderBy`. A repeated column is ignored: it cannot change the order. */
 export function rowOrder(orderBy: readonly OrderInput[] | null | undefined): readonly RowOrder[] {
   const orders = new Map<string, RowOrder>();
   for (const entry of orderBy ?? []) {

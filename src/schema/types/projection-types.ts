@@ -24,7 +24,7 @@ export interface ProjectionTypes {
   readonly orderBy: InputRef<OrderInput>;
   readonly connection: ConnectionTypes['connection'];
   readonly aggregates: AggregateTypes & AggregateInputs;
-  /** The arguments that name one row, by key column. */
+  /** The arguments that identify one row, by key column. */
   readonly keyArguments: readonly (readonly [name: string, type: AnyInput, description: string])[];
 }
 
@@ -60,7 +60,7 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
       },
       keyArguments: fields
         .filter((field) => projection.keyColumns.includes(field.name))
-        .map((field) => [field.name, field.type as AnyInput, field.description]), // keys are scalars and enums, which go both ways
+        .map((field) => [field.name, field.type as AnyInput, field.description]), // keys are scalars and enums, which are valid as input and output
     };
   });
 }

@@ -1,7 +1,7 @@
 import type { GraphqlNames, Projection } from '../../projections/declaration/projection.ts';
 import { pascalCase } from './type-names.ts';
 
-/** The fields of `Query` that read one projection, beside those by its unique columns. */
+/** The `Query` fields that read one projection, except the lookups by unique columns. */
 export interface QueryNames extends Pick<GraphqlNames, 'single' | 'list'> {
   /** `cartSummariesAggregate` */
   readonly aggregate: string;
@@ -13,7 +13,7 @@ export function queryNames({ graphql: { single, list } }: Projection): QueryName
   return { single, list, aggregate: `${list}Aggregate`, grouped: `${list}Grouped` };
 }
 
-/** `parcelByTrackingId` for each unique column, by all columns of its index. What is the key alone has a look-up by it. */
+/** `parcelByTrackingId` for each unique column, with all columns of its index. The primary key has its own lookup. */
 export function uniqueLookUps({
   columns,
   graphql,

@@ -6,8 +6,8 @@ import { isDecimal } from '../../projections/columns/decimal.ts';
 import { createRowCodec } from '../../projections/columns/row-codec.ts';
 
 /**
- * The scalars beside GraphQL's own. Numbers that JavaScript can't hold exactly are decimal strings on the way out and in, and times stay
- * strings too: a `Date` would lose the microseconds.
+ * The custom scalars. Numbers that JavaScript cannot hold exactly are decimal strings in both directions. Times are strings too, because a
+ * `Date` would lose the microseconds.
  */
 export const scalars = {
   BigInt: textScalar({
@@ -37,7 +37,7 @@ export const scalars = {
     description: "An exact decimal as a string, such as '12.50'.",
     expected: "an exact decimal as a string, such as '12.50' (a JSON number has already lost its exactness)",
     numbers: true,
-    // No longer than what PostgreSQL's numeric compares.
+    // The length that PostgreSQL's numeric can compare.
     parse: (text) => (/^-?\d{1,1000}(\.\d{1,1000})?$/.test(text) ? text : undefined),
     serialize: (value) => (isDecimal(value) ? value.toFixed() : String(value)),
   }),
@@ -69,7 +69,10 @@ export const scalars = {
   }),
 } as const;
 
-/** The TypeScript type of its values in JSON: graphql-codegen reads it here where it gets the schema itself, and else from `refold schema --scalars`. */
+/**
+ * Sets the TypeScript type of the values in JSON. graphql-codegen reads it here if it gets the schema object, and otherwise from `refold
+ * schema --scalars`.
+ */
 function typedAs(type: string): Readonly<Record<string, unknown>> {
   return { codegenScalarType: type };
 }
@@ -79,9 +82,9 @@ interface TextScalarOptions {
   readonly description: string;
   readonly specifiedByURL?: string;
   readonly expected: string;
-  /** Also takes JSON numbers that are exact, and number literals as they are written. */
+  /** Also accepts JSON numbers that are exact, and number literals as written. */
   readonly numbers?: boolean;
-  /** The value, or undefined where it is none. */
+  /** Returns the value, or undefined if it is not valid. */
   parse(text: string): string | undefined;
   serialize?(value: unknown): string;
 }
@@ -108,7 +111,7 @@ function textScalar({ expected, numbers = false, parse, serialize, ...config }: 
   });
 }
 
-/** The canonical form of a text in a column of this type. */
+/** Returns a function to the canonical form of a text in a column of this type. */
 function canonicalText(column: Column): (text: string) => string | undefined {
   const codec = createRowCodec({ value: column }, ['value']);
   return (text) => {
@@ -124,12 +127,12 @@ function parsePosition(text: string | undefined, found: unknown, node?: ValueNod
   try {
     if (text !== undefined) return parseToken(text);
   } catch {
-    // refused below, as anything else that is no position
+    // refused below, like everything else that is not a position
   }
   throw refusal('Position', "a global position as a decimal string, such as '1042'", found, node);
 }
 
-/** A bare word in a literal would be left out of an object, and be null in a list. */
+/** Refuses bare words in a literal: they would be dropped from objects, and become null in lists. */
 function refuseNames(node: ValueNode): void {
   if (node.kind === Kind.ENUM)
     throw refusal('JSON', 'texts in quotes, numbers, true, false, null, lists and objects', node.value, node);

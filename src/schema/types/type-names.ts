@@ -1,10 +1,10 @@
 import { invalidDeclaration } from '../../errors.ts';
 
-/** Who has which name of the schema's types and fields. */
+/** Tracks the owners of the names of types and fields. */
 export interface TypeNames {
-  /** Takes a type's name. @throws RefoldError `INVALID_DECLARATION` naming both who want it. */
+  /** Claims a type name. @throws RefoldError `INVALID_DECLARATION` naming both owners if it is taken */
   claim(name: string, owner: string): string;
-  /** Takes a field's name. @throws RefoldError `INVALID_DECLARATION` naming both who want it. */
+  /** Claims a field name. @throws RefoldError `INVALID_DECLARATION` naming both owners if it is taken */
   claimField(type: string, field: string, owner: string): string;
 }
 
@@ -19,7 +19,7 @@ const ownNames = [
     `Nullable${scalar}Filter`,
     `${scalar}Comparison`,
   ]),
-  // Taken by federation.
+  // Reserved by federation.
   ...['_Any', '_Entity', '_Service', 'FieldSet'],
 ];
 

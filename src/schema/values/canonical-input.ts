@@ -6,9 +6,10 @@ import { createRowCodec, type RowCodec } from '../../projections/columns/row-cod
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 
 /**
- * What a client sent for a column, in canonical form. A decimal may have more digits than the column: it is compared, not stored.
+ * Converts a client's value for a column to canonical form. A decimal may have more digits than the column, because it is compared, not
+ * stored.
  *
- * @throws RefoldError `BAD_USER_INPUT` for what the column could never hold.
+ * @throws RefoldError `BAD_USER_INPUT` for a value that the column could never hold.
  */
 export function canonicalInput(column: Column, name: string, value: unknown): unknown {
   if (value === null) {
@@ -25,7 +26,7 @@ export function canonicalInput(column: Column, name: string, value: unknown): un
   }
 }
 
-/** Whether a column could hold a value that another column holds: what it could not, no row has. */
+/** Whether a column can hold a value of another column. If it cannot, no row has that value. */
 export function columnHolds(column: Column, value: unknown): boolean {
   try {
     codecOf(column).normaliseKey([value]);
@@ -36,9 +37,9 @@ export function columnHolds(column: Column, value: unknown): boolean {
   }
 }
 
-/** The key that the arguments of a field name. @throws RefoldError `BAD_USER_INPUT` */
+/** Returns the key from the arguments of a field. @throws RefoldError `BAD_USER_INPUT` */
 export function canonicalKey(projection: Projection, values: Readonly<Record<string, unknown>>): RowKey {
-  return projection.keyColumns.map((name) => canonicalInput(projection.columns[name] as Column, name, values[name])); // a column each
+  return projection.keyColumns.map((name) => canonicalInput(projection.columns[name] as Column, name, values[name])); // there is a column for each
 }
 
 export function badInput(problem: string, options?: { cause?: unknown }): RefoldError<'BAD_USER_INPUT'> {
@@ -55,7 +56,7 @@ function bigintInput(name: string, value: unknown): bigint {
   throw badInput(`'${name}' expects a whole number as a decimal string, such as '42'.`);
 }
 
-// A codec checks whole rows and keys: one of a single column, taken as the key, checks one value. A text may be longer than any row holds.
+// A codec checks whole rows and keys. With a single column as the key, it checks one value. Filter values may be longer than stored texts.
 const codecs = new WeakMap<Column, RowCodec>();
 
 function codecOf(column: Column): RowCodec {

@@ -6,12 +6,12 @@ import { badInput, canonicalInput } from './canonical-input.ts';
 import { opaqueText, readOpaqueText } from './opaque-text.ts';
 
 /**
- * Cursors of one list in one order: the order's name, then the values of its columns and of the key, as base64url of JSON.
- * They name a place, not a row: they stay good when the row goes, and in the next version of the projection.
+ * Encodes cursors of one list in one order: the name of the order, then the values of its columns and of the key, as base64url of JSON. A
+ * cursor is a place, not a row: it stays valid if the row is removed, and in the next version of the projection.
  */
 export interface CursorCodec {
   encode(row: Row): string;
-  /** @throws RefoldError `BAD_USER_INPUT` for a cursor of another list or order, or one that Refold did not make. */
+  /** @throws RefoldError `BAD_USER_INPUT` for a cursor of another list or order, or one that Refold did not create. */
   decode(text: string, argument: string): Cursor;
 }
 
@@ -43,7 +43,7 @@ export function cursorCodec(projection: Projection, orderBy: readonly RowOrder[]
   };
 }
 
-/** What cursors of the list in this order begin with. */
+/** The prefix of the list's cursors in this order. */
 export function orderName(projection: Projection, orderBy: readonly RowOrder[]): string {
   return [
     projection.name,

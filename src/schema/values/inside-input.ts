@@ -4,27 +4,27 @@ import type { JsonValue } from '../../projections/queries/row-query.ts';
 import { literalPattern, patternParts } from '../../projections/queries/text-patterns.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
 
-/** An item that a list may hold, as it is written to the table. @throws RefoldError `BAD_USER_INPUT` */
+/** Converts an item of a list to its stored form, for a filter. @throws RefoldError `BAD_USER_INPUT` */
 export function itemInside(list: Column, name: string, given: unknown): JsonValue {
-  if (list.type.kind !== 'list') throw new TypeError(`'${name}' is no list.`); // says the filter's type
+  if (list.type.kind !== 'list') throw new TypeError(`'${name}' is no list.`); // guaranteed by the filter's type
   if (given === null) throw badInput(`'${name}' is not searched for null.`);
   return storedScalar(list.type.item, name, given);
 }
 
 /**
- * What may be in an object, in a list of them or in JSON, as it is written to the table. Objects name the fields that matter, each with a value
- * of its type.
+ * Converts a part of an object, a list of objects or JSON to its stored form, for a filter. For objects, only the given fields are
+ * compared.
  *
- * @throws RefoldError `BAD_USER_INPUT` for what could not be in it, and for what is in everything
+ * @throws RefoldError `BAD_USER_INPUT` if a column could never contain the part, or if everything contains it
  */
 export function partInside(column: Column, name: string, given: unknown): JsonValue {
   const part = partOf(column, name, given, 0);
-  // An index finds by values; without one it would be read as a whole.
+  // An index finds rows by values; a part without a value would scan the whole index.
   if (!hasValue(part)) throw badInput(`'${name}' is searched for something that has no value in it.`);
   return part;
 }
 
-// As deep as a person's interface asks, and far from the end of the stack.
+// Deeper than a user interface needs, and far from a stack overflow.
 const deepest = 20;
 
 function partOf(column: Column, path: string, given: unknown, depth: number): JsonValue {
@@ -64,16 +64,16 @@ function hasValue(part: JsonValue): boolean {
   return Object.values(part).some((value: JsonValue) => hasValue(value));
 }
 
-// What the index of parts of texts is made of: three characters in a row. Fewer are found by reading all of it.
+// A trigram index needs three characters in a row. With fewer it would be scanned completely.
 const leastCharacters = 3;
 
-/** A text that is searched for. @throws RefoldError `BAD_USER_INPUT` where no index could find it */
+/** Checks a text to search for. @throws RefoldError `BAD_USER_INPUT` if no index can find it */
 export function searchedText(text: string, path: string): string {
   searchedPattern(`%${literalPattern(text)}%`, path);
   return text;
 }
 
-/** A pattern that is searched for. @throws RefoldError `BAD_USER_INPUT` where no index could find it, or it is none */
+/** Checks a pattern to search for. @throws RefoldError `BAD_USER_INPUT` if no index can find it, or if it is not valid */
 export function searchedPattern(pattern: string, path: string): string {
   const parts = patternParts(pattern);
   if (!parts) throw badInput(`'${path}' ends with a backslash, which escapes nothing. Write two for one.`);
@@ -82,7 +82,7 @@ export function searchedPattern(pattern: string, path: string): string {
     run = typeof part === 'object' ? run + 1 : 0;
     longest = Math.max(longest, run);
   }
-  // The beginning of a text is as good as a character.
+  // In a trigram index, the start of a text counts like a character.
   const start = parts.findIndex((part) => typeof part !== 'object');
   const leading = start < 0 ? parts.length : start;
   if (longest >= leastCharacters || leading >= leastCharacters - 1) return pattern;

@@ -1,12 +1,12 @@
-/** What clients hand back as they got it, such as cursors and ids: a JSON value as base64url. */
+/** Encodes opaque values that clients send back unchanged, such as cursors and ids: JSON as base64url. */
 export function opaqueText(value: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** What {@link opaqueText} was made of; undefined for any other text. */
+/** Decodes an {@link opaqueText}; returns undefined for any other text. */
 export function readOpaqueText(text: string): unknown {
   const bytes = Buffer.from(text, 'base64url');
-  // Buffer skips what is no base64url; the text is taken as it was given or not at all.
+  // Buffer skips invalid characters; only an exact encoding is accepted.
   if (bytes.toString('base64url') !== text) return undefined;
   try {
     return JSON.parse(bytes.toString('utf8'));

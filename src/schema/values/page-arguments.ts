@@ -9,10 +9,10 @@ export interface PageArguments {
   readonly before?: string | null | undefined;
 }
 
-/** Rows in a page where the client names no number: a screen of a list. */
+/** The page size if the client gives none: about one screen of a list. */
 export const defaultPageSize = 20;
 
-/** Which page the arguments name. @throws RefoldError `BAD_USER_INPUT` */
+/** Returns the requested page. @throws RefoldError `BAD_USER_INPUT` */
 export function pageOf(
   args: PageArguments,
   cursors: Pick<CursorCodec, 'decode'>,
@@ -28,7 +28,7 @@ export function pageOf(
   };
 }
 
-/** The size of a list that starts at its beginning. @throws RefoldError `BAD_USER_INPUT` */
+/** Returns the length of a list that starts at the beginning. @throws RefoldError `BAD_USER_INPUT` */
 export function firstOf(first: number | null | undefined, maxPageSize: number): number {
   return isGiven(first) ? pageSize(first, 'first', maxPageSize) : Math.min(defaultPageSize, maxPageSize);
 }

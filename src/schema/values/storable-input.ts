@@ -1,10 +1,10 @@
 import { type InputIssue, InvalidInput } from '../../errors.ts';
 import { badInput } from './canonical-input.ts';
 
-// More than a person's form has, and far less than the stack holds: what looks at values calls itself for each level.
+// Deeper than a user's form, and far from a stack overflow: checks of values are recursive.
 const deepest = 64;
 
-/** @throws RefoldError `BAD_USER_INPUT` for variables with lists and objects in each other without end */
+/** @throws RefoldError `BAD_USER_INPUT` for variables with too deeply nested lists and objects */
 export function checkDepth(variables: Readonly<Record<string, unknown>> | null | undefined): void {
   for (const name in variables) {
     if (isDeeper(variables[name], deepest))
@@ -20,10 +20,10 @@ function isDeeper(value: unknown, levels: number): boolean {
 }
 
 /**
- * Refuses what no event can hold: PostgreSQL's JSON has no NUL and no half of a surrogate pair, and no JSON has infinity (1e400). The client hears of it here; from the
- * log it would be an error of the program.
+ * Refuses input that no event can store: PostgreSQL's JSON does not allow NUL or unpaired surrogates, and JSON has no infinity (1e400).
+ * Without this check, the client would get an internal error from the log.
  *
- * @throws InvalidInput with the path of each
+ * @throws InvalidInput with the path of each problem
  */
 export function checkStorable(command: string, input: unknown): void {
   const issues = [...unstorable(input, [], deepest)];
@@ -35,7 +35,7 @@ function* unstorable(value: unknown, path: InputIssue['path'], levels: number): 
     if (!isStorable(value)) yield { path, message: 'has the character U+0000, or half of a surrogate pair.' };
     return;
   }
-  // JSON writes such a number as null.
+  // JSON would store such a number as null.
   if (value === Infinity || value === -Infinity) return yield { path, message: 'is beyond what a number can hold.' };
   if (typeof value !== 'object' || value === null) return;
   if (levels === 0) return yield { path: path.slice(0, 1), message: `is nested more than ${deepest} levels deep.` };

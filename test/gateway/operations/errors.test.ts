@@ -133,7 +133,7 @@ test.each([
   const [error] = answer.errors ?? [];
   expect(error).toMatchObject({ path: ['parcel'], extensions: { code: 'INTERNAL_SERVER_ERROR' } });
   const { errorId } = error?.extensions ?? {};
-  expect(error?.message).toBe(`Something went wrong here. The log tells more under ${errorId}.`);
+  expect(error?.message).toBe(`Something went wrong. Details are in the server log under ${errorId}.`);
   expect(logged).toEqual([expect.objectContaining({ errorId, path: ['parcel'] })]);
   expect(JSON.stringify(logged)).toContain('secret');
 });

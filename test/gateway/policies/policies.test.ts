@@ -147,7 +147,7 @@ describe('persisted operations', () => {
     const tested = await startGateway({ options: { persistedOperations: { documents } } });
     expect(await send(tested, { query: document, ...named(hash) })).toEqual({ data: { parcels: { totalCount: 0 } } });
     expect(await send(tested, { query: '{ __typename }', ...named(hash) })).toMatchObject({
-      errors: [{ message: expect.stringContaining('which is of another one'), extensions: { code: 'BAD_USER_INPUT' } }],
+      errors: [{ message: expect.stringContaining('of another one'), extensions: { code: 'BAD_USER_INPUT' } }],
     });
   });
 
@@ -226,8 +226,8 @@ describe('pages of other sites', () => {
 });
 
 test.each([
-  [{ cors: { origins: ['*'] } }, "gateway.cors.origins holds '*', which is no origin"],
-  [{ cors: { origins: ['https://shop.example.com/'] } }, 'which is no origin'],
+  [{ cors: { origins: ['*'] } }, "gateway.cors.origins holds '*', which is not an origin"],
+  [{ cors: { origins: ['https://shop.example.com/'] } }, 'which is not an origin'],
   [{ rateLimit: { operations: 0 } }, 'gateway.rateLimit.operations is a whole number from 1 on, found 0.'],
   [{ persistedOperations: { documents: { abc: '{ a }' } } }, "64 hex digits, to its text; found 'abc'"],
   [
