@@ -1,6 +1,6 @@
 import type { Refold } from '../refold.ts';
 
-/** What a person needs to know of an application that has just started. */
+/** The message for a user whose application has just started. */
 export function announcement({ url, databaseUrl }: Refold, graphiql: boolean): string {
   const database = `  database      ${databaseUrl.replace(/\/\/([^:@/]+):[^@]*@/, '//$1:…@')}`;
   if (!url) return `Refold maintains the read models.\n${database}`;

@@ -14,7 +14,7 @@ export const changes = defineCommand({
   meta: {
     name: 'changes',
     description:
-      'What becomes different for clients when a version answers in place of another: breaking, dangerous and safe changes of the schema. Ends with 1 where clients would break. Changes nothing.',
+      'Show what changes for clients if a version replaces another: breaking, dangerous and safe changes of the schema. Exits with 1 if clients would break. Changes nothing.',
   },
   args: {
     older: {
@@ -23,7 +23,7 @@ export const changes = defineCommand({
       required: false,
     },
     newer: { type: 'positional', description: 'Such as cart_summary@2. Default: all that wait', required: false },
-    all: { type: 'boolean', description: 'Also what follows from each change, such as filters, orders and aggregates' },
+    all: { type: 'boolean', description: 'Also show the changes derived from each, such as those of filters, orders and aggregates' },
     ...jsonArgument,
     ...configArgument,
   },
@@ -51,7 +51,7 @@ export const changes = defineCommand({
   }),
 });
 
-// Whoever is beyond these is in `refold usage`.
+// `refold usage` shows the others.
 const shownClients = 10;
 
 function toText({ version, than, changes: all, days, recordedDays }: Pending, shownAll: boolean): string {
@@ -67,8 +67,8 @@ function toText({ version, than, changes: all, days, recordedDays }: Pending, sh
       : `  ${count('breaking')} breaking, ${count('dangerous')} dangerous, ${count('safe')} safe${hint}`;
   const looked =
     recordedDays === null
-      ? '  not all gateways record what clients ask for'
-      : `  what clients ask for has been recorded for ${ageText(Math.min(days, recordedDays))}`;
+      ? '  not all gateways record field usage'
+      : `  field usage has been recorded for ${ageText(Math.min(days, recordedDays))}`;
   return [`${version} in place of ${than}`, ...lines, sum, ...(breaks ? [looked] : [])].join('\n');
 }
 
@@ -78,6 +78,6 @@ function linesOf(change: FoldedChange<UsedChange>, shownAll: boolean): readonly 
   return [
     `  ${head.criticality.padEnd(9)}  ${shownAll ? head.message : foldedText(change)}`,
     ...(shownAll ? derived.map(({ criticality, message }) => `    ${criticality.padEnd(9)}  ${message}`) : []),
-    ...(askedBy.length > 0 ? [`             asked for by ${clientsText(askedBy, shownClients)}`] : []),
+    ...(askedBy.length > 0 ? [`             used by ${clientsText(askedBy, shownClients)}`] : []),
   ];
 }

@@ -13,7 +13,7 @@ export const check = defineCommand({
   meta: {
     name: 'check',
     description:
-      'Compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Ends with 1 where something has to be done. Changes nothing.',
+      'Compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Exits with 1 if there is a problem. Changes nothing.',
   },
   args: {
     schema: { type: 'string', description: 'A file that refold schema wrote', valueHint: 'FILE' },
@@ -53,7 +53,7 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
           message: `The database was migrated by a newer Refold (${unknown.join(', ')}). Update refold in this application.`,
         },
       ];
-    // The registry may lack what would be looked at.
+    // The registry may lack columns that the checks read.
     if (pending.length > 0)
       return [
         {
@@ -71,6 +71,6 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
 function toText(findings: readonly Finding[], problems: number): string {
   const lines = findings.map(({ kind, message }) => `${kind === 'problem' ? 'problem' : 'note   '}  ${message}`);
   const sum =
-    problems === 0 ? 'Nothing has to be done.' : `${problems} ${problems === 1 ? 'problem' : 'problems'} found.`;
+    problems === 0 ? 'No problem found.' : `${problems} ${problems === 1 ? 'problem' : 'problems'} found.`;
   return [...lines, sum].join('\n');
 }

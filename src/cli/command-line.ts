@@ -6,8 +6,7 @@ import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 
 /**
- * Runs the command that the arguments name. What the command does not know is refused: an option that is misspelt would be one that is
- * not given.
+ * Runs the command that the arguments name. Unknown arguments are refused: a misspelt option would otherwise be ignored.
  *
  * @throws RefoldError `INVALID_CONFIG`, and what the command throws.
  */
@@ -21,7 +20,7 @@ export async function runCommandLine(main: CommandDef, given: readonly string[])
     process.exitCode = 1;
     return;
   }
-  checkArguments(path, ((await resolved(command.args)) ?? {}) as ArgsDef, rest); // citty's own name for what it holds
+  checkArguments(path, ((await resolved(command.args)) ?? {}) as ArgsDef, rest); // citty's own name for the declared arguments
   await runCommand(command, { rawArgs: rest });
 }
 
@@ -30,7 +29,7 @@ interface Named {
   readonly parent: CommandDef | undefined;
   /** `refold import` */
   readonly path: string;
-  /** The arguments behind the command's name. */
+  /** The arguments after the command's name. */
   readonly rest: string[];
 }
 
@@ -41,7 +40,7 @@ async function namedCommand(named: Named): Promise<Named> {
   if (!subCommands || name === undefined || name.startsWith('-')) return named;
   const known = Object.keys(subCommands);
   if (!known.includes(name)) throw refused(path, `has no command '${name}'.${closest(name, known)}`);
-  const next = (await importWithGraphql(async () => resolved(subCommands[name]))) as CommandDef; // known
+  const next = (await importWithGraphql(async () => resolved(subCommands[name]))) as CommandDef; // a known command
   return namedCommand({ command: next, parent: command, path: `${path} ${name}`, rest: others });
 }
 
@@ -117,7 +116,7 @@ function resolved<T>(value: Resolvable<T> | undefined): T | Promise<T> | undefin
   return typeof value === 'function' ? (value as () => T | Promise<T>)() : value; // commands and their parts are objects
 }
 
-/** `package.json` lies two folders above in the repository, as it does in the package. */
+/** Reads the version of the package. `package.json` is two folders above in the repository and in the package. */
 function version(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }

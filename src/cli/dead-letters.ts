@@ -49,7 +49,7 @@ const list = defineCommand({
 });
 
 const retry = defineCommand({
-  meta: { name: 'retry', description: 'Fold or handle the kept events again, in order, with the code as it is now.' },
+  meta: { name: 'retry', description: 'Fold or handle the dead letters again, in order, with the current code.' },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
   run: telling(({ args }) => redeliver(args, 'retry')),
 });
@@ -57,14 +57,14 @@ const retry = defineCommand({
 const discard = defineCommand({
   meta: {
     name: 'discard',
-    description: 'Throw away the events that failed, and fold or handle those that waited behind them.',
+    description: 'Discard the events that failed, and fold or handle those that waited behind them.',
   },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
   run: telling(({ args }) => redeliver(args, 'discard')),
 });
 
 const recall = defineCommand({
-  meta: { name: 'recall', description: 'Take back what was discarded: the next rebuild folds those events again.' },
+  meta: { name: 'recall', description: 'Restore discarded events: the next rebuild folds them again.' },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...configArgument },
   run: telling(async ({ args }) => {
     const config = await loadConfig(args.config);
@@ -80,7 +80,7 @@ export const deadLetters = defineCommand({
   meta: {
     name: 'dead-letters',
     description:
-      "List, retry, discard or recall the events that a projection or a reactor with onError 'dead-letter' could not take in.",
+      "List, retry, discard or recall the events that a projection or a reactor with onError 'dead-letter' could not process.",
   },
   subCommands: { list, retry, discard, recall },
 });
@@ -105,13 +105,13 @@ async function redeliver(
     const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };
     const outcome = await work(optionsOf(config, operation, args.version), step, args.key);
     const { folded, discarded, left } = outcome;
-    // Asked for and not done: whoever runs this in a script must not take it for done.
+    // Nothing was done: a script must see a failure.
     const inVain = folded === 0 && discarded === 0;
     if (inVain) process.exitCode = 1;
     if (args.json) return console.log(JSON.stringify(outcome));
     const done = inVain ? 'nothing could be folded' : `${integer(folded)} folded, ${integer(discarded)} discarded`;
-    const why = left > 0 ? ` 'refold dead-letters list ${args.version}' tells why.` : '';
-    const code = inVain ? ' They fail as before with the code of this application.' : '';
+    const why = left > 0 ? ` 'refold dead-letters list ${args.version}' shows why.` : '';
+    const code = inVain ? ' They still fail with the code of this application.' : '';
     console.log(`${args.version}: ${done}, ${integer(left)} left.${code}${why}`);
   });
 }

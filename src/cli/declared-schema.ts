@@ -4,14 +4,14 @@ import { newestVersions } from '../schema/analysis/newest-versions.ts';
 import { buildSchema } from '../schema/build-schema.ts';
 import type { SchemaExtension } from '../schema/extend-schema.ts';
 
-/** The GraphQL schema of the newest declared versions, as a file holds it. */
+/** The GraphQL schema of the newest declared versions, in the form of a file. */
 export function declaredSchema(config: Config): string {
   return `${printSchema(builtSchema(config))}\n`;
 }
 
 /**
- * The TypeScript type of each custom scalar of that schema as JSON, as the option `scalars` of graphql-codegen takes it. An application's own
- * scalar says it in its extension `codegenScalarType`, as those of graphql-scalars do; one that says nothing is `unknown`.
+ * Returns the TypeScript type of each custom scalar of the schema as JSON, for the option `scalars` of graphql-codegen. An application's
+ * own scalar sets it in its extension `codegenScalarType`, like those of graphql-scalars; the default is `unknown`.
  */
 export function declaredScalars(config: Config): string {
   const scalars = Object.values(builtSchema(config).getTypeMap())
@@ -23,6 +23,6 @@ export function declaredScalars(config: Config): string {
 
 function builtSchema({ projections, commands, gateway, schema }: Config): GraphQLSchema {
   const { maxPageSize, federation } = gateway;
-  const extension = schema as SchemaExtension | undefined; // made by extendSchema, says its kind
+  const extension = schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
   return buildSchema({ versions: newestVersions(projections), commands, maxPageSize, federation, extension });
 }

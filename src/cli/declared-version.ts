@@ -4,7 +4,7 @@ import { closest } from '../events/closest.ts';
 import type { Projection } from '../projections/declaration/projection.ts';
 import { parseVersionId } from './version-argument.ts';
 
-/** The declaration of a version named on the command line. @throws RefoldError `INVALID_CONFIG`, `INVALID_TRANSITION` */
+/** Returns the declaration of a version named on the command line. @throws RefoldError `INVALID_CONFIG`, `INVALID_TRANSITION` */
 export function declaredVersion(config: Config, id: string): Projection {
   const { name, version } = parseVersionId(id);
   const projection = config.projections.find((one) => one.name === name && one.version === version);

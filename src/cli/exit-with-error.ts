@@ -1,13 +1,13 @@
 import { RefoldError } from '../errors.ts';
 
-/** Ends the command: expected errors by their message, others with all that is known. */
+/** Prints an error and exits with 1: expected errors by their message, others with all details. */
 export function exitWithError(error: unknown): never {
   if (error instanceof RefoldError) console.error(`refold: ${error.message}`);
   else console.error(error);
   process.exit(1);
 }
 
-/** Runs a command's work with errors told as {@link exitWithError} does. */
+/** Wraps a command: its errors end it through {@link exitWithError}. */
 export function telling<A>(work: (context: A) => Promise<void>): (context: A) => Promise<void> {
   return (context) => work(context).catch(exitWithError);
 }

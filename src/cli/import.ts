@@ -9,7 +9,7 @@ import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
 
 export const importCommand = defineCommand({
-  meta: { name: 'import', description: 'Stream a file (plain or .gz) into the log. Run twice, nothing doubles.' },
+  meta: { name: 'import', description: 'Stream a file (plain or .gz) into the log. A second run writes nothing twice.' },
   args: {
     name: { type: 'positional', description: "One of the application's imports", required: true },
     file: { type: 'positional', description: 'The file', required: true },
@@ -64,13 +64,13 @@ export const importCommand = defineCommand({
   }),
 });
 
-/** As a shell expects of what Ctrl-C ended. Node's own exit would wait for a read of a pipe to return. */
+/** Ends as shells expect after Ctrl-C. Node's own exit would wait for a pending read of a pipe. */
 function endBySignal(): void {
   process.removeAllListeners('SIGINT');
   process.kill(process.pid, 'SIGINT');
 }
 
-/** Such as `Done: 3 lines, 2 events written, 1 there already, in 0.1 s.` */
+/** Such as `Done: 3 lines, 2 events written, 1 already there, in 0.1 s.` */
 function resultText(result: {
   readonly lines: number;
   readonly written: number;
@@ -79,16 +79,16 @@ function resultText(result: {
   readonly interrupted: boolean;
 }): string {
   const { lines, written, skipped, seconds, interrupted } = result;
-  return `${interrupted ? 'Interrupted' : 'Done'}: ${integer(lines)} lines, ${integer(written)} events written, ${integer(skipped)} there already, in ${seconds.toFixed(1)} s.`;
+  return `${interrupted ? 'Interrupted' : 'Done'}: ${integer(lines)} lines, ${integer(written)} events written, ${integer(skipped)} already there, in ${seconds.toFixed(1)} s.`;
 }
 
-const figures = '{lines} lines | {written} written | {skipped} there already | {rate} | ETA {left}';
+const figures = '{lines} lines | {written} written | {skipped} already there | {rate} | ETA {left}';
 
 function progressBar() {
   let bar: SingleBar | undefined;
 
   function start({ bytesTotal }: ImportProgress, shown: object): SingleBar {
-    // How much a pipe has to give is not known.
+    // The size of a pipe is unknown.
     const format = bytesTotal === 0 ? figures : `{bar} {percentage}% | ${figures}`;
     const started = new SingleBar({ format, hideCursor: true, fps: 5 }, Presets.shades_classic);
     started.start(bytesTotal, 0, shown);
@@ -105,7 +105,7 @@ function progressBar() {
   };
 }
 
-/** Without an ETA as long as everything is there already: it says nothing of how long the rest takes. */
+/** There is no ETA while all events are already there: their speed says nothing about the rest. */
 function shownFigures({ lines, written, skipped, eventsPerSecond, secondsLeft }: ImportProgress) {
   return {
     lines: integer(lines),

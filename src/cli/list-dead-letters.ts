@@ -10,7 +10,7 @@ import type { Operation } from './open-operation.ts';
 import { textTable } from './text-table.ts';
 
 export interface ListArguments {
-  /** All versions and all reactors where it is absent. */
+  /** A version or a reactor; all versions and all reactors if absent. */
   readonly version?: string | undefined;
   readonly json?: boolean | undefined;
 }
@@ -41,7 +41,7 @@ export async function listLetters(config: Config, operation: Operation, args: Li
   );
 }
 
-/** Prints what was thrown away of a version, or of all. */
+/** Prints the discarded events of a version, or of all. */
 export async function listThrownAway(config: Config, { db }: Operation, args: ListArguments): Promise<void> {
   if (args.version !== undefined && isReactor(args.version))
     throw new RefoldError(
@@ -54,12 +54,12 @@ export async function listThrownAway(config: Config, { db }: Operation, args: Li
   else console.log(discardedToText(args.version, discarded));
 }
 
-/** A version's name has an '@'. */
+/** Whether it is the name of a reactor; a version has an '@'. */
 export function isReactor(name: string): boolean {
   return /^[a-z][a-z0-9_]*$/.test(name);
 }
 
-/** @throws RefoldError `INVALID_CONFIG` where there is no such reactor: most likely a version's number is missing */
+/** @throws RefoldError `INVALID_CONFIG` if there is no such reactor; most likely the version number is missing */
 export async function expectReactor(config: Config, { reactors }: Operation, name: string): Promise<void> {
   const known = [...config.reactors, ...(await reactors.status())].map((one) => one.name);
   if (known.includes(name)) return;

@@ -7,7 +7,7 @@ import { RefoldError } from '../errors.ts';
 
 const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];
 
-/** The argument that every command shares. */
+/** The argument that all commands share. */
 export const configArgument = {
   config: {
     type: 'string',
@@ -18,7 +18,7 @@ export const configArgument = {
 } as const;
 
 /**
- * The application that a file declares, under the environment's DATABASE_URL, HOST and PORT.
+ * Loads the application that a file declares, and applies DATABASE_URL, HOST and PORT of the environment.
  *
  * @throws RefoldError `INVALID_CONFIG`
  */
@@ -35,7 +35,7 @@ export async function loadConfig(file: string | undefined): Promise<Config> {
   if (!isConfig(loaded.default)) {
     throw new RefoldError(
       'INVALID_CONFIG',
-      `'${path}' does not export what defineConfig made. Write 'export default defineConfig({ … })'.`,
+      `'${path}' does not export a defineConfig result. Write 'export default defineConfig({ … })'.`,
     );
   }
   return underEnvironment(loaded.default, process.env);
@@ -56,7 +56,7 @@ async function load(path: string): Promise<{ readonly default?: unknown }> {
   }
 }
 
-/** Where in the application's own files an error comes from, if it says so. */
+/** Returns the place in the application's own files that an error comes from, if the stack shows it. */
 function placeOf(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const places = stack.matchAll(/(?:^|\(|at )(?:file:\/\/)?(\/[^\s():]+:\d+)(?::\d+)?\)?$/gm);

@@ -5,14 +5,14 @@ import { runCommandLine } from './command-line.ts';
 import { exitWithError } from './exit-with-error.ts';
 import { nodeProblem } from './node-version.ts';
 
-// Before anything is imported or called that an older Node does not have: it would end with an error that names neither.
+// Must run before anything that an older Node lacks is imported or called: its error would not mention the Node version.
 const problem = nodeProblem(process.versions.node);
 if (problem) {
   console.error(`refold: ${problem}`);
   process.exit(1);
 }
 
-// What the commands import is compiled once, not with each call: half of the time of a short one.
+// Caches compiled modules between calls. It saves half of the time of a short command.
 module.enableCompileCache();
 
 const main = defineCommand({
@@ -44,7 +44,7 @@ const main = defineCommand({
 });
 
 process.on('unhandledRejection', exitWithError);
-// Whoever read what this prints has seen enough, as `head` does: no error, and the exit code of a program that SIGPIPE ends.
+// The reader of the output has closed it, as `head` does. That is no error; exit with the code of a program that SIGPIPE ends.
 process.stdout.on('error', (error) =>
   'code' in error && error.code === 'EPIPE' ? process.exit(141) : exitWithError(error),
 );

@@ -11,14 +11,14 @@ import type { EventLog } from '../store/event-log.ts';
 import { createDatabase, type Database } from '../store/postgres/database.ts';
 import { checkServer } from '../store/server/server-check.ts';
 
-/** What an operator's command works with: the application's database, without a part in its running. */
+/** What an operator's command needs: the application's database, without running the application. */
 export interface Operation {
   readonly db: Database;
   readonly log: EventLog;
   readonly lifecycle: Lifecycle;
   readonly evolution: Evolution;
   readonly reactors: ReactorSteps;
-  /** Who is at the keyboard, for the audit log. */
+  /** The user who runs the command, for the audit log. */
   readonly actor: string;
   close(): Promise<void>;
 }
@@ -56,15 +56,15 @@ export async function openOperation(config: Config): Promise<Operation> {
   };
 }
 
-/** The application's server: the configured one, or the embedded one, which is started where it does not run already. */
+/** Opens the configured server, or the embedded one, which is started if it is not running. */
 export async function openServer(config: Config): Promise<DatabaseServer> {
   const { url } = config.database;
   return url === undefined ? startEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
 }
 
 /**
- * Does one thing with the application's database and closes it, whatever happens. A signal ends the process, and an embedded server with
- * it, unless the work has a better way to stop.
+ * Runs one task with the application's database, and closes it in any case. A signal ends the process and its embedded server, unless
+ * `onSignal` handles it.
  */
 export async function withOperation<T>(
   config: Config,

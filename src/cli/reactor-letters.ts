@@ -2,7 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { integer } from './format.ts';
 import type { Operation } from './open-operation.ts';
 
-/** Has the process that owns the reactor retry or discard its letters, and waits until it has, where there is one. */
+/**
+ * Requests that the process that owns the reactor retries or discards its dead letters. Waits for the result if a process runs the reactor.
+ */
 export async function redeliverReactorLetters(
   { reactors, actor }: Operation,
   name: string,
@@ -18,11 +20,11 @@ export async function redeliverReactorLetters(
     const letters = (await reactors.deadLetters(name)).filter((letter) => key === undefined || letter.key === key);
     if (letters.every(({ requested }) => requested === null)) {
       const done = Math.max(0, asked - letters.length);
-      // Asked for and not done: whoever runs this in a script must not take it for done.
+      // Nothing was done: a script must see a failure.
       if (done === 0) process.exitCode = 1;
       if (json) return console.log(JSON.stringify({ done, left: letters.length }));
       const count = done === 0 ? 'nothing could be' : integer(done);
-      const why = letters.length > 0 ? ` 'refold dead-letters list ${name}' tells why.` : '';
+      const why = letters.length > 0 ? ` 'refold dead-letters list ${name}' shows why.` : '';
       console.log(
         `${name}: ${count} ${what === 'retry' ? 'handled' : 'discarded or handled'}, ${integer(letters.length)} left.${why}`,
       );
@@ -32,7 +34,7 @@ export async function redeliverReactorLetters(
     if (status?.state !== 'running') {
       if (json) return console.log(JSON.stringify({ done: 0, left: letters.length, waitsFor: 'owner' }));
       console.log(
-        `${name} is ${status?.state ?? 'gone'}: no process runs it now. What was asked for is done as soon as one does.`,
+        `${name} is ${status?.state ?? 'gone'}: no process runs it now. The request is executed as soon as one does.`,
       );
       return;
     }

@@ -2,7 +2,7 @@ import type { ReactorStatus } from '../runtime/reactors/reactor-steps.ts';
 import { integer } from './format.ts';
 import { textTable } from './text-table.ts';
 
-/** The reactors as a table, and below it what an operator should know of them. */
+/** Formats the reactors as a table, followed by notes for the operator. */
 export function reactorsToText(reactors: readonly ReactorStatus[]): string {
   const table = textTable(
     ['reactor', 'state', 'position', 'lag', 'handled', 'left out', 'owner'],

@@ -38,14 +38,14 @@ export const rebuild = defineCommand({
     },
     'in-place': {
       type: 'boolean',
-      description: 'For disks that do not hold two tables: the version is not served meanwhile',
+      description: 'Rebuild the table itself, for disks without room for two; the version is not served meanwhile',
     },
     'accept-dead-letters': {
       type: 'boolean',
-      description: 'Have a rebuild take over that waits because of new dead letters',
+      description: 'Let a rebuild that waits because of new dead letters take over',
     },
-    cancel: { type: 'boolean', description: 'End a rebuild without a result' },
-    detach: { type: 'boolean', description: 'Ask for it and come back at once' },
+    cancel: { type: 'boolean', description: 'Cancel a running rebuild' },
+    detach: { type: 'boolean', description: 'Request the rebuild and return at once' },
     json: { type: 'boolean', description: 'As JSON' },
     ...reasonArgument,
     ...configArgument,
@@ -61,7 +61,7 @@ export const rebuild = defineCommand({
     if ((args.cancel || accept) && (from || inPlace || (args.cancel && accept)))
       throw new RefoldError(
         'INVALID_CONFIG',
-        `${accept ? '--accept-dead-letters' : '--cancel'} is about the rebuild that is under way; it goes with no other option.`,
+        `${accept ? '--accept-dead-letters' : '--cancel'} applies to the running rebuild; it can't be combined with other options.`,
       );
     await withOperation(config, async (operation) => {
       const { db, log } = operation;
@@ -90,7 +90,7 @@ export const rebuild = defineCommand({
       else if (outcome !== undefined) console.log(`${id}: ${outcome}.`);
       if (otherCode && !args.json)
         console.log(
-          `Beware: the process that did it has other code of ${id} than this application, so its rows are what that code makes. Deploy this code to every process that maintains ${id}, then rebuild again.`,
+          `Warning: the process that rebuilt it has other code of ${id} than this application, so the rows come from that code. Deploy this code to every process that maintains ${id}, then rebuild again.`,
         );
     });
   }),
@@ -98,7 +98,7 @@ export const rebuild = defineCommand({
 
 function startArgument(snapshot: string | undefined, position: string | undefined): WhichSnapshot | undefined {
   if (snapshot !== undefined && position !== undefined)
-    throw new RefoldError('INVALID_CONFIG', 'Say --from-snapshot or --from-position, not both.');
+    throw new RefoldError('INVALID_CONFIG', 'Use --from-snapshot or --from-position, not both.');
   if (snapshot !== undefined) return snapshotArgument('--from-snapshot', snapshot);
   if (position === undefined) return undefined;
   if (!/^\d{1,15}$/.test(position))
@@ -106,7 +106,7 @@ function startArgument(snapshot: string | undefined, position: string | undefine
   return { upTo: globalPosition(position) };
 }
 
-/** Shows the progress until the rebuild has ended, and tells how. Ctrl-C ends the showing, not the rebuild. */
+/** Shows the progress until the rebuild has ended, and returns its outcome. Ctrl-C ends the display, not the rebuild. */
 async function follow({ db, log }: Operation, name: string, version: number, quiet: boolean): Promise<string> {
   const format = '{bar} {percentage}% | {value} of {total} | {rate} | ETA {eta}';
   const bar =
@@ -139,13 +139,13 @@ async function follow({ db, log }: Operation, name: string, version: number, qui
   return (await lastReason(db, name, version)) ?? 'the rebuild has ended';
 }
 
-/** Whoever maintains the version rebuilds it: after a bug was mended here and not yet there, with the bug. */
+/** The process that maintains the version rebuilds it. If a bug is fixed here but not there yet, the rebuild has the bug. */
 async function builtByOtherCode({ db }: Operation, { name, version, codeFingerprint }: Projection): Promise<boolean> {
   const found = (await readRegistry(db)).find((one) => one.name === name && one.version === version);
   return found !== undefined && found.codeFingerprint !== codeFingerprint;
 }
 
-/** In positions of the log, from where the rebuild began. */
+/** The progress in positions of the log, counted from the start of the rebuild. */
 function progressOf(rebuild: NonNullable<VersionStatus['rebuild']>, head: bigint): { done: number; total: number } {
   return {
     done: Number(rebuild.checkpoint - rebuild.startedAtPosition),
@@ -156,7 +156,7 @@ function progressOf(rebuild: NonNullable<VersionStatus['rebuild']>, head: bigint
 function stopped(id: string, { form, error }: NonNullable<VersionStatus['rebuild']>): RefoldError {
   const wayOut =
     form === 'beside'
-      ? `The old table serves on; 'refold rebuild ${id} --cancel' ends the rebuild.`
-      : `It goes on from there when a process with fixed code maintains ${id}.`;
+      ? `The old table is still served; 'refold rebuild ${id} --cancel' ends the rebuild.`
+      : `It continues from there when a process with fixed code maintains ${id}.`;
   return new RefoldError('EVOLVE_FAILED', `The rebuild has stopped: ${error?.message} ${wayOut}`);
 }

@@ -15,8 +15,8 @@ export const retire = defineCommand({
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@1', required: true },
     grace: { type: 'string', description: 'Hours until its table is dropped', default: '24', valueHint: 'HOURS' },
-    force: { type: 'boolean', description: 'Also where it is the version that answers' },
-    yes: { type: 'boolean', description: 'Also where processes that live lose it, without a question', alias: 'y' },
+    force: { type: 'boolean', description: 'Also if it is the version that answers' },
+    yes: { type: 'boolean', description: 'Also if live processes lose it; do not ask', alias: 'y' },
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
@@ -35,10 +35,10 @@ export const retire = defineCommand({
         throw refused(
           name,
           version,
-          `is the version that answers; ${then}, and a retired version can't come back. Say --force if that is meant.`,
+          `is the version that answers; ${then}, and a retired version can't come back. Use --force to retire it anyway.`,
         );
       }
-      // Of the only version that answers everybody loses, and --force has said so.
+      // If it is the only active version, every process loses it; --force has confirmed that.
       const isOnly = active.length === 1 && active[0]?.version === version;
       const losing = args.yes || isOnly ? [] : await losingProcesses(db, name, version);
       if (losing.length > 0) await askToRetire(name, version, losing);
@@ -49,14 +49,14 @@ export const retire = defineCommand({
   }),
 });
 
-/** @throws RefoldError `INVALID_TRANSITION` unless whoever is at the keyboard says yes */
+/** @throws RefoldError `INVALID_TRANSITION` unless the user confirms */
 async function askToRetire(name: string, version: number, losing: readonly LiveProcess[]): Promise<void> {
   const what = losing.length === 1 ? 'this process declares' : 'these processes declare';
-  const problem = `is what clients of ${processesText(losing)} are answered by: ${what} no other active version of '${name}'.`;
+  const problem = `answers the clients of ${processesText(losing)}: ${what} no other active version of '${name}'.`;
   const terminal = process.stdin.isTTY && process.stdout.isTTY;
-  if (!terminal) throw refused(name, version, `${problem} Deploy the next version there first, or say --yes.`);
+  if (!terminal) throw refused(name, version, `${problem} Deploy the next version there first, or use --yes.`);
   const question = createInterface({ input: process.stdin, output: process.stdout });
-  const answer = await question.question(`${name}@${version} ${problem} Retire it all the same? [y/N] `);
+  const answer = await question.question(`${name}@${version} ${problem} Retire it anyway? [y/N] `);
   question.close();
   if (!/^y(es)?$/i.test(answer.trim())) throw refused(name, version, 'is not retired.');
 }

@@ -10,7 +10,7 @@ import { jsonArgument, reasonArgument } from './version-argument.ts';
 export const rollback = defineCommand({
   meta: {
     name: 'rollback',
-    description: 'Take the highest active version of a projection out of service: the one below answers at once.',
+    description: 'Take the highest active version of a projection out of service: the version below it answers at once.',
   },
   args: {
     projection: { type: 'positional', description: 'Such as cart_summary', required: true },
@@ -38,16 +38,16 @@ export const rollback = defineCommand({
           'would answer, but this application does not declare it. Declare it again, deploy that, and let it catch up.',
         );
       const { from, to } = await lifecycle.rollback(name, { actor, reason: args.reason ?? 'rolled back by hand' });
-      // Of a live inline version, appends do what a processor does for others.
+      // For a live inline version, appends do the work of a processor.
       const left = next && next.processor !== 'running' && next.inline !== 'live' ? next : undefined;
       const behind = left ? { position: left.position.toString() } : null;
       if (args.json) return console.log(JSON.stringify({ name, from, to, notCurrent: behind }));
       console.log(
-        `${name}@${to} answers again. ${name}@${from} stays current and ready: 'refold activate ${name}@${from}' puts it back.`,
+        `${name}@${to} answers again. ${name}@${from} stays current and ready: 'refold activate ${name}@${from}' reactivates it.`,
       );
       if (left)
         console.log(
-          `Beware: no process keeps ${name}@${to} current; it is at position ${integer(left.position)} of ${integer(left.head)}.${left.error ? ` ${left.error.message}` : ''}`,
+          `Warning: no process maintains ${name}@${to}; it is at position ${integer(left.position)} of ${integer(left.head)}.${left.error ? ` ${left.error.message}` : ''}`,
         );
     });
   }),

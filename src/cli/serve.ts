@@ -4,22 +4,23 @@ import { RefoldError } from '../errors.ts';
 import { createRefold, type Refold, type RefoldOptions } from '../refold.ts';
 
 export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
-  /** Said once everything runs. */
+  /** Returns the message to print once everything runs. */
   announce(refold: Refold): string;
-  /** Runs beside the application until the signal aborts. */
+  /** Runs in addition to the application until the signal aborts. */
   readonly beside?: (refold: Refold, signal: AbortSignal, logger: Logger) => Promise<void>;
 }
 
-// Longer than the gateway and a batch take, also on a busy machine, and less than the 30 seconds after which Kubernetes and others kill; after that
-// something hangs, and whoever sent the signal should not wait on. The default time of a drain is in it; a longer one comes on top.
+// In milliseconds. Longer than the gateway and a batch need on a busy machine, and less than the 30 seconds after which Kubernetes and
+// others kill. After that something hangs, and the operator should not wait longer. It includes the default drain time; a longer drain is
+// added.
 const patience = 25_000;
 const drainWithin = 5;
 
-/** Runs an application until SIGINT or SIGTERM, then stops it in order. Another signal ends it at once. */
+/** Runs an application until SIGINT or SIGTERM, then stops it in order. A second signal ends it at once. */
 export async function serve(config: Config, { announce, beside, ...options }: ServeOptions): Promise<void> {
   const logger = createLogger();
   const ending = new AbortController();
-  // From the start on: without a listener a signal would end the process as it is, and leave an embedded server behind.
+  // Installed before the start: without a listener, a signal would end the process and leave an embedded server behind.
   const longest = patience + Math.max(0, (config.gateway.drainSeconds ?? 0) - drainWithin) * 1000;
   const told = signal().then(() => {
     setTimeout(() => {
@@ -41,7 +42,7 @@ export async function serve(config: Config, { announce, beside, ...options }: Se
   process.exit(0);
 }
 
-// Ctrl-C in a terminal comes twice where npm runs the program: from the terminal, and passed on by npm a moment later.
+// In milliseconds. If npm runs the program, Ctrl-C in a terminal arrives twice: from the terminal, and from npm a moment later.
 const sameSignal = 500;
 
 /** Resolves at the first signal to stop; a later one ends the process at once. */
@@ -52,7 +53,7 @@ function signal(): Promise<void> {
       if (first !== undefined && performance.now() - first > sameSignal) process.exit(130);
       if (first !== undefined) return;
       first = performance.now();
-      process.stdout.write(`\nrefold: ${name}, stopping. Once more ends it at once.\n`);
+      process.stdout.write(`\nrefold: ${name}, stopping. A second signal ends it at once.\n`);
       resolve();
     };
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal);

@@ -12,12 +12,12 @@ export const shadow = defineCommand({
   meta: {
     name: 'shadow',
     description:
-      'Have live queries executed on a ready version, too, and show where its answers differ. Ends with 1 where they do.',
+      'Execute live queries on a ready version too, and show where its answers differ. Exits with 1 if they do.',
   },
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@2. Default: all', required: false },
-    'one-of': { type: 'string', description: 'Begin: compare about one of so many queries', valueHint: 'NUMBER' },
-    stop: { type: 'boolean', description: 'End it; what was found stays' },
+    'one-of': { type: 'string', description: 'Start: compare about one in this many queries', valueHint: 'NUMBER' },
+    stop: { type: 'boolean', description: 'Stop it; the findings stay' },
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
@@ -35,7 +35,7 @@ export const shadow = defineCommand({
       return evolution.shadows();
     });
     const shown = shadows.filter((one) => !version || (one.name === version.name && one.version === version.version));
-    console.log(args.json ? json(shown) : shown.map(toText).join('\n\n') || 'Nothing is or was compared.');
+    console.log(args.json ? json(shown) : shown.map(toText).join('\n\n') || 'There are no comparisons.');
     if (shown.some(({ different, failed }) => different + failed > 0)) process.exitCode = 1;
   }),
 });
@@ -56,7 +56,7 @@ function toText({ name, version, oneOf, stoppedAt, same, different, failed, skip
   );
 }
 
-// `--json` has the whole.
+// `--json` shows the whole value.
 function shortened(value: string): string {
   return value.length > 60 ? `${value.slice(0, 59)}…` : value;
 }

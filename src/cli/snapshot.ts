@@ -16,7 +16,7 @@ const versionArgument = {
 } as const;
 
 const take = defineCommand({
-  meta: { name: 'take', description: "Copy a version's table with its position, while everything goes on." },
+  meta: { name: 'take', description: "Copy a version's table with its position, without interrupting anything." },
   args: { ...versionArgument, ...jsonArgument, ...reasonArgument, ...configArgument },
   run: telling(async ({ args }) => {
     const config = await loadConfig(args.config);
@@ -96,7 +96,7 @@ export const snapshot = defineCommand({
   subCommands: { take, list, restore, drop },
 });
 
-/** `latest` or a number. @throws RefoldError `INVALID_CONFIG` */
+/** Parses `latest` or a number. @throws RefoldError `INVALID_CONFIG` */
 export function snapshotArgument(option: string, text: string): WhichSnapshot {
   return text === 'latest' ? 'latest' : { id: snapshotNumber(option, text) };
 }

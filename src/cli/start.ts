@@ -5,7 +5,8 @@ import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
 import { serve } from './serve.ts';
 
-// Balancers and Kubernetes look at the readiness every few seconds, or hear of the stop as the process does and need a moment to pass it on.
+// Load balancers and Kubernetes check the readiness every few seconds; or they learn of the stop when the process does, and need a moment
+// to spread it.
 const drainSeconds = 5;
 
 export const start = defineCommand({
@@ -15,7 +16,7 @@ export const start = defineCommand({
       type: 'enum',
       options: ['all', 'gateway', 'worker'],
       default: 'all',
-      description: 'Answer clients, keep read models current, or both',
+      description: 'Answer clients, maintain read models, or both',
     },
     embedded: {
       type: 'boolean',
@@ -30,7 +31,7 @@ export const start = defineCommand({
     if (config.database.url === undefined && !development && !args.embedded)
       throw new RefoldError(
         'INVALID_CONFIG',
-        'No database is named. Set DATABASE_URL, or database.url in the configuration. To run an embedded PostgreSQL with its data in .refold/, give --embedded.',
+        'No database is configured. Set DATABASE_URL, or database.url in the configuration. To run an embedded PostgreSQL with its data in .refold/, use --embedded.',
       );
     await serve(
       {
@@ -40,7 +41,7 @@ export const start = defineCommand({
       },
       {
         role: args.role as 'all', // an enum argument has one of its options
-        // Nobody else looks after a server of its own.
+        // An embedded server has no other operator who would migrate it.
         migrate: development || config.database.url === undefined,
         announce: (refold) => announcement(refold, config.gateway.graphiql ?? development),
       },

@@ -3,7 +3,7 @@ import { canaryText } from '../runtime/versions/canary-steps.ts';
 import type { LiveProcess } from '../store/ownership/live-processes.ts';
 import { textTable } from './text-table.ts';
 
-/** Which version answers for each read model, and where. Empty where there is none. */
+/** Shows which version is served for each read model, and by which processes. Returns nothing if there are none. */
 export function answersToText(answers: readonly AnsweringVersion[]): string[] {
   if (answers.length === 0) return [];
   const rows = answers.map(({ name, version, canary, processes }) => [
@@ -16,14 +16,14 @@ export function answersToText(answers: readonly AnsweringVersion[]): string[] {
   return ['', textTable(['read model', 'answered by', 'in'], rows)];
 }
 
-/** The processes that live. Empty where there is none. */
+/** Shows the live processes. Returns nothing if there are none. */
 export function processesToText(processes: readonly LiveProcess[]): string[] {
   if (processes.length === 0) return [];
   const rows = processes.map(({ name, role, versions }) => [name, role ?? '-', versions.join(', ') || '-']);
   return ['', textTable(['process', 'role', 'declares'], rows)];
 }
 
-// All of them are in the table of processes below, and in JSON.
+// The table of processes and the JSON output show all of them.
 const shownNames = 4;
 
 function namesText(names: readonly string[]): string {

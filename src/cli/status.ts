@@ -17,21 +17,21 @@ import { reactorsToText } from './reactor-status.ts';
 import { answersToText, processesToText } from './status-processes.ts';
 import { textTable } from './text-table.ts';
 
-// A process tells that it lives every second or so; on a busy machine, not always.
+// A process sends a heartbeat every second or so; on a busy machine it may be late.
 const silentSeconds = 15;
 
-// Long enough for a rate that means something, short enough to wait for.
+// Long enough for a meaningful rate, short enough to wait for.
 const sampleMilliseconds = 1000;
 
 export const status = defineCommand({
   meta: {
     name: 'status',
     description:
-      'Show every projection version: state, position, lag in events and in time, rate and when it will have caught up; every reactor; which version answers, and every live process.',
+      'Show every projection version (state, position, lag in events and in time, rate, ETA), every reactor, the version that answers for each read model, and every live process.',
   },
   args: {
     json: { type: 'boolean', description: 'As JSON' },
-    watch: { type: 'boolean', description: 'Again and again, until Ctrl-C', alias: 'w' },
+    watch: { type: 'boolean', description: 'Refresh until Ctrl-C', alias: 'w' },
     ...configArgument,
   },
   run: telling(async ({ args }) => {
@@ -43,7 +43,7 @@ export const status = defineCommand({
         await pause(sampleMilliseconds);
         const after = await readStatus(db, log);
         const versions = after.map((version) => withRate(version, before, (Date.now() - since) / 1000));
-        // A horizon that stands still while the log grows names who holds it.
+        // If the horizon stands still while the log grows, this shows who holds it.
         const stalls = (await readStalls(db)).filter((stall) => stall.seconds > 1);
         const processes = await readLiveProcesses(db);
         const report = {
@@ -66,9 +66,9 @@ export const status = defineCommand({
 interface RatedStatus extends VersionStatus {
   /** Positions a second. */
   readonly rate: number;
-  /** Seconds until it has caught up at this rate; null where it has, or does not move. */
+  /** Seconds until it has caught up at this rate; null if it has, or if it does not move. */
   readonly eta: number | null;
-  /** The same of its rebuild; null where none is under way. */
+  /** The pace of its rebuild; null if none is running. */
   readonly rebuildPace: Pace | null;
 }
 
@@ -95,7 +95,7 @@ function paced(pace: Pace | null): string {
   return ` (${integer(pace.rate)}/s${pace.eta === null ? '' : `, ETA ${duration(pace.eta)}`})`;
 }
 
-/** Declared versions that no process has started yet. */
+/** Declared versions that no process has registered yet. */
 function notRegistered(config: Config, found: readonly VersionStatus[]): string[] {
   return config.projections
     .filter(({ name, version }) => !found.some((one) => one.name === name && one.version === version))
@@ -127,7 +127,7 @@ function toText(all: Report): string {
   );
   const lost = lostOwners.map(
     ({ owner, units, seconds }) =>
-      `${owner} owns ${integer(units)} of these and was last heard of ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another process that runs takes over; where none does, nothing goes on until one is started.`,
+      `${owner} owns ${integer(units)} of these and sent its last heartbeat ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another running process takes over; if there is none, start one.`,
   );
   const living = [...answersToText(all.answers), ...processesToText(all.processes)];
   return [...versions, ...reactions, ...held, ...lost, ...living].join('\n');
@@ -186,7 +186,7 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
       : []),
     ...(version.rebuild
       ? [
-          `${version.name}@${version.version} is being rebuilt${version.rebuild.form === 'in place' ? ' in place' : ''}${version.rebuild.snapshotId === null ? '' : ` from snapshot ${version.rebuild.snapshotId} at position ${integer(version.rebuild.startedAtPosition)}`}: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}${paced(version.rebuildPace)}, asked for by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}${version.rebuild.heldReason ? `; does not take over: ${version.rebuild.heldReason}` : ''}`,
+          `${version.name}@${version.version} is being rebuilt${version.rebuild.form === 'in place' ? ' in place' : ''}${version.rebuild.snapshotId === null ? '' : ` from snapshot ${version.rebuild.snapshotId} at position ${integer(version.rebuild.startedAtPosition)}`}: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}${paced(version.rebuildPace)}, requested by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}${version.rebuild.heldReason ? `; does not take over: ${version.rebuild.heldReason}` : ''}`,
         ]
       : []),
     ...(version.missingIndexes.length > 0 ? [missingIndexesText(version)] : []),

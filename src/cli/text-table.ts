@@ -1,4 +1,4 @@
-/** Columns of text under their headings; columns of figures are flush right. */
+/** Formats a table with headings; columns of figures are right-aligned. */
 export function textTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = headings.map((heading, column) =>
     Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),

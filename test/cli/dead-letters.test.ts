@@ -78,7 +78,7 @@ test('letters are listed of all, and neither a wrong name nor a retry in vain lo
   expect(await run('retry', 'credits@1')).toMatchObject({
     code: 1,
     stdout:
-      "credits@1: nothing could be folded, 2 left. They fail as before with the code of this application. 'refold dead-letters list credits@1' tells why.\n",
+      "credits@1: nothing could be folded, 2 left. They still fail with the code of this application. 'refold dead-letters list credits@1' shows why.\n",
   });
   expect(await run('list', 'credits')).toMatchObject(
     refused("There is no reactor 'credits'. It is a projection; name a version of it: 'credits@1'."),

@@ -66,7 +66,7 @@ test('without a database URL an application has a server of its own: it stays be
     code: 1,
     stdout: '',
     stderr:
-      'refold: No database is named. Set DATABASE_URL, or database.url in the configuration. To run an embedded PostgreSQL with its data in .refold/, give --embedded.\n',
+      'refold: No database is configured. Set DATABASE_URL, or database.url in the configuration. To run an embedded PostgreSQL with its data in .refold/, use --embedded.\n',
   });
   expect(isRunning()).toBe(false);
   const asked = refold('start', '--embedded');

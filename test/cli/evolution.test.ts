@@ -37,10 +37,10 @@ test('changes and usage tell what a version changes for clients, and who would n
     runCli([...cliArguments, '--config', file], { env: { DATABASE_URL: database.url } });
   const changes = await run('changes');
   expect(changes.stdout).toMatch(
-    /^balance@2 in place of balance@1\n {2}breaking {3}Balance\.owner changed type from String! to String\. \(\+ \d+ derived\)\n {13}asked for by web \(1 operation, last \S+\)\n/,
+    /^balance@2 in place of balance@1\n {2}breaking {3}Balance\.owner changed type from String! to String\. \(\+ \d+ derived\)\n {13}used by web \(1 operation, last \S+\)\n/,
   );
   expect(changes.stdout).toMatch(
-    /\n {2}1 breaking, 0 dangerous, 0 safe; --all shows derived ones\n {2}what clients ask for has been recorded for \d+ min\n$/,
+    /\n {2}1 breaking, 0 dangerous, 0 safe; --all shows derived ones\n {2}field usage has been recorded for \d+ min\n$/,
   );
   expect(changes.code).toBe(1);
   const all = await run('changes', '--all');

@@ -104,7 +104,7 @@ test('the second import of a file doubles nothing, and says so', async () => {
   expect(JSON.parse(first.stdout)).toMatchObject({ lines: 3, written: 3, skipped: 0, interrupted: false });
   const second = await runCli(importing(file), environment());
   expect(second.code).toBe(0);
-  expect(second.stdout).toMatch(/^Done: 3 lines, 0 events written, 3 there already, in \d+\.\d s\.\n$/);
+  expect(second.stdout).toMatch(/^Done: 3 lines, 0 events written, 3 already there, in \d+\.\d s\.\n$/);
   expect(await streams()).toEqual(['a', 'b', 'c']);
 });
 

@@ -52,7 +52,7 @@ test('check ends with 1 where something has to be done, and tells notes and prob
   const next = await application(`${balance(1, 'owner: t.text()')}, ${balance(2, 'owner: t.text().nullable()')}`);
   const planned = await run(next, 'check');
   expect(planned.code).toBe(0);
-  expect(planned.stdout).toMatch(/^note {5}balance@2 is new: [\s\S]*\nNothing has to be done\.\n$/);
+  expect(planned.stdout).toMatch(/^note {5}balance@2 is new: [\s\S]*\nNo problem found\.\n$/);
   const edited = await run(await application(balance(1, 'owner: t.text().nullable()')), 'check', '--json');
   expect(edited.code).toBe(1);
   expect(JSON.parse(edited.stdout)).toMatchObject({ ok: false, findings: [{ kind: 'problem' }] });
@@ -115,14 +115,14 @@ test('retire refuses to take the API from processes that live and declare nothin
   expect(await run(both, 'retire', 'balance@1')).toMatchObject({
     code: 1,
     stderr:
-      "refold: balance@1 is what clients of old:1 (gateway) are answered by: this process declares no other active version of 'balance'. Deploy the next version there first, or say --yes.\n",
+      "refold: balance@1 answers the clients of old:1 (gateway): this process declares no other active version of 'balance'. Deploy the next version there first, or use --yes.\n",
   });
   // It was killed longer ago than a live process is silent.
   await announced('dead:1', 'balance@1', '-16 seconds');
   await announced('newest:1', 'balance@2', '1 hour');
   expect(await run(both, 'retire', 'balance@2', '--force')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('is what clients of newest:1 (gateway) are answered by: this process declares no'),
+    stderr: expect.stringContaining('answers the clients of newest:1 (gateway): this process declares no'),
   });
   expect((await losingProcesses(db, 'balance', 1)).map(({ name }) => name)).toEqual(['old:1']);
   await db.query({ text: `delete from refold.processes where name in ('dead:1', 'newest:1')` });
@@ -169,7 +169,7 @@ test('status tells whether the rows of an inline version commit with appends', a
   }
   // Appends keep it current, though no processor does.
   expect((await run(config, 'rollback', 'balance')).stdout).toBe(
-    "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' puts it back.\n",
+    "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' reactivates it.\n",
   );
 });
 

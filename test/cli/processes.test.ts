@@ -85,7 +85,7 @@ describe.each([
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     // Where the machine is too busy to open a connection in time, the log says so.
     const told = stdout.replaceAll(/^\{"level":.*\n/gm, '');
-    expect(told).toMatch(new RegExp(`\\nrefold: ${signal}, stopping\\. Once more ends it at once\\.\\n$`));
+    expect(told).toMatch(new RegExp(`\\nrefold: ${signal}, stopping\\. A second signal ends it at once\\.\\n$`));
     await until(async () => (await sessions()) === 0);
   });
 });
@@ -198,7 +198,7 @@ describe('status', () => {
         values (gen_random_uuid(), 'far:1', '{}', '{}', '{}', now() - interval '70 minutes')`,
     });
     expect((await run('status')).stdout).toMatch(
-      /\nfar:1 owns 2 of these and was last heard of 1h 10m ago: it was killed, or hangs\./,
+      /\nfar:1 owns 2 of these and sent its last heartbeat 1h 10m ago: it was killed, or hangs\./,
     );
   });
 

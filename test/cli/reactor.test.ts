@@ -58,7 +58,7 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
   expect(letters.stdout).toMatch(/ 2 +Credited +a +account\/a +0 +\(waits behind an earlier one\)\n/);
   expect(await run(config, 'dead-letters', 'retry', 'watch')).toMatchObject({
     code: 1,
-    stdout: "watch: nothing could be handled, 2 left. 'refold dead-letters list watch' tells why.\n",
+    stdout: "watch: nothing could be handled, 2 left. 'refold dead-letters list watch' shows why.\n",
   });
   await writeFile(mended, '');
   expect(await run(config, 'dead-letters', 'retry', 'watch', '--key', 'account/a')).toMatchObject({
@@ -66,13 +66,13 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
   });
 
   expect(await run(config, 'reactor', 'pause', 'watch')).toMatchObject({
-    stdout: "watch waits; 'refold reactor resume watch' has it go on.\n",
+    stdout: "watch is paused; 'refold reactor resume watch' resumes it.\n",
   });
   expect(await run(config, 'reactor', 'rewind', 'watch', '1', '--reason', 'lost mails')).toMatchObject({
-    stdout: 'watch goes on after position 1: what follows is handled again.\n',
+    stdout: 'watch continues after position 1: later events are handled again.\n',
   });
   expect((await run(config, 'reactor', 'list')).stdout).toMatch(/watch +paused +1 +1/);
-  expect(await run(config, 'reactor', 'resume', 'watch')).toMatchObject({ stdout: 'watch goes on.\n' });
+  expect(await run(config, 'reactor', 'resume', 'watch')).toMatchObject({ stdout: 'watch is resumed.\n' });
   await until(async () => (await readReactors(db))[0]?.checkpoint === 2n);
   expect((await run(config, 'reactor', 'history', 'watch')).stdout).toMatch(/rewound +2 +1 +\S+ +lost mails\n/);
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });

@@ -76,7 +76,7 @@ describe('an application file that is none', () => {
     for (const text of ['export const app = 1;', 'export default { projections: [balanceV1] };']) {
       expectRefusal(
         await refold(['status'], text),
-        /^refold: '.*\/app\.ts' does not export what defineConfig made\. Write 'export default defineConfig\(\{ … \}\)'\.$/m,
+        /^refold: '.*\/app\.ts' does not export a defineConfig result\. Write 'export default defineConfig\(\{ … \}\)'\.$/m,
       );
     }
   });

@@ -41,7 +41,7 @@ test('a rollback takes the highest version out of service, and only the one that
   });
   expect(await run(config, 'rollback', 'balance', '--reason', 'odd figures')).toMatchObject({
     code: 0,
-    stdout: "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' puts it back.\n",
+    stdout: "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' reactivates it.\n",
   });
   expect(await states()).toEqual(['1 active', '2 ready']);
   expect(await run(config, 'rollback', 'balance')).toMatchObject({
@@ -70,6 +70,6 @@ test('a rollback to a version that nobody keeps current is refused, or at least 
   expect(await states()).toEqual(['1 active', '2 active']);
   const rolledBack = await run(both, 'rollback', 'balance');
   expect(rolledBack.code).toBe(0);
-  expect(rolledBack.stdout).toContain('Beware: no process keeps balance@1 current; it is at position 0 of 0.\n');
+  expect(rolledBack.stdout).toContain('Warning: no process maintains balance@1; it is at position 0 of 0.\n');
   expect(await states()).toEqual(['1 active', '2 ready']);
 });

@@ -77,7 +77,7 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   );
   const undeployed = await runCli(['rebuild', 'balance@1', '--config', mended], environment());
   expect(undeployed.stdout).toMatch(
-    /15 events folded\.\nBeware: the process that did it has other code of balance@1 than this application, .*, then rebuild again\.\n$/,
+    /15 events folded\.\nWarning: the process that rebuilt it has other code of balance@1 than this application, .*, then rebuild again\.\n$/,
   );
   expect((await run('snapshot', 'restore', 'balance@1', '--snapshot', '1')).stdout).toMatch(
     /^balance@1 serves snapshot 1 at position 10 \(1 rows, [\d.]+ kB\), and catches up from there\.\n$/,
@@ -92,12 +92,12 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
 test.each([
   [
     ['rebuild', 'balance@1', '--from-snapshot', '1', '--from-position', '1'],
-    'Say --from-snapshot or --from-position, not both.',
+    'Use --from-snapshot or --from-position, not both.',
   ],
   [['rebuild', 'balance@1', '--from-position', 'x'], "--from-position is a position of the log, found 'x'."],
   [
     ['rebuild', 'balance@1', '--cancel', '--in-place'],
-    '--cancel is about the rebuild that is under way; it goes with no other option.',
+    "--cancel applies to the running rebuild; it can't be combined with other options.",
   ],
   [
     ['rebuild', 'balance@1', '--from-snapshot', 'y'],

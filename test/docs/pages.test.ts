@@ -231,7 +231,7 @@ test('the file of import.md becomes the events that it shows, and is skipped the
 });
 
 function doneText({ lines, written, skipped }: ImportProgress): string {
-  return `Done: ${lines} lines, ${written} events written, ${skipped} there already, in `;
+  return `Done: ${lines} lines, ${written} events written, ${skipped} already there, in `;
 }
 
 /** Lines such as `refold-pin: cart_summary@1`, those of a GraphQL document in comments. */

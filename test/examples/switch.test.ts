@@ -112,7 +112,7 @@ test('a second version takes over, is rolled back and put back under load: every
     code: 0,
     signal: null,
     stdout:
-      "invoice_summary@1 answers again. invoice_summary@2 stays current and ready: 'refold activate invoice_summary@2' puts it back.\n",
+      "invoice_summary@1 answers again. invoice_summary@2 stays current and ready: 'refold activate invoice_summary@2' reactivates it.\n",
     stderr: '',
   });
   await settled(replacement, 1);
