@@ -23,7 +23,10 @@ export const changes = defineCommand({
       required: false,
     },
     newer: { type: 'positional', description: 'Such as cart_summary@2. Default: all that wait', required: false },
-    all: { type: 'boolean', description: 'Also show the changes derived from each, such as those of filters, orders and aggregates' },
+    all: {
+      type: 'boolean',
+      description: 'Also show the changes derived from each, such as those of filters, orders and aggregates',
+    },
     ...jsonArgument,
     ...configArgument,
   },

@@ -70,7 +70,6 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
 
 function toText(findings: readonly Finding[], problems: number): string {
   const lines = findings.map(({ kind, message }) => `${kind === 'problem' ? 'problem' : 'note   '}  ${message}`);
-  const sum =
-    problems === 0 ? 'No problem found.' : `${problems} ${problems === 1 ? 'problem' : 'problems'} found.`;
+  const sum = problems === 0 ? 'No problem found.' : `${problems} ${problems === 1 ? 'problem' : 'problems'} found.`;
   return [...lines, sum].join('\n');
 }

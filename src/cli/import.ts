@@ -9,7 +9,10 @@ import { configArgument, loadConfig } from './load-config.ts';
 import { withOperation } from './open-operation.ts';
 
 export const importCommand = defineCommand({
-  meta: { name: 'import', description: 'Stream a file (plain or .gz) into the log. A second run writes nothing twice.' },
+  meta: {
+    name: 'import',
+    description: 'Stream a file (plain or .gz) into the log. A second run writes nothing twice.',
+  },
   args: {
     name: { type: 'positional', description: "One of the application's imports", required: true },
     file: { type: 'positional', description: 'The file', required: true },

@@ -10,7 +10,8 @@ import { jsonArgument, reasonArgument } from './version-argument.ts';
 export const rollback = defineCommand({
   meta: {
     name: 'rollback',
-    description: 'Take the highest active version of a projection out of service: the version below it answers at once.',
+    description:
+      'Take the highest active version of a projection out of service: the version below it answers at once.',
   },
   args: {
     projection: { type: 'positional', description: 'Such as cart_summary', required: true },

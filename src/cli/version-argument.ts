@@ -4,7 +4,7 @@ import { RefoldError } from '../errors.ts';
 export function parseVersionId(text: string): { name: string; version: number } {
   const match = /^([a-z][a-z0-9_]*)@(\d{1,4})$/.exec(text);
   if (!match)
-    throw new RefoldError('INVALID_CONFIG', `'${text}' names no projection version; write it like cart_summary@2.`);
+    throw new RefoldError('INVALID_CONFIG', `'${text}' is not a projection version; write it like cart_summary@2.`);
   return { name: match[1] as string, version: Number(match[2]) }; // both groups are part of the match
 }
 

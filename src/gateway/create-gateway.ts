@@ -292,10 +292,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       const prepared = await prepareOperation(yoga, maskError, { query, variables }, { viewer });
       if (!('run' in prepared)) return { errors: prepared };
       if (!prepared.isSubscription) return prepared.run();
-      throw new RefoldError(
-        'BAD_USER_INPUT',
-        'A subscription has more than one result. Use a client that subscribes.',
-      );
+      throw new RefoldError('BAD_USER_INPUT', 'A subscription has more than one result. Use a client that subscribes.');
     },
     close() {
       if (closing !== undefined) hurry.abort();

@@ -115,7 +115,7 @@ describe('a command line that says something else than was meant', () => {
   });
 
   test.each([
-    [['activate', 'balance'], "'balance' names no projection version; write it like cart_summary@2."],
+    [['activate', 'balance'], "'balance' is not a projection version; write it like cart_summary@2."],
     [['activate', 'balance@7'], "balance@7 is not in the registry; 'refold status' lists the versions."],
     [['rebuild', 'balanse@1'], "The application declares no balanse@1. Did you mean 'balance@1'?"],
     [

@@ -10,7 +10,11 @@ const longestId = 100;
 export function checkSite({ headers }: IncomingMessage, origins: readonly string[]): void {
   const site = headers['sec-fetch-site'];
   if (site === undefined || site === 'same-origin' || site === 'none' || origins.includes(headers.origin ?? '')) return;
-  throw refusal(403, 'FORBIDDEN', 'Pages of other sites can not use this endpoint, unless gateway.cors allows their origin.');
+  throw refusal(
+    403,
+    'FORBIDDEN',
+    'Pages of other sites can not use this endpoint, unless gateway.cors allows their origin.',
+  );
 }
 
 export function isStreamOpening({ method, headers }: IncomingMessage): boolean {

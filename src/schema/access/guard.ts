@@ -94,7 +94,7 @@ function conditionInput(projection: Projection, condition: WhereInput): WhereInp
       continue;
     }
     const column = Object.hasOwn(projection.columns, name) ? projection.columns[name] : undefined;
-    if (!column) throw ruleError(projection, `names '${name}', which is no column.`, name);
+    if (!column) throw ruleError(projection, `names '${name}', which is not a column.`, name);
     const operators = operatorInput(projection, name, column, given as WhereInput); // typed as operators
     if (operators === nothing) return nothing;
     input[name] = operators;
@@ -106,7 +106,7 @@ function operatorInput(projection: Projection, name: string, column: Column, ope
   const input: Record<string, unknown> = {};
   for (const [operator, value] of Object.entries(operators)) {
     if (!(operatorsOf(column) as readonly string[]).includes(operator))
-      throw ruleError(projection, `compares '${name}' by '${operator}', which a column of its type has not.`);
+      throw ruleError(projection, `compares '${name}' by '${operator}', which columns of its type do not have.`);
     if (value === null || value === undefined) return nothing;
     if (Array.isArray(value) && value.some((one) => one === null || one === undefined)) return nothing;
     const compared = comparedColumn(column);

@@ -62,7 +62,7 @@ function sinceOf(text: string | null | undefined, what: string): ChangeCursor | 
   try {
     return parseCursor(text);
   } catch (cause) {
-    throw badInput(`${what} is no cursor. ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw badInput(`${what} is not a cursor. ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
 }
 

@@ -82,7 +82,7 @@ function tokenIn(text: string, argument: string): PositionToken {
   try {
     return parseToken(text);
   } catch (cause) {
-    throw badInput(`'${argument}' is no cursor of an event. Give one that a page of the same field answered with.`, {
+    throw badInput(`'${argument}' is not a cursor of an event. Use one from a page of the same field.`, {
       cause,
     });
   }

@@ -75,13 +75,13 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
         const representations = args.representations as readonly Representation[]; // any value; checked below
         if (representations.length > mostRepresentations)
           throw badInput(
-            `'representations' names ${representations.length} entities; ${mostRepresentations} are the most.`,
+            `'representations' names ${representations.length} entities; the limit is ${mostRepresentations}.`,
           );
         return Promise.all(
           representations.map(async (representation) => {
             const types = byType.get(representation?.__typename);
             if (!types)
-              throw new GraphQLError(`'${representation?.__typename}' is no entity here.`, {
+              throw new GraphQLError(`'${representation?.__typename}' is not an entity of this API.`, {
                 extensions: { code: 'BAD_USER_INPUT' },
               });
             const waiting = beforeRead(types.served, context, root?.after, info);

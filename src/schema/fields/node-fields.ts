@@ -50,7 +50,7 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
       description: `The rows that have the ids, in their order, ${mostIds} at most; null where there is none.`,
       args: { ids: t.arg.idList({ required: true, description: 'Each an `id` that a row answered with.' }) },
       resolve: (root, { ids }, context, info) => {
-        if (ids.length > mostIds) throw badInput(`'ids' names ${ids.length} rows; ${mostIds} are the most.`);
+        if (ids.length > mostIds) throw badInput(`'ids' names ${ids.length} rows; the limit is ${mostIds}.`);
         return find(ids, root, context, info);
       },
     }),

@@ -156,7 +156,7 @@ function comparisonsOf(
         case 'gte':
           return { kind: 'compare', column: name, operator, value: value(given) };
         default:
-          throw badInput(`'${path}.${operator}' is no operator.`);
+          throw badInput(`'${path}.${operator}' is not an operator.`);
       }
     });
 }

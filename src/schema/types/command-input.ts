@@ -46,7 +46,7 @@ export function commandInput(root: JsonSchema, options: CommandInputOptions): Co
   const context: Context = { ...options, root, references: new Map() };
   const schema = plain(root, context);
   if (schema.type !== 'object' || hasFreeKeys(schema))
-    throw invalidDeclaration(options.owner, `the input is no object; wrap it, such as { value: … }.`);
+    throw invalidDeclaration(options.owner, `the input is not an object; wrap it, such as { value: … }.`);
   if (Object.keys(schema.properties ?? {}).length === 0) return null;
   const name = `${options.prefix}Input`;
   const part = objectPart(schema, name, options.prefix, [], context, root);

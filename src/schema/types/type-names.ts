@@ -41,13 +41,13 @@ export function createTypeNames(): TypeNames {
   return {
     claim(name, owner) {
       if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(name))
-        throw invalidDeclaration(owner, `'${name}' is no name of a GraphQL type; use letters and digits.`);
+        throw invalidDeclaration(owner, `'${name}' is not a valid name of a GraphQL type; use letters and digits.`);
       take(types, name, 'the GraphQL type name', owner);
       return name;
     },
     claimField(type, field, owner) {
       if (!/^[A-Za-z][A-Za-z0-9_]*$/.test(field))
-        throw invalidDeclaration(owner, `'${field}' is no name of a GraphQL field; use letters and digits.`);
+        throw invalidDeclaration(owner, `'${field}' is not a valid name of a GraphQL field; use letters and digits.`);
       take(fields, `${type}.${field}`, 'the GraphQL field', owner);
       return field;
     },

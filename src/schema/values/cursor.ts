@@ -27,7 +27,7 @@ export function cursorCodec(projection: Projection, orderBy: readonly RowOrder[]
     decode(text, argument) {
       const refusal = (cause?: unknown) =>
         badInput(
-          `'${argument}' is no cursor of this list in this order. Give one that a page of the same list and 'orderBy' answered with.`,
+          `'${argument}' is not a cursor of this list in this order. Use one from a page of the same list with the same 'orderBy'.`,
           { cause },
         );
       const parsed = readOpaqueText(text);

@@ -50,5 +50,5 @@ const shown = 60;
 
 export function noGlobalId(id: string, cause?: unknown) {
   const text = id.length > shown ? `${id.slice(0, shown)}…` : id;
-  return badInput(`'${text}' is no id of a row here. Give one that the field 'id' of a row answered with.`, { cause });
+  return badInput(`'${text}' is not the id of a row. Use the value of a row's field 'id'.`, { cause });
 }

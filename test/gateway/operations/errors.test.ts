@@ -94,7 +94,7 @@ test.each([
     { first: 1.5 },
     'Int cannot represent non-integer value',
   ],
-  ['{ parcels(after: "x") { nodes { weight } } }', {}, "'after' is no cursor of this list"],
+  ['{ parcels(after: "x") { nodes { weight } } }', {}, "'after' is not a cursor of this list"],
 ])('what the client got wrong is BAD_USER_INPUT: %s %j', async (query, variables, message) => {
   const { post, logged } = await startGateway();
   const { errors } = await post(query, variables);

@@ -80,16 +80,14 @@ test.each([
   const { run } = await twoKinds();
   const { data, errors } = await run('query ($id: ID!) { node(id: $id) { id } }', { id });
   expect(data).toEqual({ node: null });
-  expect(errors?.[0]?.message).toMatch(
-    /is no id of a row here\. Give one that the field 'id' of a row answered with\.$/,
-  );
+  expect(errors?.[0]?.message).toMatch(/is not the id of a row\. Use the value of a row's field 'id'\.$/);
   expect(errors?.[0]?.message.length).toBeLessThan(200);
 });
 
 test('more ids than one statement takes are bad input', async () => {
   const { run } = await twoKinds();
   const { errors } = await run('query ($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: new Array(1001).fill('x') });
-  expect(errors?.[0]?.message).toBe("'ids' names 1001 rows; 1000 are the most.");
+  expect(errors?.[0]?.message).toBe("'ids' names 1001 rows; the limit is 1000.");
 });
 
 test('ids survive an activation: they name the projection and no version of it', async () => {

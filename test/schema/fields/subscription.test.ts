@@ -98,9 +98,9 @@ test('changes come with all rows first, then one by one, and a removed row by it
 });
 
 test.each([
-  ['"yesterday"', "'since' is no cursor. Expected the cursor of a message, such as '1042.9f3c21ab@2.1'"],
-  ['"1042@2"', "'since' is no cursor."],
-  ['"9999999999999999"', "'since' is no cursor."],
+  ['"yesterday"', "'since' is not a cursor. Expected the cursor of a message, such as '1042.9f3c21ab@2.1'"],
+  ['"1042@2"', "'since' is not a cursor."],
+  ['"9999999999999999"', "'since' is not a cursor."],
 ])('changes since %s are refused', async (since, message) => {
   const { subscribe } = schemaUnderTest();
   await expect(subscribe(`subscription { parcelChanges(since: ${since}) { position } }`)).rejects.toThrow(message);

@@ -234,8 +234,8 @@ describe('what GraphQL can not express is refused with its place:', () => {
   });
 
   test('an input that is no object', () => {
-    expect(() => schemaOf(z.string())).toThrow('the input is no object; wrap it');
-    expect(() => schemaOf(z.record(z.string(), z.string()))).toThrow('the input is no object; wrap it');
+    expect(() => schemaOf(z.string())).toThrow('the input is not an object; wrap it');
+    expect(() => schemaOf(z.record(z.string(), z.string()))).toThrow('the input is not an object; wrap it');
   });
 
   test('a validator without JSON Schema', () => {

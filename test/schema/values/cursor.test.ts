@@ -65,9 +65,9 @@ test('a cursor of another order or list is refused', () => {
     fc.property(anyRow, anyOrder, anyOrder, (row, made, used) => {
       fc.pre(JSON.stringify(made) !== JSON.stringify(used));
       const cursor = cursorCodec(parcelV1, made).encode(row);
-      expect(() => cursorCodec(parcelV1, used).decode(cursor, 'after')).toThrow("'after' is no cursor of this list");
+      expect(() => cursorCodec(parcelV1, used).decode(cursor, 'after')).toThrow("'after' is not a cursor of this list");
       expect(() => cursorCodec(courierDayV1, []).decode(cursor, 'before')).toThrow(
-        "'before' is no cursor of this list",
+        "'before' is not a cursor of this list",
       );
     }),
   );
@@ -111,7 +111,7 @@ test.each([
   ['WyJ4Il0=', 'padding'],
 ])('%j is no cursor: %s', (text) => {
   expect(() => cursorCodec(parcelV1, []).decode(text, 'after')).toThrow(
-    "'after' is no cursor of this list in this order",
+    "'after' is not a cursor of this list in this order",
   );
 });
 
