@@ -8,7 +8,7 @@ export const activate = defineCommand({
   meta: { name: 'activate', description: 'Put a ready version into service: queries go to it at once.' },
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
-    breaking: { type: 'boolean', description: 'Also where clients of the version that answers would lose fields' },
+    breaking: { type: 'boolean', description: 'Also if clients of the version that answers would lose fields' },
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,

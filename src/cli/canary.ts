@@ -15,18 +15,18 @@ export const canary = defineCommand({
   meta: {
     name: 'canary',
     description:
-      'Have some clients answered by a ready version before it becomes active, in all processes. Without a version: which do so now.',
+      'Serve some clients from a ready version before it becomes active, in all processes. Without a version: list the canaries.',
   },
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@2', required: false },
     percent: { type: 'string', description: 'Share of the clients, such as 5', valueHint: 'PERCENT' },
     header: {
       type: 'string',
-      description: 'A header that leads to it, such as x-beta=1, or x-beta for any value',
+      description: 'Requests with this header, such as x-beta=1, or x-beta for any value',
       valueHint: 'NAME[=VALUE]',
     },
-    stop: { type: 'boolean', description: 'End it: everybody is answered by the active version again, at once' },
-    breaking: { type: 'boolean', description: 'Also where clients of the version that answers would lose fields' },
+    stop: { type: 'boolean', description: 'End it: all clients get the active version again, at once' },
+    breaking: { type: 'boolean', description: 'Also if clients of the version that answers would lose fields' },
     ...reasonArgument,
     ...jsonArgument,
     ...configArgument,
@@ -39,7 +39,7 @@ export const canary = defineCommand({
       await withOperation(config, ({ lifecycle, actor }) =>
         lifecycle.endCanary(name, { actor, reason: args.reason ?? 'ended by hand' }),
       );
-      console.log(args.json ? json({ name, version, canary: null }) : `${args.version} is no canary any more.`);
+      console.log(args.json ? json({ name, version, canary: null }) : `${args.version} is no longer a canary.`);
       return;
     }
     const rule = ruleOf(args.percent, args.header);
@@ -58,7 +58,10 @@ export const canary = defineCommand({
 
 function ruleOf(percent: string | undefined, header: string | undefined): CanaryRule {
   if (percent === undefined && header === undefined)
-    throw new RefoldError('INVALID_CONFIG', 'Say who: --percent 5, --header x-beta=1, or both; --stop ends it.');
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      'Choose the clients: --percent 5, --header x-beta=1, or both; --stop ends it.',
+    );
   const [, name, , value = null] = /^([\w-]+)(=(.*))?$/.exec(header ?? '') ?? [];
   if (header !== undefined && name === undefined)
     throw new RefoldError('INVALID_CONFIG', `--header is a name, or name=value, found '${header}'.`);

@@ -14,7 +14,7 @@ export const diff = defineCommand({
   meta: {
     name: 'diff',
     description:
-      'Compare two versions of a projection: their rows, over the columns that both have, and what clients of the older one would lose. Ends with 1 where rows differ.',
+      'Compare two versions of a projection: their rows, over the columns that both have, and what clients of the older one would lose. Exits with 1 if rows differ.',
   },
   args: {
     older: { type: 'positional', description: 'Such as cart_summary@1', required: true },

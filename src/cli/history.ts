@@ -8,10 +8,10 @@ import { textTable } from './text-table.ts';
 import { parseVersionId } from './version-argument.ts';
 
 export const history = defineCommand({
-  meta: { name: 'history', description: 'Show the steps in the life of versions: from, to, who, why, when.' },
+  meta: { name: 'history', description: 'Show the transitions of versions: from, to, who, why, when.' },
   args: {
     of: { type: 'positional', description: 'A projection or a version, such as cart_summary@2', required: false },
-    limit: { type: 'string', description: 'The last so many steps', default: '50', valueHint: 'N' },
+    limit: { type: 'string', description: 'How many of the latest transitions', default: '50', valueHint: 'N' },
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
   },
@@ -28,7 +28,7 @@ export const history = defineCommand({
 });
 
 function toText(steps: readonly Transition[]): string {
-  if (steps.length === 0) return 'No step is recorded.';
+  if (steps.length === 0) return 'No transition is recorded.';
   return textTable(
     ['at', 'version', 'step', 'actor', 'reason'],
     steps.map(({ at, name, version, from, to, actor, reason }) => [

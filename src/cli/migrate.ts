@@ -9,7 +9,7 @@ import { jsonArgument } from './version-argument.ts';
 export const migrateCommand = defineCommand({
   meta: {
     name: 'migrate',
-    description: "Bring Refold's own tables to this version. Safe to run anywhere, any number of times.",
+    description: "Migrate Refold's own tables to this version. Safe to run anywhere, any number of times.",
   },
   args: { ...jsonArgument, ...configArgument },
   run: telling(async ({ args }) => {

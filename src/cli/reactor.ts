@@ -31,7 +31,7 @@ const list = defineCommand({
 });
 
 const history = defineCommand({
-  meta: { name: 'history', description: 'Show what was done to a reactor, by whom and why; the last first.' },
+  meta: { name: 'history', description: 'Show what operators did to a reactor: who, when and why; the latest first.' },
   args: { ...nameArgument, ...jsonArgument, ...configArgument },
   run: telling(async ({ args }) => {
     await withOperation(await loadConfig(args.config), async ({ reactors }) => {
@@ -56,23 +56,23 @@ const history = defineCommand({
 });
 
 const pause = defineCommand({
-  meta: { name: 'pause', description: 'Have a reactor wait, also over restarts, until it is resumed.' },
+  meta: { name: 'pause', description: 'Pause a reactor until it is resumed, also across restarts.' },
   args: { ...nameArgument, ...reasonArgument, ...configArgument },
   run: telling(({ args }) =>
     change(args, async (reactors, step) => {
       await reactors.pause(args.name, step);
-      return `${args.name} waits; 'refold reactor resume ${args.name}' has it go on.`;
+      return `${args.name} is paused; 'refold reactor resume ${args.name}' resumes it.`;
     }),
   ),
 });
 
 const resume = defineCommand({
-  meta: { name: 'resume', description: 'Have a reactor go on that was paused, or that has stopped at an error.' },
+  meta: { name: 'resume', description: 'Resume a reactor that was paused, or that stopped at an error.' },
   args: { ...nameArgument, ...reasonArgument, ...configArgument },
   run: telling(({ args }) =>
     change(args, async (reactors, step) => {
       await reactors.resume(args.name, step);
-      return `${args.name} goes on.`;
+      return `${args.name} is resumed.`;
     }),
   ),
 });
@@ -80,26 +80,26 @@ const resume = defineCommand({
 const rewind = defineCommand({
   meta: {
     name: 'rewind',
-    description: 'Set a reactor back: it handles all events past the position again, with the same message ids.',
+    description: 'Rewind a reactor: it handles all events after the position again, with the same message ids.',
   },
   args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
   run: telling(({ args }) =>
     change(args, async (reactors, step) => {
       const position = positionOf(args.position);
       await reactors.rewind(args.name, position, step);
-      return `${args.name} goes on after position ${integer(position)}: what follows is handled again.`;
+      return `${args.name} continues after position ${integer(position)}: later events are handled again.`;
     }),
   ),
 });
 
 const skip = defineCommand({
-  meta: { name: 'skip', description: 'Have a reactor leave out everything up to and with the position.' },
+  meta: { name: 'skip', description: 'Have a reactor skip all events up to and including the position.' },
   args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
   run: telling(({ args }) =>
     change(args, async (reactors, step) => {
       const position = positionOf(args.position);
       await reactors.skipAhead(args.name, position, step);
-      return `${args.name} goes on after position ${integer(position)}: what is before it is left out.`;
+      return `${args.name} continues after position ${integer(position)}: events up to there are skipped.`;
     }),
   ),
 });

@@ -14,7 +14,7 @@ export const schema = defineCommand({
     out: { type: 'string', description: 'Write it to a file', valueHint: 'FILE' },
     check: {
       type: 'boolean',
-      description: 'Only say whether the file is as it would be written; ends with 1 where it is not',
+      description: 'Only check whether the file is up to date; exits with 1 if it is not',
     },
     scalars: {
       type: 'boolean',

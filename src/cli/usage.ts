@@ -13,7 +13,7 @@ import { jsonArgument } from './version-argument.ts';
 export const usage = defineCommand({
   meta: {
     name: 'usage',
-    description: 'Which clients ask for which fields, and when they last did, as the gateways recorded it.',
+    description: 'Show which clients use which fields, and when they last did, as recorded by the gateways.',
   },
   args: {
     path: {
@@ -22,7 +22,7 @@ export const usage = defineCommand({
       required: false,
     },
     days: { type: 'string', description: 'How many days back. Default: 30', valueHint: 'DAYS' },
-    client: { type: 'string', description: 'Only what this client asks for, field by field', valueHint: 'NAME' },
+    client: { type: 'string', description: 'Only the fields that this client uses', valueHint: 'NAME' },
     ...jsonArgument,
     ...configArgument,
   },
@@ -48,11 +48,11 @@ function toText(
 ): string {
   const recorded =
     recordedDays === null
-      ? 'Not all gateways record what clients ask for, so more may have been asked for.'
+      ? 'Not all gateways record field usage, so there may be more.'
       : recordedDays < days
         ? `Recorded for ${ageText(recordedDays)}.`
         : `In the last ${days} days.`;
-  if (fields.length === 0) return `Nobody has asked for it. ${recorded}`;
+  if (fields.length === 0) return `No client has used it. ${recorded}`;
   const table = summedUp
     ? textTable(['path', 'clients', 'operations', 'last'], [...Map.groupBy(fields, ({ path }) => path)].map(summary))
     : textTable(['path', 'client', 'version', 'pins', 'operations', 'last'], fields.map(line));

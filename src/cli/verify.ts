@@ -11,11 +11,11 @@ import { withOperation } from './open-operation.ts';
 export const verify = defineCommand({
   meta: {
     name: 'verify',
-    description: 'Fold the log again and compare with the table of a version. Ends with 1 where they differ.',
+    description: 'Fold the log again and compare with the table of a version. Exits with 1 if they differ.',
   },
   args: {
     version: { type: 'positional', description: 'Such as cart_summary@2', required: true },
-    'one-of': { type: 'string', description: 'Compare about one row of so many', default: '1', valueHint: 'N' },
+    'one-of': { type: 'string', description: 'Compare about one in this many rows', default: '1', valueHint: 'N' },
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
   },
@@ -55,7 +55,7 @@ export const verify = defineCommand({
 
 function toText(id: string, { position, rowsCompared, differences, samples }: Verification): string {
   if (differences === 0)
-    return `${id} is what the log says at position ${integer(position)}: ${integer(rowsCompared)} rows compared.`;
+    return `${id} equals the log at position ${integer(position)}: ${integer(rowsCompared)} rows compared.`;
   return [
     `${id} differs from the log at position ${integer(position)} in ${integer(differences)} of ${integer(rowsCompared)} rows compared:`,
     ...samples.map(
