@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { declaredSchema } from '../../src/cli/declared-schema.ts';
-import { createRefold, defineConfig, extendSchema, type Refold } from '../../src/index.ts';
+import { anonymous, createRefold, defineConfig, extendSchema, type Refold } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../src/projections/declaration/projection.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
@@ -226,6 +226,21 @@ test('lists that are asked for at once have each their own answer, whoever asks'
   const asksOf = (authorization: string) => ids.map((_, n) => plain(query, { variables: { n }, authorization }));
   const answers = await Promise.all(['north', 'south', 'nobody'].flatMap(asksOf).map(bothAnswers));
   for (const [one, executed] of answers) expect(one).toEqual(executed);
+});
+
+test('what this process asks itself is answered by the same statement, as whoever it says', async () => {
+  const query =
+    'query ($n: Int) { things(first: $n) { totalCount nodes { thingId amount at json detail { price } } } }';
+  const { answer } = await answerTo('/graphql', plain(query, { variables: { n: 30 } }));
+  const before = await compiled();
+  expect(await refold.graphql(query, { n: 30 })).toEqual(answer);
+  const north = await answerTo('/graphql', plain('{ things { totalCount } }', { authorization: 'north' }));
+  const viewer = { ...anonymous, id: 'north', tenant: 'north' };
+  expect(await refold.graphql('{ things { totalCount } }', {}, viewer)).toEqual(north.answer);
+  // Two of them here, one by HTTP.
+  expect(await compiled()).toBe(before + 3);
+  // What can't be compiled is executed.
+  expect((await refold.graphql('{ things(first: -1) { totalCount } }')).errors).toHaveLength(1);
 });
 
 test('who asks where an answer is gets the same answer', async () => {

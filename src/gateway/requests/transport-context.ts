@@ -16,7 +16,7 @@ export interface TransportContext {
   readonly socketHeaders?: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The payload of `connection_init`. */
   readonly connectionParams?: Readonly<Record<string, unknown>>;
-  /** A unique object for each operation that came by WebSocket. */
+  /** A unique object for each operation that came by WebSocket or from this process. */
   readonly message?: object;
   /** Set if the operation comes from this process. `system` may do everything. */
   readonly viewer?: Viewer | 'system';

@@ -210,7 +210,7 @@ describe('without the database', () => {
 
   test('the process is not ready, and says why', async () => {
     const { gateway, services } = await startGateway();
-    const ready = () => gateway.fetch('/health/ready');
+    const ready = () => fetch(`${gateway.url}/health/ready`);
     expect((await ready()).status).toBe(200);
     Object.assign(services, { problems: () => ({ appends: 'the database takes no writes' }) });
     const response = await ready();
