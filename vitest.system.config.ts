@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { reporters, resolve, suite } from './test/support/suite.ts';
+import { forceRerunTriggers, reporters, resolve, suite } from './test/support/suite.ts';
 import { leftOut } from './test/system/left-out.ts';
 
 /** The suite once more on an older PostgreSQL, every test's own server included, and tests that need a package of the system. */
@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     ...suite('system'),
     reporters,
+    forceRerunTriggers,
     globalSetup: ['test/system/postgres-15-for-the-run.ts'],
     include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: Object.values(leftOut).flat(),

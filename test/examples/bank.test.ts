@@ -15,8 +15,9 @@ import { decimal, defineConfig, type Projection } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../src/runtime/verification/verify.ts';
 import { type InMemoryAppend, proveEqual } from '../../src/testing.ts';
-import { generateBankFile, lateAndCorrected, realBankFile } from '../support/bank-file.ts';
+import { generateBankFile, lateAndCorrected } from '../support/bank-file.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
+import { realFiles } from '../support/real-files.ts';
 import { linesOf } from '../support/retail-file.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -26,7 +27,7 @@ const forms: readonly (readonly [Projection, Projection])[] = [
   [turnoverByDayV1, turnoverByDayByEvolve],
   [accountBalanceV1, accountBalanceByEvolve],
 ];
-const real = realBankFile;
+const real = realFiles.bank.path;
 const files = [
   { name: 'a generated file', lines: () => generateBankFile(1993, 3_000) },
   ...(real === undefined ? [] : [{ name: 'the real file', lines: () => linesOf(real) }]),

@@ -13,8 +13,9 @@ import type { InvoiceLine } from '../../examples/online-retail/events.ts';
 import { beginning, type RecordedEvent } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { realFiles } from '../support/real-files.ts';
 import { differencesFromOracle } from '../support/retail-comparison.ts';
-import { firstLinesOf, generateRetailFile, linesOf, realRetailFile } from '../support/retail-file.ts';
+import { firstLinesOf, generateRetailFile, linesOf } from '../support/retail-file.ts';
 import { computeRetailOracle, type RetailOracle } from '../support/retail-oracle.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -80,8 +81,8 @@ describe('an import from the command line', () => {
   });
 });
 
-if (realRetailFile !== undefined) {
-  const file = realRetailFile;
+if (realFiles.retail.path !== undefined) {
+  const file = realFiles.retail.path;
   const whole = 541_909;
   test('the read models of the real file are exact, with the totals that are published of it', {
     timeout: 900_000,

@@ -5,12 +5,13 @@ import type { InvoiceLine } from '../../examples/online-retail/events.ts';
 import { retailImport } from '../../examples/online-retail/retail-import.ts';
 import type { ImportedAppend, ImportLine, RecordedEvent } from '../../src/index.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
+import { realFiles } from '../support/real-files.ts';
 import { differencesFromOracle } from '../support/retail-comparison.ts';
-import { firstLinesOf, generateRetailFile, realRetailFile } from '../support/retail-file.ts';
+import { firstLinesOf, generateRetailFile } from '../support/retail-file.ts';
 import { computeRetailOracle } from '../support/retail-oracle.ts';
 
 const generated = generateRetailFile(20_101_201, 4_000);
-const real = realRetailFile;
+const real = realFiles.retail.path;
 const files = [
   { name: 'a generated file with all quirks', lines: async () => generated },
   // All of it is in the test of the import, with a database.

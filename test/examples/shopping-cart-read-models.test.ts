@@ -119,7 +119,8 @@ describe('customer_profile@1', () => {
   });
 });
 
-describe('whatever shoppers do', () => {
+// Thousands of commands decide and fold here: seconds at rest, minutes where others need the processor.
+describe('whatever shoppers do', { timeout: 300_000 }, () => {
   const traffic = fc.integer({ min: 0, max: 2 ** 31 }).map((seed) => ({ seed, toString: () => `seed ${seed}` }));
 
   test('the rules refuse none of it', async () => {

@@ -12,7 +12,8 @@ import { readRegistry } from '../../src/store/registry/registry.ts';
 import { processorLockKey } from '../../src/store/server/lock-keys.ts';
 import { runCli, startCli } from '../support/cli.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
-import { firstLinesOf, generateRetailFile, realRetailFile } from '../support/retail-file.ts';
+import { realFiles } from '../support/real-files.ts';
+import { firstLinesOf, generateRetailFile } from '../support/retail-file.ts';
 import { RowHistory } from '../support/row-history.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -44,8 +45,8 @@ afterAll(async () => {
 
 /** The real file's first lines where it is at hand: a history that takes a moment to fold. */
 async function firstLines(): Promise<readonly string[]> {
-  if (realRetailFile === undefined) return generateRetailFile(11, 20_000);
-  return firstLinesOf(realRetailFile, 20_000);
+  if (realFiles.retail.path === undefined) return generateRetailFile(11, 20_000);
+  return firstLinesOf(realFiles.retail.path, 20_000);
 }
 
 test('a second version takes over, is rolled back and put back under load: every answer is right, and no subscription ends', {

@@ -1,24 +1,12 @@
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { reached } from '../support/without-servers.ts';
 import { leftOut } from '../system/left-out.ts';
 
 const root = join(import.meta.dirname, '../..');
 /** What makes a database or a server for a test. */
 const makers = ['test/support/test-database.ts', 'test/support/own-server.ts', 'test/support/cli.ts'];
-
-/** The file and all of `test/` and `chaos/` that it imports. */
-function reached(file: string, seen: Set<string> = new Set()): Set<string> {
-  if (seen.has(file)) return seen;
-  seen.add(file);
-  for (const [, target = ''] of readFileSync(join(root, file), 'utf8').matchAll(
-    /^(?:import|export)[^;']*'(\.[^']+)';$/gm,
-  )) {
-    const imported = join(dirname(file), target);
-    if (/^(test|chaos)\//.test(imported)) reached(imported, seen);
-  }
-  return seen;
-}
 
 function filesOf(patterns: readonly string[]): string[] {
   return patterns.flatMap((pattern) => {

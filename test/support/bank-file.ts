@@ -1,13 +1,5 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { randomNumbers } from '../../examples/shopping-cart/random-numbers.ts';
 import type { InMemoryAppend } from '../../src/testing.ts';
-
-/** The PKDD'99 bank's bookings where they are at hand: 46,997 lines. */
-export const realBankFile: string | undefined = [
-  process.env.REFOLD_BANK_FILE,
-  join(import.meta.dirname, '../../../shared/data/berka-trans.jsonl.gz'),
-].find((path) => path !== undefined && existsSync(path));
 
 /** Lines in the form of the real file, few accounts with many bookings. */
 export function generateBankFile(seed: number, rows: number): readonly string[] {

@@ -1,14 +1,7 @@
-import { createReadStream, existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { randomNumbers } from '../../examples/shopping-cart/random-numbers.ts';
-
-/** The whole UCI "Online Retail" data set where it is at hand: 541,909 lines. */
-export const realRetailFile: string | undefined = [
-  process.env.REFOLD_RETAIL_FILE,
-  join(import.meta.dirname, '../../../shared/data/online-retail.jsonl.gz'),
-].find((path) => path !== undefined && existsSync(path));
 
 /** The lines of a gzipped file, opened when the first is asked for: readline loses what it reads before that. */
 export async function* linesOf(path: string): AsyncGenerator<string> {

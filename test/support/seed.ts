@@ -1,9 +1,12 @@
 /**
- * What tests draw at random follows from this number. In CI it is the same each time, so that what CI says is of the change at hand; elsewhere
- * each run draws other inputs. `SEED=n npm test` repeats a run.
+ * What tests draw at random follows from this number. Each run draws other inputs; in CI those of the day, so that two runs of a day can be
+ * compared. `SEED=n npm test` repeats a run. The first that asks leaves it for the workers: a run may begin before midnight.
  */
-export const seed = process.env.SEED
-  ? Number(process.env.SEED)
-  : process.env.CI
-    ? 1
-    : Math.floor(Math.random() * 2 ** 31);
+process.env.SEED ??= String(seedOf(process.env, new Date(), Math.random()));
+
+export const seed = Number(process.env.SEED);
+
+/** In CI the date, such as 20310731. */
+export function seedOf({ CI }: { readonly CI?: string | undefined }, now: Date, random: number): number {
+  return CI === undefined ? Math.floor(random * 2 ** 31) : Number(now.toISOString().slice(0, 10).replaceAll('-', ''));
+}

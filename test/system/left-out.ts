@@ -1,19 +1,12 @@
+import { testsWithoutServers } from '../support/without-servers.ts';
+
 /** Test files that the system run leaves out, because another PostgreSQL changes nothing for them. Globs from the root of the project. */
 export const leftOut = {
-  /** They start no server and open no database; a test of the house makes sure of it. */
+  /** They start no server and open no database; those that start a gateway over services in memory are named, and a test of the house looks. */
   withoutPostgres: [
-    'test/house/{floors,lockfile,run-result,slow-first,start-up,system-run}.test.ts',
-    'test/schema/**/*.test.ts',
-    'test/testing/test-kit.test.ts',
-    'test/projections/**/{declarations,evolve-sql,fold,relations,row-codec}.test.ts',
-    'test/gateway/**/{document-cache,errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
-    'test/examples/{online-retail,shopping-cart-read-models,shopping-cart-rules,simulator}.test.ts',
-    'test/runtime/consumers/consumer.test.ts',
-    'test/store/log/read-ahead.test.ts',
-    'test/runtime/scheduling/waker.test.ts',
-    'test/support/retail-file.test.ts',
-    'test/chaos/{client-judges,plan}.test.ts',
-    'test/soak/**/*.test.ts',
+    ...testsWithoutServers(),
+    'test/house/start-up.test.ts',
+    'test/gateway/**/{errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
   ],
   /**
    * What they are about is decided by programs, whatever the server: command lines and what they print, samples and pages, requests and answers
@@ -21,10 +14,10 @@ export const leftOut = {
    */
   decidedByPrograms: [
     'test/chaos/judges.test.ts',
-    'test/cli/{dead-letters,evolution,import,node-version,operating,processes,reactor,refusals,rollback,snapshot}.test.ts',
+    'test/cli/{dead-letters,evolution,import,operating,processes,reactor,refusals,rollback,snapshot}.test.ts',
     'test/docs/pages.test.ts',
     'test/examples/{bank,bounded-replay,client,money-transfer,online-retail-import,start,switch}.test.ts',
-    'test/gateway/**/{admission,answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,shared-operation,single-connection}.test.ts',
+    'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
     'test/runtime/live/scale.test.ts',
     'test/testing/{prove-equal,waiting}.test.ts',

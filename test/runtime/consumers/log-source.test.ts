@@ -294,7 +294,10 @@ describe('the log as a source', () => {
     expect(await slept()).toBe(false);
   });
 
-  test('gives every reading all its events once, in order, however they come and whoever looks', async () => {
+  // Three hundred logs are read here: seconds at rest, minutes where others need the processor.
+  test('gives every reading all its events once, in order, however they come and whoever looks', {
+    timeout: 300_000,
+  }, async () => {
     const reader = fc.record({
       filter: fc.constantFrom(all, even),
       limit: fc.constantFrom(1, 7, 150),

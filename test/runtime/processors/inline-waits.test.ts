@@ -24,6 +24,7 @@ import {
   untilLive,
 } from '../../support/inline-setting.ts';
 import { account } from '../../support/sample-domain.ts';
+import { seed } from '../../support/seed.ts';
 import { until } from '../../support/until.ts';
 
 let setting: InlineSetting;
@@ -234,7 +235,7 @@ test('a version that leaves and joins again and again, under appends of every ki
   const [first] = processes as [Runtime];
   await untilLive(first, inlineBalance, inlineOpenings);
   const older = createEventLog(first.db, [account]);
-  const random = seeded(Number(process.env.SEED ?? 11));
+  const random = seeded(seed);
   const pick = (count: number) => Math.floor(random() * count);
   const streamId = () => `account-${pick(20)}`;
   const rolledBack = new Error('rolled back');

@@ -25,6 +25,7 @@ import {
   untilLive,
 } from '../../support/inline-setting.ts';
 import { account } from '../../support/sample-domain.ts';
+import { seed } from '../../support/seed.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses } from '../../support/worker-processes.ts';
 
@@ -311,7 +312,7 @@ test('appenders that are killed at random leave rows and log in agreement', asyn
   const processes = await Promise.all([1, 2].map(() => setting.start([inlineBalance, inlineOpenings])));
   const [first] = processes as [Runtime];
   await untilLive(first, inlineBalance, inlineOpenings);
-  const random = seeded(Number(process.env.SEED ?? 5));
+  const random = seeded(seed);
   let going = true;
   let failed = 0;
   const appends = processes.flatMap((runtime) =>

@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Files of others that are not in the repository. Tests over them are left out where they are not at hand, and the run says so. */
+export const realFiles = {
+  /** The whole UCI "Online Retail" data set: 541,909 lines. */
+  retail: realFile('REFOLD_RETAIL_FILE', 'online-retail.jsonl.gz'),
+  /** The PKDD'99 bank's bookings: 46,997 lines. */
+  bank: realFile('REFOLD_BANK_FILE', 'berka-trans.jsonl.gz'),
+} as const;
+
+export interface RealFile {
+  /** The variable of the environment that names another place. */
+  readonly variable: string;
+  readonly name: string;
+  /** Undefined where it is not at hand. */
+  readonly path: string | undefined;
+}
+
+function realFile(variable: string, name: string): RealFile {
+  const places = [process.env[variable], join(import.meta.dirname, '../../../shared/data', name)];
+  return { variable, name, path: places.find((path) => path !== undefined && existsSync(path)) };
+}

@@ -1,0 +1,32 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const root = join(import.meta.dirname, '../..');
+
+/** Whatever imports one of these may start a server or a process, or open a database. */
+const starters: readonly RegExp[] = [
+  /^test\/support\/(test-database|own-server|postgres-for-the-run|postgres-cluster)\.ts$/,
+  /^src\/store\/embedded\//,
+  /^src\/gateway\/(create-gateway|http\/http-server)\.ts$/,
+  /^(node:child_process|node:http|node:net|pg)$/,
+];
+
+/** The test files that start neither servers nor processes, by what they import: paths from the root of the project. */
+export function testsWithoutServers(): readonly string[] {
+  const files = globSync(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root, exclude: ['test/system/**'] });
+  return files
+    .filter((file) => ![...reached(file)].some((one) => starters.some((starter) => starter.test(one))))
+    .sort();
+}
+
+/** What a file imports, and what that imports, but for what `src/` imports: a test's intent is in what it names itself. */
+export function reached(file: string, seen: Set<string> = new Set()): ReadonlySet<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  if (!file.endsWith('.ts') || file.startsWith('src/')) return seen;
+  const text = readFileSync(join(root, file), 'utf8');
+  for (const [, target = ''] of text.matchAll(/^(?:import|export)\s(?!type\b)[^;']*'([^']+)';$/gm)) {
+    reached(target.startsWith('.') ? join(dirname(file), target) : target, seen);
+  }
+  return seen;
+}
