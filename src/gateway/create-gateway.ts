@@ -254,7 +254,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     withKnownHosts(withOrderedTypes(withCrossOrigin(singleConnections.listener, crossOrigin)), isKnownHost),
   );
   const http = await listen(listener, options).catch((error) => {
-    singleConnections.close();
+    void singleConnections.close(0); // without streams there is nothing to wait for
     eventStreams.close();
     source.close();
     throw error;
@@ -269,10 +269,9 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     http.drain();
     await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // it rejects only on abort
     const closed = http.close(closingPatience, lastWord);
-    // WebSockets close before the subscriptions end: clients that get `complete` would not reconnect.
-    await webSockets.close();
-    singleConnections.close();
+    // Before the subscriptions end: clients that get `complete` would not reconnect.
     eventStreams.close();
+    await Promise.all([webSockets.close(closingPatience), singleConnections.close(closingPatience)]);
     subscriptions.endAll();
     await closed;
     await shadows.stop();

@@ -1,7 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { embeddedDataDir } from '../../src/refold.ts';
+import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
+import { seeded } from '../support/account-traffic.ts';
 import { startCli } from '../support/cli.ts';
 import { until } from '../support/until.ts';
 import { userFolder } from './application-file.ts';
@@ -97,4 +101,54 @@ test('a failed start stops the server that it has started', async () => {
   expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining("can't listen on port 0") });
   expect(existsSync(join(cwd, embeddedDataDir, 'PG_VERSION'))).toBe(true);
   expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
+});
+
+test('started and asked by commands at random, at the same time, an application has one server, and none in the end', async () => {
+  // By hand with more: COMMANDS=500 npm test -- test/cli/embedded.test.ts -t 'at random' --testTimeout=7200000
+  const commands = Number(process.env.COMMANDS ?? 6);
+  const seed = Number(process.env.SEED ?? new Date().toISOString().slice(0, 10).replaceAll('-', '')); // another every day
+  console.info(`seed ${seed}`);
+  const random = seeded(seed);
+  const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)] as T; // none is empty
+  const cwd = await userFolder({ 'refold.config.ts': application });
+  const refold = (...cliArguments: string[]) => startCli(cliArguments, { cwd, env: environment });
+  expect(await refold('migrate').ended).toMatchObject({ code: 0, stderr: '' });
+
+  let opened = 0;
+  async function serve(cliArguments: readonly string[], holdMs: number, signal: NodeJS.Signals): Promise<void> {
+    const start = refold(...cliArguments);
+    const mutation = `mutation { openAccount(input: { accountId: "${opened++}", owner: "Ada" }) { streamVersion } }`;
+    const answer = await ask(await start.url(), mutation);
+    expect(answer, start.printed.stdout).toEqual({ data: { openAccount: { streamVersion: 1 } } });
+    await new Promise((resolve) => setTimeout(resolve, holdMs)); // others come and go meanwhile
+    expect(await start.end(signal)).toMatchObject({ code: 0, stderr: '' });
+  }
+  async function command(cliArguments: readonly string[]): Promise<void> {
+    const { code, stderr } = await refold(...cliArguments).ended;
+    if (cliArguments[0] === 'url' && code === 1)
+      expect(stderr).toMatch(/^refold: No embedded PostgreSQL runs in .*\n$/);
+    else expect({ cliArguments, code, stderr }).toEqual({ cliArguments, code: 0, stderr: '' });
+  }
+  const starts = [['dev'], ['start', '--embedded'], ['start', '--embedded', '--role', 'gateway']];
+  const asked = [['status', '--json'], ['check'], ['migrate'], ['history', 'balance'], ['url']];
+  const drawn = Array.from({ length: commands }, () => {
+    if (random() >= 0.4) return command.bind(undefined, pick(asked));
+    return serve.bind(undefined, pick(starts), random() * 1000, pick<NodeJS.Signals>(['SIGINT', 'SIGTERM']));
+  });
+  const next = drawn.values();
+  await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      for (const run of next) await run();
+    }),
+  );
+
+  const dataDir = join(cwd, embeddedDataDir);
+  const hasServer = () => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(dataDir);
+  expect([existsSync(join(dataDir, 'postmaster.pid')), hasServer()]).toEqual([false, false]);
+  // All of them wrote into the same log.
+  const server = await startEmbeddedPostgres({ dataDir });
+  const db = createDatabase({ url: server.url });
+  expect(await db.query({ text: 'select count(*)::int as events from refold.events' })).toEqual([{ events: opened }]);
+  await db.close();
+  await server.stop();
 });

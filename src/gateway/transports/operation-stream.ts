@@ -20,6 +20,7 @@ export class OperationStream {
   readonly #operations = new Map<string, StreamedOperation>();
   /** Operations that wait for the client to read, or to open the stream. */
   #waiting = new Set<StreamedOperation>();
+  #onAnswered: (() => void)[] = [];
   #res: ServerResponse | undefined;
   #isOver = false;
 
@@ -59,15 +60,29 @@ export class OperationStream {
     this.#res?.end();
   }
 
+  /** Resolves when no answer is owed any more. */
+  async answered(): Promise<void> {
+    if (this.#owed > 0) await new Promise<void>((resolve) => this.#onAnswered.push(resolve));
+  }
+
+  /** Answers what is owed, in place of answers that have not come. */
+  lastWord(answer: Answer): void {
+    for (const operation of [...this.#operations.values()]) operation.lastWord(answer);
+  }
+
   sayNothing(): void {
     if (this.#res && !this.#res.writableNeedDrain) this.#res.write(comment);
   }
 
   /** Whether one more result may be kept until the client reads it. */
   get mayOwe(): boolean {
+    return this.#owed < mostOwed;
+  }
+
+  get #owed(): number {
     let owed = 0;
     for (const operation of this.#operations.values()) if (operation.isOwed) owed++;
-    return owed < mostOwed;
+    return owed;
   }
 
   isReadyFor(operation: StreamedOperation): boolean {
@@ -84,6 +99,9 @@ export class OperationStream {
   forget(operation: StreamedOperation): void {
     this.#operations.delete(operation.id);
     this.#waiting.delete(operation);
+    if (this.#owed > 0) return;
+    for (const resolve of this.#onAnswered) resolve();
+    this.#onAnswered = [];
   }
 
   #wake(): void {
@@ -125,6 +143,13 @@ export class StreamedOperation implements Sink {
     if (this.#isOver) return;
     this.#answer = answer;
     this.wake();
+  }
+
+  /** Also where the client does not read: it may still, before the stream ends. */
+  lastWord(answer: Answer): void {
+    if (!this.isOwed) return;
+    this.send(this.#answer ?? answer);
+    this.complete();
   }
 
   serve(subscription: Subscription): void {

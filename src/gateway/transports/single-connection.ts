@@ -10,6 +10,7 @@ import type { Admission } from '../policies/admission.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
+import { unknownOutcome } from '../requests/unknown-outcome.ts';
 import { createAnswer } from '../subscriptions/answer.ts';
 import { Subscription } from '../subscriptions/subscription.ts';
 import { type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
@@ -39,8 +40,11 @@ export interface SingleConnectionsOptions {
 
 export interface SingleConnections {
   readonly listener: RequestListener;
-  /** Ends all streams without completing their operations, so that clients reconnect to another process. */
-  close(): void;
+  /**
+   * Ends all streams without completing their subscriptions, so that clients reconnect to another process. Streams on which results of queries
+   * or mutations are pending end when these are written, after `patience` milliseconds at most. What is left then gets `OUTCOME_UNKNOWN`.
+   */
+  close(patience: number): Promise<void>;
 }
 
 interface ReservedStream {
@@ -178,10 +182,16 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
         else refuse(res, [masked]);
       });
     },
-    close() {
+    async close(patience) {
       isClosed = true;
       clearInterval(keepAlive);
-      for (const token of [...streams.keys()]) drop(token);
+      const lastWords = setTimeout(() => {
+        const unknown = createAnswer({ errors: [unknownOutcome()] });
+        for (const { stream } of streams.values()) stream.lastWord(unknown);
+      }, patience);
+      const ends = [...streams].map(([token, { stream }]) => stream.answered().then(() => drop(token)));
+      await Promise.all(ends);
+      clearTimeout(lastWords);
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { type ExecutionArgs, type FormattedExecutionResult, GraphQLError } from 'graphql';
 import { type Extra, useServer } from 'graphql-ws/use/ws';
 import type { Logger } from 'pino';
@@ -13,7 +14,8 @@ import type { ClientOf } from '../requests/client.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import type { CanaryChoice } from '../rollout/canary.ts';
 import { Subscription } from '../subscriptions/subscription.ts';
-import type { SubscriptionArgs, Subscriptions } from '../subscriptions/subscriptions.ts';
+import { type SubscriptionArgs, type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
+import { OwedAnswers } from './owed-answers.ts';
 import { SocketWriter, WebSocketSink } from './web-socket-sink.ts';
 
 export interface WebSocketOptions {
@@ -44,8 +46,11 @@ export interface WebSocketOptions {
 export interface WebSocketEndpoint {
   /** Handles a request to upgrade to a WebSocket. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Closes all connections with 1001 (going away), which makes clients reconnect to another process. */
-  close(): Promise<void>;
+  /**
+   * Closes all connections with 1001 (going away), which makes clients reconnect to another process. Connections on which results of queries or
+   * mutations are pending close when these are sent, after `patience` milliseconds at most. What is left then gets `OUTCOME_UNKNOWN`.
+   */
+  close(patience: number): Promise<void>;
 }
 
 // In milliseconds. A client acknowledges the close within a round trip; one that does not is gone or stuck.
@@ -69,6 +74,9 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
   } = options;
   const server = new WebSocketServer({ noServer: true, maxPayload });
   const writers = new WeakMap<WebSocket, SocketWriter>();
+  const owed = new WeakMap<WebSocket, OwedAnswers>();
+  const owedTo = ({ extra }: Connection) => owed.get(extra.socket as WebSocket) as OwedAnswers; // set for each in upgrade
+  let isClosing = false;
   /** For each socket, the function that releases its place in the limit. */
   const leaves = new WeakMap<WebSocket, () => void>();
   const runs = new WeakMap<object, () => Promise<Result | WebSocketSink>>();
@@ -99,26 +107,38 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         }
       },
       async onSubscribe(context, id, { query, variables, operationName, extensions }) {
+        const socket = context.extra.socket as WebSocket; // of the server below
+        // It is sent again elsewhere: nothing of it is done here.
+        if (isClosing) return closed(socket).then(() => [stopping()]);
+        const answers = owedTo(context);
+        answers.begin(id);
         const transport = { ...transportOf(context), message: {} };
         const refusal = await admission.admit(transport).then(
           () => undefined,
           (error) => withoutHttp(maskError(error)),
         );
-        if (refusal) return [refusal];
+        if (refusal) return refused(answers, id, [refusal]);
         const request = { query, variables, operationName, extensions };
         const prepared = await prepareOperation(yoga, maskError, request, transport, documentFor, chooseCanaries);
-        if (!('run' in prepared)) return prepared;
+        if (!('run' in prepared)) return refused(answers, id, prepared);
+        if (prepared.isSubscription) answers.end(id);
         const { schema, document } = prepared.args;
         // The protocol implementation keeps this object as long as a subscription lasts, so it gets only what it needs.
         const key = {};
-        const writer = writers.get(context.extra.socket as WebSocket) as SocketWriter; // set for each socket in upgrade
-        runs.set(key, prepared.isSubscription ? () => open(prepared.args, writer, id) : prepared.run);
+        const writer = writers.get(socket) as SocketWriter; // set for each socket in upgrade
+        const answer = () => answers.outcomeOf(id, prepared.run);
+        runs.set(key, prepared.isSubscription ? () => open(prepared.args, writer, id) : answer);
         return { schema, document, operationName, contextValue: key } as ExecutionArgs; // without absent properties
       },
       onNext: (_, __, ___, ____, result) => withPlainErrors(result),
+      onComplete: (context, id) => owedTo(context).end(id),
     },
     server,
   );
+
+  function terminateAll(): void {
+    for (const client of server.clients) client.terminate();
+  }
 
   async function open(args: SubscriptionArgs, writer: SocketWriter, id: string): Promise<Result | WebSocketSink> {
     const opened = await subscriptions.open(args);
@@ -143,18 +163,42 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
           return tryLater(webSocket, error as GraphQLError); // thrown by the limit
         }
         writers.set(webSocket, new SocketWriter(webSocket, socket));
+        owed.set(webSocket, new OwedAnswers());
         server.emit('connection', webSocket, request);
         hearErrors(webSocket, logger);
       });
     },
-    async close() {
-      const deadline = setTimeout(() => {
-        for (const client of server.clients) client.terminate();
-      }, goodbyePatience);
+    async close(patience) {
+      isClosing = true;
+      const clients = [...server.clients];
+      const lastWords = setTimeout(() => {
+        for (const client of clients) owed.get(client)?.giveUp();
+      }, patience);
+      const unread = setTimeout(terminateAll, patience + goodbyePatience);
+      await Promise.all(
+        clients.map(async (client) => {
+          await Promise.race([owed.get(client)?.none(), closed(client)]);
+          await setImmediate(); // by then the end of the last operation is written
+          client.close(1001, 'Going away');
+        }),
+      );
+      clearTimeout(lastWords);
+      clearTimeout(unread);
+      const deadline = setTimeout(terminateAll, goodbyePatience);
       await protocol.dispose();
       clearTimeout(deadline);
     },
   };
+}
+
+function closed(webSocket: WebSocket): Promise<void> {
+  return new Promise((resolve) => webSocket.once('close', () => resolve()));
+}
+
+/** An operation that ends before it runs: its errors are written right after this. */
+function refused(answers: OwedAnswers, id: string, errors: readonly GraphQLError[]): readonly GraphQLError[] {
+  answers.end(id);
+  return errors;
 }
 
 function isLater(error: unknown): error is GraphQLError {
