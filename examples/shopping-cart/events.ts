@@ -4,7 +4,8 @@ import { defineEvents, type PayloadOf } from '../../src/index.ts';
 /** An amount of money as a decimal string: JSON numbers are floats, and cents get lost in them. */
 export const money = z
   .string()
-  .regex(/^\d{1,6}(\.\d{1,2})?$/, "expected an amount such as '12.50', from 0 to 999999.99");
+  .regex(/^\d{1,6}(\.\d{1,2})?$/, "expected an amount such as '12.50', from 0 to 999999.99")
+  .meta({ format: 'decimal' });
 
 /** The id names its GraphQL type, which all commands share that take one. */
 export const productItem = z

@@ -67,7 +67,7 @@ test('SQL that is right for all events at once, but not for batches, fails with 
   const events = movements(4, 60);
   await expect(
     proveEqual({ evolve: totalsByEvolve, evolveSql: bySql({ merge }), events, databaseUrl, seed: 7 }),
-  ).rejects.toThrow(/of the same events, one at a time: row \["account-\d"\] has movements = 1, not \d+\.$/);
+  ).rejects.toThrow(/from the same events, one at a time: row \["account-\d"\] has movements = 1, not \d+\.$/);
 });
 
 test('rows that should be gone, and rows that should be there, are found', async () => {

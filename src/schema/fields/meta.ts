@@ -7,11 +7,11 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
   const state = builder.enumType('VersionState', {
     description: 'Where a version is in its life.',
     values: {
-      building: { description: 'Its history is being folded.' },
-      ready: { description: 'It has the whole history, and waits for its activation.' },
-      active: { description: 'It may answer.' },
-      retired: { description: 'It is no longer maintained.' },
-      failed: { description: 'It can not go on, and does not answer.' },
+      BUILDING: { value: 'building', description: 'Its history is being folded.' },
+      READY: { value: 'ready', description: 'It has the whole history, and waits for its activation.' },
+      ACTIVE: { value: 'active', description: 'It may answer.' },
+      RETIRED: { value: 'retired', description: 'It is no longer maintained.' },
+      FAILED: { value: 'failed', description: 'It can not go on, and does not answer.' },
     } as const,
   });
   const status = builder.objectRef<VersionProgress>('ProjectionStatus').implement({
@@ -50,7 +50,7 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
     fields: (t) => ({
       projections: t.field({
         type: [status],
-        description: 'Those that the viewer may read.',
+        description: 'The projections that the viewer may read, and how far they are.',
         args: { name: t.arg.string({ required: false, description: 'This projection only, such as `cart_summary`.' }) },
         resolve: (_, { name }, { readModels }) =>
           readable(

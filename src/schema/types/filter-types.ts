@@ -181,6 +181,12 @@ export const operatorDescriptions: Readonly<Record<FilterOperator, string>> = {
 
 const jsonContains =
   'Has this in it: fields of an object, items of a list, at any depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
+const listContains =
+  'Has all of these items in it, in any order; an item that is an object needs only the fields given here.';
+
+function containsOf(value: AnyInput): string {
+  return Array.isArray(value) ? listContains : jsonContains;
+}
 
 /** Operators whose value is a list. */
 const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];
@@ -208,7 +214,8 @@ function operatorInput(
         operators.map((operator) => {
           const listed = listOperators.includes(operator);
           const type = operator === 'isNull' ? 'Boolean' : textOperators.includes(operator) ? textOf(value) : value;
-          const description = operator === 'contains' && isPart(value) ? jsonContains : operatorDescriptions[operator];
+          const description =
+            operator === 'contains' && isPart(value) ? containsOf(value) : operatorDescriptions[operator];
           return [
             operator,
             listed

@@ -17,7 +17,13 @@ export function scalarOf(schema: JsonSchema): ScalarName | undefined {
   }
 }
 
-const formats: Readonly<Record<string, ScalarName>> = { 'date-time': 'DateTime', date: 'Date', uuid: 'UUID' };
+// JSON Schema leaves other formats to its users: `decimal` is an exact decimal as a string.
+const formats: Readonly<Record<string, ScalarName>> = {
+  'date-time': 'DateTime',
+  date: 'Date',
+  uuid: 'UUID',
+  decimal: 'Decimal',
+};
 
 const largestInt = 2 ** 31 - 1;
 

@@ -114,8 +114,8 @@ test('_meta tells which versions answer and how far they are', async () => {
   expect(await answer(`{ _meta { projections { ${fields} } } }`)).toEqual({
     _meta: {
       projections: [
-        { name: 'parcel', version: 1, state: 'active', position: '2', head: '2', lag: '0', progress: 1 },
-        { name: 'courier_day', version: 1, state: 'building', position: '1', head: '2', lag: '1', progress: 0.5 },
+        { name: 'parcel', version: 1, state: 'ACTIVE', position: '2', head: '2', lag: '0', progress: 1 },
+        { name: 'courier_day', version: 1, state: 'BUILDING', position: '1', head: '2', lag: '1', progress: 0.5 },
       ],
     },
   });

@@ -119,5 +119,5 @@ test('a cursor can not name null where the column has none', () => {
   const cursors = cursorCodec(parcelV1, []);
   const [order] = JSON.parse(Buffer.from(cursors.encode({ parcelId: 'a' }), 'base64url').toString('utf8'));
   const forged = Buffer.from(JSON.stringify([order, null])).toString('base64url');
-  expect(() => cursors.decode(forged, 'after')).toThrow('no cursor');
+  expect(() => cursors.decode(forged, 'after')).toThrow('is not a cursor');
 });
