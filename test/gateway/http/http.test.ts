@@ -68,7 +68,7 @@ test('an operation can be executed in the process, through the same pipeline', a
   expect(errors?.[0]?.extensions).toEqual({ code: 'QUERY_TOO_COMPLEX' });
   expect((await gateway.execute('{ parcel(')).errors?.[0]?.extensions.code).toBe('GRAPHQL_PARSE_FAILED');
   await expect(gateway.execute('subscription { parcels { position } }')).rejects.toThrow(
-    'subscribe to it with a client',
+    'Use a client that subscribes',
   );
   await expect.poll(() => [services.open, services.subscribed]).toEqual([0, 0]);
 });
