@@ -269,7 +269,6 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     http.drain();
     await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // it rejects only on abort
     const closed = http.close(closingPatience, lastWord);
-    // Before the subscriptions end: clients that get `complete` would not reconnect.
     eventStreams.close();
     await Promise.all([webSockets.close(closingPatience), singleConnections.close(closingPatience)]);
     subscriptions.endAll();

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Viewer } from '../../access.ts';
 
 interface Connection {
@@ -10,6 +11,8 @@ export interface TransportContext {
   readonly request?: { readonly headers: { get(name: string): string | null } };
   /** The HTTP request as node:http has it. */
   readonly req?: Connection;
+  /** The response, if yoga writes it. */
+  readonly res?: ServerResponse;
   /** The request that opened the WebSocket. */
   readonly socketRequest?: Connection;
   /** The headers of the request that opened the WebSocket. */

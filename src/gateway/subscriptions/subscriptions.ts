@@ -38,13 +38,14 @@ export interface Subscriptions {
   open(args: SubscriptionArgs): Promise<Subscription | Refusal>;
   /** Opens subscriptions that come through yoga itself. */
   readonly plugin: Plugin;
-  /** Ends all subscriptions with `complete`, and refuses new ones. */
+  /** Ends all subscriptions and refuses new ones. Responses end without `complete`: clients that get it would not reconnect. */
   endAll(): void;
 }
 
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
   const { scope, maskError, admission, limit, clientOf } = options;
-  const running = new Set<Subscription>();
+  /** Each with the response that yoga writes it to, if it does. */
+  const running = new Map<Subscription, TransportContext['res']>();
   const operations = createSharedOperations();
   const answers = createAnswers(maskError);
   const deliveries = createDeliveries(answers.forget);
@@ -90,9 +91,10 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
         leave();
       },
     });
-    running.add(subscription);
+    const { res }: TransportContext = args.contextValue;
+    running.set(subscription, res);
     if (expiresAt) stopClock = atTime(expiresAt, () => subscription.end(answers.failed(expired())));
-    if (isClosed) subscription.end();
+    if (isClosed) goAway(subscription, res);
     return subscription;
   }
 
@@ -108,9 +110,18 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     },
     endAll() {
       isClosed = true;
-      for (const subscription of [...running]) subscription.end();
+      for (const [subscription, res] of [...running]) goAway(subscription, res);
     },
   };
+}
+
+function goAway(subscription: Subscription, res: TransportContext['res']): void {
+  if (!res) return void subscription.end();
+  subscription.leave();
+  // Yoga may still write a comment, or an answer that was on its way.
+  res.on('error', () => {});
+  if (!res.headersSent) res.statusCode = 503;
+  res.end();
 }
 
 export function stopping(): GraphQLError {

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { parcelV1 } from '../../schema/parcels.ts';
 import { startGateway } from '../gateway-under-test.ts';
 
@@ -53,4 +55,37 @@ test('subscriptions live as long as requests are answered', async () => {
   }
   await closed;
   expect(text).not.toContain('event: complete');
+});
+
+const subscription = JSON.stringify({ query: 'subscription { parcel(parcelId: "a") { weight } }' });
+const plainBody = `content-length: ${subscription.length}\r\n\r\n${subscription}`;
+const chunkedBody = `transfer-encoding: chunked\r\n\r\n${subscription.length.toString(16)}\r\n${subscription}\r\n0\r\n\r\n`;
+
+test.for([
+  ['server-sent events', 'HTTP/1.1', 'text/event-stream', plainBody],
+  ['server-sent events behind a proxy that speaks HTTP/1.0', 'HTTP/1.0', 'text/event-stream', plainBody],
+  ['server-sent events that are asked for in chunks', 'HTTP/1.1', 'text/event-stream', chunkedBody],
+  ['server-sent events that are accepted last', 'HTTP/1.1', 'application/json, text/event-stream', plainBody],
+] as const)('%s end without a word, so that clients come back elsewhere', async ([, version, accept, body]) => {
+  const { gateway, services, logged, pack } = await startGateway();
+  const socket = connect(gateway.port, '127.0.0.1').setEncoding('utf8');
+  onTestFinished(() => void socket.destroy());
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.write(
+    `POST /graphql ${version}\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: ${accept}\r\n${body}`,
+  );
+  await expect.poll(() => text).toContain('{"data":{"parcel":null}}');
+  await pack({ a: {} });
+  await expect.poll(() => text).toContain('{"data":{"parcel":{"weight":"1.500"}}}');
+  const before = text.length;
+  const ended = once(socket, 'close');
+  await gateway.close();
+  await ended;
+  // Comments, and the end of the last chunk.
+  expect(text.slice(before).replaceAll(/3\r\n:\n\n\r\n|:\n\n/g, '')).toMatch(/^(?:0\r\n\r\n)?$/);
+  expect([services.open, services.subscribed]).toEqual([0, 0]);
+  expect(logged.filter(({ level }) => Number(level) >= 40)).toEqual([]);
 });
