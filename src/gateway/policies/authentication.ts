@@ -16,9 +16,9 @@ export function createAuthentication(authenticate: Authenticator | undefined, lo
   let problem: string | undefined;
   let refused = 0;
 
-  /** Logs one line when authentication stops working, and one when it works again. */
+  /** Logs one line when authentication stops working or the reason changes, and one when it works again. */
   function watch(now: string | undefined): void {
-    if (now !== undefined && problem === undefined) logger.error(`authentication: ${now}`);
+    if (now !== undefined && now !== problem) logger.error(`authentication: ${now}`);
     if (now === undefined && problem !== undefined) {
       logger.info({ refused }, 'authentication works again; operations refused meanwhile are counted here');
       refused = 0;
@@ -38,7 +38,7 @@ export function createAuthentication(authenticate: Authenticator | undefined, lo
       if (!(error instanceof RefoldError)) throw error;
       if (error.code === 'UNAUTHENTICATED') throw refusal(error);
       if (error.code !== 'AUTHENTICATION_UNAVAILABLE') throw error;
-      watch(authenticate.problem?.() ?? error.message);
+      watch(authenticate.problem?.() ?? problem ?? error.message);
       refused++;
       throw unavailable(error);
     }

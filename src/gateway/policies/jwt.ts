@@ -1,5 +1,6 @@
 import {
   createLocalJWKSet,
+  decodeProtectedHeader,
   errors,
   type JSONWebKeySet,
   type JWTPayload,
@@ -10,7 +11,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { type Authenticator, anonymous, type Credentials, type Viewer } from '../../access.ts';
 import { RefoldError } from '../../errors.ts';
-import { createPublishedKeys } from './published-keys.ts';
+import { createPublishedKeys, type KeySet, unavailable } from './published-keys.ts';
 
 export interface JwtOptions {
   /**
@@ -25,6 +26,8 @@ export interface JwtOptions {
    * refused with status 503. @default 3600
    */
   readonly keysMaxAgeSeconds?: number;
+  /** Time limit of a fetch of published keys, in seconds. Operations wait that long for a key that is not known. @default 5 */
+  readonly keysTimeoutSeconds?: number;
   /** The required `iss` of tokens. */
   readonly issuer: string | readonly string[];
   /** The required `aud` of tokens; one of these. */
@@ -98,12 +101,19 @@ export function jwt(options: JwtOptions): Authenticator {
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey) || !keys.next) throw refusalOf(error);
       const next = await keys.next();
+      if (mayBeSignedBy(next.unusable, token)) throw unavailable('The published key of a token is broken.');
       const claims = await claimsOf(token, next.find, rules).catch((later) => Promise.reject(refusalOf(later)));
       return { claims, generation: next.generation };
     }
   }
 
   return Object.assign(authenticate, { problem: keys.problem });
+}
+
+/** A token without a key id may be signed by any of them. */
+function mayBeSignedBy(ids: KeySet['unusable'], token: string): boolean {
+  const { kid } = decodeProtectedHeader(token);
+  return kid === undefined ? ids.size > 0 : ids.has(kid);
 }
 
 interface Keys {
@@ -113,16 +123,22 @@ interface Keys {
 
 interface KeySource {
   current(): Promise<Keys> | Keys;
-  next?(): Promise<Keys>;
+  next?(): Promise<KeySet>;
   problem(): string | undefined;
 }
 
-function keysOf({ keys, keysRefreshSeconds = 300, keysMaxAgeSeconds = 3600 }: JwtOptions): KeySource {
+function keysOf({
+  keys,
+  keysRefreshSeconds = 300,
+  keysMaxAgeSeconds = 3600,
+  keysTimeoutSeconds = 5,
+}: JwtOptions): KeySource {
   if (keys instanceof URL) {
     const refreshSeconds = seconds('keysRefreshSeconds', keysRefreshSeconds);
     const maxAgeSeconds = seconds('keysMaxAgeSeconds', keysMaxAgeSeconds);
+    const timeoutSeconds = seconds('keysTimeoutSeconds', keysTimeoutSeconds);
     if (maxAgeSeconds < refreshSeconds) throw invalid("'keysMaxAgeSeconds' is not below 'keysRefreshSeconds'.");
-    return createPublishedKeys(secureUrl(keys), { refreshSeconds, maxAgeSeconds });
+    return createPublishedKeys(secureUrl(keys), { refreshSeconds, maxAgeSeconds, timeoutSeconds });
   }
   if (typeof keys !== 'string') return fixed(createLocalJWKSet(keys));
   if (Buffer.byteLength(keys) < 32) throw invalid("a shared secret in 'keys' has at least 32 bytes.");

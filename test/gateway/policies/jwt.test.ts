@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from 'graphql-ws';
-import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWTPayload, SignJWT } from 'jose';
+import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import WebSocket from 'ws';
 import { createPublishedKeys } from '../../../src/gateway/policies/published-keys.ts';
@@ -91,36 +91,77 @@ test('a token that names no key counts where one of the published keys signed it
   expect(await post(query, {}, bearer(foreign))).toMatchObject({ status: 401 });
 });
 
-test('during a rotation no token is refused wrongly and none is let in wrongly', async () => {
-  const [before, after, never] = [await signingKey('before'), await signingKey('after'), await signingKey('never')];
-  const { url, publish, state } = await startKeyServer([before]);
-  const { post } = await start(url);
-  const tokens = { before: await tokenBy(before), after: await tokenBy(after), never: await tokenBy(never) };
-  expect(await post(query, {}, bearer(tokens.before))).toMatchObject({ status: 200 });
-
-  publish([before, after]);
-  const statuses = {
-    before: new Map<number, number>(),
-    after: new Map<number, number>(),
-    never: new Map<number, number>(),
+test('of 1,000 requests during a rotation none is refused wrongly and none is let in wrongly', async () => {
+  const [kept, withdrawn, added, late, foreign] = await Promise.all([
+    signingKey('kept'),
+    signingKey('withdrawn'),
+    signingKey('added'),
+    signingKey('late'),
+    signingKey('foreign'),
+  ]);
+  const server = await startKeyServer([kept, withdrawn]);
+  const { post, logged } = await start(server.url);
+  const tokens = {
+    kept: await tokenBy(kept),
+    withdrawn: await tokenBy(withdrawn),
+    added: await tokenBy(added),
+    late: await tokenBy(late),
+    forged: await tokenBy({ ...foreign, kid: 'kept' }),
+    foreign: await tokenBy(foreign),
   };
-  const asked = state.requests;
-  for (let round = 0; round < 10; round++) {
-    await Promise.all(
-      Array.from({ length: 100 }, async (_, n) => {
-        const who = round === 0 && n % 20 === 0 ? 'never' : n % 2 === 0 ? 'before' : 'after';
-        const { status } = await post(query, {}, bearer(tokens[who]));
-        statuses[who].set(status, (statuses[who].get(status) ?? 0) + 1);
-      }),
-    );
+  type Who = keyof typeof tokens;
+  let requests = 0;
+
+  /** Requests of all of these at the same time, a twentieth of them forged: what each was answered. */
+  async function send(count: number, ...who: Who[]): Promise<Partial<Record<Who, number[]>>> {
+    const statuses = new Map<Who, Set<number>>();
+    const answered = Array.from({ length: count }, async (_, n) => {
+      const one = n % 20 === 0 ? 'forged' : (who[n % who.length] as Who); // one is given at least
+      requests++;
+      const { status } = await post(query, {}, bearer(tokens[one]));
+      statuses.set(one, (statuses.get(one) ?? new Set()).add(status));
+    });
+    await Promise.all(answered);
+    return Object.fromEntries([...statuses].map(([one, seen]) => [one, [...seen]]));
   }
-  expect(statuses).toEqual({
-    before: new Map([[200, 495]]),
-    after: new Map([[200, 500]]),
-    never: new Map([[401, 5]]),
+
+  expect(await send(299, 'kept', 'withdrawn')).toEqual({ forged: [401], kept: [200], withdrawn: [200] });
+  expect(await send(1, 'foreign')).toEqual({ forged: [401] });
+  server.publish([kept, withdrawn, added]);
+  expect(await send(99, 'kept', 'withdrawn', 'added', 'foreign')).toEqual({
+    forged: [401],
+    kept: [200],
+    withdrawn: [200],
+    added: [200],
+    foreign: [401],
   });
-  // One fetch serves all that wait for it.
-  expect(state.requests - asked).toBeLessThanOrEqual(2);
+
+  // It fails in the middle: whether a key counts that is not known can't be told, so nobody is sent to sign in again.
+  server.publish([kept, withdrawn, added, late]);
+  await server.stop();
+  const known = { forged: [401], kept: [200], withdrawn: [200], added: [200] };
+  expect(await send(101, 'kept', 'withdrawn', 'added', 'late', 'foreign')).toEqual({
+    ...known,
+    late: [503],
+    foreign: [503],
+  });
+  server.state.body = '<html>';
+  await server.restart();
+  expect(await send(100, 'kept', 'withdrawn', 'added', 'late')).toEqual({ ...known, late: [503] });
+  server.publish([kept, withdrawn, added, late]);
+  expect(await send(100, 'kept', 'withdrawn', 'added', 'late')).toEqual({ ...known, late: [200] });
+
+  // Withdrawn, it counts until the keys are fetched again, and no more after that.
+  server.publish([kept, added, late]);
+  expect((await post(query, {}, bearer(tokens.foreign))).status).toBe(401); // fetches
+  const last = { forged: [401], kept: [200], added: [200], late: [200] };
+  expect(await send(300, 'kept', 'added', 'late', 'withdrawn')).toEqual({ ...last, withdrawn: [401] });
+  expect(requests).toBe(1000);
+  expect(server.state.requests).toBeLessThan(100);
+  const lines = logged.filter(({ level }) => Number(level) >= 40).map(({ msg }) => msg);
+  expect(lines.at(0)).toContain(`authentication: The keys at ${server.url.href} can't be used: `);
+  expect(lines.at(-1)).toContain('expected a JSON Web Key Set');
+  expect(lines.length).toBeLessThan(5);
 });
 
 test('a token is verified again when the keys have changed, so that one by a withdrawn key counts no more', async () => {
@@ -140,7 +181,8 @@ test('keys are fetched again when they are old, used while the server is down, a
   const [first, second] = [await signingKey('first'), await signingKey('second')];
   const server = await startKeyServer([first]);
   let time = 0;
-  const keys = createPublishedKeys(server.url, { refreshSeconds: 300, maxAgeSeconds: 3600, now: () => time });
+  const limits = { refreshSeconds: 300, maxAgeSeconds: 3600, timeoutSeconds: 5 };
+  const keys = createPublishedKeys(server.url, { ...limits, now: () => time });
   const { generation } = await keys.current();
   time = 299_000;
   await keys.current();
@@ -208,6 +250,43 @@ test('a key server that is slow is waited for once, by all who need its keys', a
   answer();
   for (const { status } of await Promise.all(waiting)) expect(status).toBe(200);
   expect(state.requests).toBe(1);
+});
+
+test('a key server whose body never comes is given up on after keysTimeoutSeconds, here a tenth of a second', async () => {
+  const key = await signingKey('one');
+  const silent = createServer((_, response) => void response.writeHead(200).write('{"keys":['));
+  await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void silent.close().closeAllConnections());
+  const { port } = silent.address() as AddressInfo;
+  const { post, logged } = await start(new URL(`http://127.0.0.1:${port}/jwks.json`), { keysTimeoutSeconds: 0.1 });
+  expect(await post(query, {}, bearer(await tokenBy(key)))).toMatchObject({ status: 503 });
+  const lines = logged.filter(({ level }) => Number(level) >= 40);
+  expect(lines).toMatchObject([{ msg: expect.stringContaining('it took too long to answer') }]);
+});
+
+test('a published key that is broken refuses no token of another key, and one line is logged', async () => {
+  const [whole, broken] = [await signingKey('whole'), await signingKey('broken')];
+  const { x: _, ...incomplete } = broken.jwk as JWK;
+  // Nobody signs with these, so they are no problem.
+  const others = [
+    { kty: 'LWE', kid: 'new' },
+    { kty: 'EC', crv: 'secp256k1', kid: 'coin' },
+    { ...incomplete, use: 'enc' },
+  ];
+  const { url } = await startKeyServer([whole, ...[incomplete, ...others].map((jwk) => ({ ...broken, jwk }))]);
+  const { post, logged } = await start(url);
+  const tokens = { whole: await tokenBy(whole), broken: await tokenBy(broken) };
+  for (let n = 0; n < 2; n++) {
+    expect(await post(query, {}, bearer(tokens.whole))).toMatchObject({ status: 200 });
+    expect(await post(query, {}, bearer(tokens.broken))).toMatchObject({
+      status: 503,
+      errors: [{ extensions: { code: 'AUTHENTICATION_UNAVAILABLE' } }],
+    });
+  }
+  const lines = logged.filter(({ level }) => Number(level) >= 40);
+  expect(lines).toMatchObject([
+    { msg: expect.stringMatching(/^authentication: Some keys at .* can't be used: 'broken' \([^']*\)\. /) },
+  ]);
 });
 
 test('a WebSocket client is told to try again later where its token can not be checked', async () => {
