@@ -84,7 +84,8 @@ function isUnused({ changes, days, recordedDays: recorded }: UsedChanges): boole
 const shownChanges = 3;
 const shownClients = 3;
 
-function usageSentence({ changes, days, recordedDays: recorded }: UsedChanges): string {
+/** Names the clients that would notice, as far as a terminal has room. */
+export function usageSentence({ changes, days, recordedDays: recorded }: UsedChanges): string {
   const used = foldChanges(changes)
     .map(({ head, derived }) => ({ path: head.path, askedBy: [head, ...derived].flatMap(({ askedBy }) => askedBy) }))
     .filter(({ askedBy }) => askedBy.length > 0);

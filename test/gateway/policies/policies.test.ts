@@ -164,6 +164,14 @@ describe('persisted operations', () => {
       });
   });
 
+  test('are told to be unsupported over WebSocket if there are none', async () => {
+    const ask = overSocket(await startGateway());
+    expect(await ask(named(hash))).toMatchObject({
+      errors: [{ message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } }],
+    });
+    expect(await ask({ query: document, ...named(hash) })).toEqual({ data: { parcels: { totalCount: 0 } } });
+  });
+
   test('of which one is no operation are answered as any', async () => {
     const wrong = '{ nothing }';
     const wrongHash = createHash('sha256').update(wrong).digest('hex');

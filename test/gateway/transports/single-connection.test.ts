@@ -207,6 +207,18 @@ describe('a stream', () => {
     for (const id of ['1', '2', '3']) expect((await operate(token, id, watch('a'))).status).toBe(202);
   });
 
+  test('refuses a persisted operation if there are none, so that its client sends the document', async () => {
+    const tested = await startGateway();
+    const { reserve, send } = raw(tested);
+    const persistedQuery = { version: 1, sha256Hash: '0'.repeat(64) };
+    const body = JSON.stringify({ extensions: { operationId: 'one', persistedQuery } });
+    const response = await send('POST', await reserve(), { 'content-type': 'application/json' }, body);
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { errors: [{ message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } }] },
+    ]);
+  });
+
   test('keeps a hundred answers of a client that does not read, and no more', async () => {
     const tested = await startGateway();
     const { reserve, operate, open } = raw(tested);
