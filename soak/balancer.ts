@@ -3,15 +3,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ClientRecord } from './client-record.ts';
 import type { Deployed } from './processes.ts';
 
+/** A process as far as a balancer looks at it. */
+export type Balanced = Pick<Deployed, 'name' | 'url' | 'stopping'>;
+
 /** A gateway as a balancer knows it. */
 export interface Backend {
-  readonly process: Deployed;
+  readonly process: Balanced;
   readonly url: string;
 }
 
 export interface Balancer {
-  add(process: Deployed): void;
-  remove(process: Deployed): void;
+  add(process: Balanced): void;
+  remove(process: Balanced): void;
   /** The next gateway that said it is ready. Waits while none is. */
   pick(): Promise<Backend>;
   /** A connection to it was refused: it is not asked until it says that it is ready again. */
@@ -42,13 +45,13 @@ export class Unanswered extends Error {
 }
 
 /** How often it asks each gateway whether it is ready: often, for a balancer. */
-const pollMs = 500;
+const usualPollMs = 500;
 
 /** Idle connections are closed well before the gateway closes them: a request that meets that moment would be reset. */
 const idleMs = 20_000;
 
 /** What stands before the gateways: it keeps connections, asks `/health/ready`, and repeats nothing that may have been done. */
-export function createBalancer(record: ClientRecord): Balancer {
+export function createBalancer(record: ClientRecord, pollMs: number = usualPollMs): Balancer {
   interface Known extends Backend {
     readonly agent: Agent;
     isReady: boolean;

@@ -14,7 +14,7 @@ export const leftOut = {
    */
   decidedByPrograms: [
     'test/chaos/judges.test.ts',
-    'test/cli/{dead-letters,evolution,import,operating,processes,reactor,refusals,rollback,snapshot}.test.ts',
+    'test/cli/{dead-letters,evolution,import,operating,processes,reactor,refusals,rollback,rolling,snapshot}.test.ts',
     'test/docs/pages.test.ts',
     'test/examples/{bank,bounded-replay,client,money-transfer,online-retail-import,start,switch}.test.ts',
     'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
