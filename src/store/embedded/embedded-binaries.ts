@@ -50,11 +50,31 @@ export async function embeddedBinaries(): Promise<PostgresBinaries> {
 export function serverAccount(): SystemAccount {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8', stdio: 'pipe' }));
+  const found = (): SystemAccount => ({ uid: id('-u'), gid: id('-g') });
   try {
-    return { uid: id('-u'), gid: id('-g') };
+    return found();
   } catch {
+    return createAccount(found);
+  }
+}
+
+function createAccount(found: () => SystemAccount): SystemAccount {
+  let cause: unknown;
+  try {
     execFileSync('useradd', ['--system', '--user-group', 'postgres'], { stdio: 'pipe' });
-    return { uid: id('-u'), gid: id('-g') };
+  } catch (error) {
+    cause = error;
+  }
+  try {
+    return found(); // also if another process was first
+  } catch (notFound) {
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      "Root cannot run PostgreSQL, the system has no user 'postgres', and `useradd` could not create it. Create that user, " +
+        'run this as an ordinary user, or set DATABASE_URL to your own PostgreSQL server.',
+      {},
+      { cause: cause ?? notFound },
+    );
   }
 }
 

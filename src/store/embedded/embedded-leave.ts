@@ -1,23 +1,35 @@
 /**
- * `node embedded-leave.ts DATA_DIR PID`: started by an exiting process. Stops the embedded server of that process if no other process uses
- * it.
+ * `node embedded-leave.ts DATA_DIR USER`: waits for the end of its input and of the session USER, then stops the embedded server if no
+ * process uses it. Any input dismisses it.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { embeddedBinaries, serverAccount } from './embedded-binaries.ts';
-import { reachableBinaries } from './embedded-place.ts';
-import { clientOf, isUser, runningServer, stopIfUnused } from './embedded-users.ts';
+import { reachableBinaries } from './embedded-programs.ts';
+import { clientOf, isUser, longestTransition, runningServer, stopIfUnused } from './embedded-users.ts';
 
-const [, , dataDir = '', leaving = ''] = process.argv;
-const running = await runningServer(dataDir);
-if (running) {
-  const account = serverAccount();
-  const binaries = await reachableBinaries(await embeddedBinaries(), account);
-  const password = await readFile(join(dataDir, 'refold.password'), 'utf8');
-  const client = clientOf(password, running.port);
-  await client.connect();
-  while (await isUser(client, Number(leaving))) await setTimeout(20);
-  await stopIfUnused({ binaries, account, dataDir, password }, client);
-  await client.end();
+const [, , dataDir = '', user = ''] = process.argv;
+if ((await text(process.stdin)) === '') await leave();
+
+async function leave(): Promise<void> {
+  for (const deadline = Date.now() + longestTransition; Date.now() < deadline; await setTimeout(50)) {
+    const running = await runningServer(dataDir);
+    if (!running) return;
+    const account = serverAccount();
+    const binaries = await reachableBinaries(await embeddedBinaries(), account);
+    const password = await readFile(join(dataDir, 'refold.password'), 'utf8');
+    const client = clientOf(password, running.port);
+    try {
+      await client.connect();
+      while (await isUser(client, user)) await setTimeout(20);
+      await stopIfUnused({ binaries, account, dataDir, password }, client);
+      return;
+    } catch {
+      // The server is starting or stopping.
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
 }

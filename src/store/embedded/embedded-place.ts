@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
 import { constants, existsSync, statSync } from 'node:fs';
 import {
   access,
   chmod,
-  cp,
   lstat,
   mkdir,
   mkdtemp,
@@ -16,7 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { PostgresBinaries, SystemAccount } from './embedded-binaries.ts';
+import type { SystemAccount } from './embedded-binaries.ts';
 
 /**
  * Used when root runs a project in a folder that only root may enter, such as `/root`. Holds copies of the programs and the data, which the
@@ -39,31 +37,6 @@ function mayEnter(folder: string, uid: number, gid: number | undefined): boolean
   const { mode, uid: owner, gid: group } = statSync(folder);
   if (owner === uid) return (mode & constants.S_IXUSR) !== 0;
   return (mode & (group === gid ? constants.S_IXGRP : constants.S_IXOTH)) !== 0;
-}
-
-/** The programs, or copies of them in {@link sharedPlace} if the server's account cannot access them. */
-export async function reachableBinaries(binaries: PostgresBinaries, account: SystemAccount): Promise<PostgresBinaries> {
-  if (isReachable(binaries.postgres, account)) return binaries;
-  const folder = dirname(dirname(binaries.postgres)); // the programs find their libraries relative to themselves
-  const { size, mtimeMs } = statSync(binaries.postgres);
-  const copy = join(
-    sharedPlace,
-    `programs-${createHash('sha256').update(`${folder} ${size} ${mtimeMs}`).digest('hex').slice(0, 16)}`,
-  );
-  if (!existsSync(copy)) {
-    const unfinished = join(await openFolder('programs.new-'), 'programs');
-    try {
-      await cp(folder, unfinished, { recursive: true, verbatimSymlinks: true });
-      await rename(unfinished, copy).catch((error: unknown) => {
-        if (!existsSync(copy)) throw error; // another process was first
-      });
-    } finally {
-      await rm(dirname(unfinished), { recursive: true, force: true });
-    }
-  }
-  const inCopy = (program: string) => join(copy, program.slice(folder.length));
-  const { initdb, postgres, pg_ctl } = binaries;
-  return { initdb: inCopy(initdb), postgres: inCopy(postgres), pg_ctl: inCopy(pg_ctl) };
 }
 
 /** The folder that a project's link leads to; undefined if there is no link or the folder is gone. */
@@ -102,9 +75,10 @@ export async function removeAbandoned(): Promise<void> {
   }
 }
 
-async function openFolder(prefix: string): Promise<string> {
-  await mkdir(sharedPlace, { recursive: true });
-  const folder = await mkdtemp(join(sharedPlace, prefix));
+/** A new folder, which the server's account may enter. */
+export async function openFolder(prefix: string, place = sharedPlace): Promise<string> {
+  await mkdir(place, { recursive: true });
+  const folder = await mkdtemp(join(place, prefix));
   await chmod(folder, 0o755);
   await access(folder, constants.W_OK);
   return folder;

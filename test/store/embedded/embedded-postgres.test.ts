@@ -1,13 +1,24 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { serverAccount } from '../../../src/store/embedded/embedded-binaries.ts';
 import { startEmbeddedPostgres } from '../../../src/store/embedded/embedded-postgres.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/server/migrate.ts';
@@ -31,8 +42,8 @@ async function query(url: string, text: string): Promise<object[]> {
   }
 }
 
-/** A process that owns a server until it is told to end, and prints the server's URL. */
-async function startOwner(): Promise<{ url: string; process: ChildProcess }> {
+/** A process that owns a server until it is told to end. */
+function spawnOwner(env: NodeJS.ProcessEnv = {}): ChildProcess & { readonly stdout: Readable } {
   const program = `
     import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../../src/store/embedded/embedded-postgres.ts'))};
     const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)} });
@@ -40,13 +51,23 @@ async function startOwner(): Promise<{ url: string; process: ChildProcess }> {
     process.once('SIGINT', async () => { await server.stop(); console.log('stopped'); process.exit(); });
     process.once('SIGTERM', () => { throw new Error('nobody caught this'); });
     setInterval(() => {}, 1000);`;
-  const owner = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+  return spawn(process.execPath, ['--input-type=module', '--eval', program], {
     stdio: ['ignore', 'pipe', 'ignore'],
     detached: true,
+    env: { ...process.env, ...env },
   });
-  const [url] = await once(createInterface(owner.stdout), 'line');
+}
+
+/** The same, once it has told the server's URL. */
+async function startOwner(env?: NodeJS.ProcessEnv): Promise<{ url: string; process: ChildProcess }> {
+  const owner = spawnOwner(env);
+  const lines = createInterface(owner.stdout);
+  const [url = 'none'] = await Promise.race([once(lines, 'line'), once(lines, 'close')]);
   return { url, process: owner };
 }
+
+const isThere = () => existsSync(join(dataDir, 'postmaster.pid'));
+const hasProcess = () => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(dataDir);
 
 /** A free port below those that connections are given, so that none of them has it between two starts. */
 async function quietPort(): Promise<number> {
@@ -89,6 +110,39 @@ test('is shared by the processes that use it, until the last one stops it', asyn
   expect(await query(second.url, 'select 1 as here')).toEqual([{ here: 1 }]);
   await second.stop();
   await expect(query(second.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+});
+
+test('is shared where the system has no `ps`, as small images have none', async () => {
+  const first = await startOwner();
+  const path = join(folder, 'few-programs');
+  mkdirSync(path);
+  symlinkSync(execFileSync('which', ['id'], { encoding: 'utf8' }).trim(), join(path, 'id')); // root asks for the server's account
+  const file = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8');
+  const second = await startOwner({ PATH: path });
+  expect(second.url).toBe(first.url);
+  expect(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8')).toBe(file);
+  for (const owner of [first, second]) {
+    owner.process.kill('SIGINT');
+    await once(owner.process, 'close');
+  }
+  expect(isThere()).toBe(false);
+});
+
+test('says what to do where root has no account for it, and none can be made', () => {
+  const path = join(folder, 'no-programs');
+  mkdirSync(path);
+  vi.stubEnv('PATH', path);
+  const getuid = vi.spyOn(process, 'getuid').mockReturnValue(0);
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    getuid.mockRestore();
+  });
+  expect(serverAccount).toThrow(
+    expect.objectContaining({
+      code: 'INVALID_CONFIG',
+      message: expect.stringContaining('Create that user, run this as an ordinary user'),
+    }),
+  );
 });
 
 test('is not given to who asks for other settings while a process uses it, and says which', async () => {
@@ -139,13 +193,25 @@ test('started, used and left by many processes at the same time, it has one serv
 test.for<NodeJS.Signals>([
   'SIGKILL',
   'SIGTERM',
-])('starts after its owner was ended by %s without stopping it', async (signal) => {
+])('ends after its owner was ended by %s without stopping it, and starts again', async (signal) => {
   const owner = await startOwner();
+  const dismissed = await startEmbeddedPostgres({ dataDir });
+  await dismissed.stop();
+  expect(await query(owner.url, 'select 1 as here')).toEqual([{ here: 1 }]);
   owner.process.kill(signal);
   await once(owner.process, 'close');
+  await until(() => !isThere() && !hasProcess());
   const next = await startEmbeddedPostgres({ dataDir });
   expect(await query(next.url, 'select count(*)::int from kept')).toEqual([{ count: 0 }]);
   await next.stop();
+});
+
+test('ends after the process that was starting it was ended by SIGKILL', async () => {
+  const owner = spawnOwner();
+  await until(isThere);
+  owner.kill('SIGKILL');
+  await once(owner, 'close');
+  await until(() => !isThere() && !hasProcess());
 });
 
 test('starts although the id of a server that is long gone belongs to another process now', async () => {
