@@ -26,7 +26,7 @@ export interface RefoldOptions {
   readonly role?: 'all' | 'gateway' | 'worker';
   /**
    * Whether Refold migrates its own tables to the current version at startup. If false, startup fails with an older database.
-   * @default true in development, false in production
+   * @default true in development and on an embedded server, which has no other operator; else false
    */
   readonly migrate?: boolean;
   /** @default warnings and errors to standard error, one JSON object a line */
@@ -70,7 +70,8 @@ export interface Refold {
 export const embeddedDataDir = '.refold/postgres';
 
 /**
- * Starts an application: database, migrations (in development), background maintenance of every declared version, gateway.
+ * Starts an application: database, migrations (in development and on an embedded server), background maintenance of every declared
+ * version, gateway.
  *
  * @throws RefoldError that names the problem and what to do: `DATABASE_UNAVAILABLE`, `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED`,
  * `PROJECTION_CHANGED`, `PROJECTION_REMOVED`, `PORT_IN_USE`. Nothing is left running.
@@ -97,9 +98,9 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   };
 
   try {
-    const server = await databaseServer(config);
+    const server = await databaseServer(config, logger);
     stops.push(() => server.stop());
-    if (options.migrate ?? development) await migrate(server.url);
+    if (options.migrate ?? (development || config.database.url === undefined)) await migrate(server.url);
     const runtime = await startRuntime({
       config,
       url: server.url,
@@ -131,9 +132,10 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   }
 }
 
-async function databaseServer(config: Config): Promise<DatabaseServer> {
+async function databaseServer(config: Config, logger: Logger): Promise<DatabaseServer> {
   const { url } = config.database;
-  return url === undefined ? startEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
+  if (url !== undefined) return { url, stop: async () => {} };
+  return startEmbeddedPostgres({ dataDir: embeddedDataDir, say: (line) => logger.info(line) });
 }
 
 async function openGateway(

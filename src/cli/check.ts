@@ -7,7 +7,7 @@ import { pendingMigrations } from '../store/server/migrate.ts';
 import { declaredSchema } from './declared-schema.ts';
 import { telling } from './exit-with-error.ts';
 import { configArgument, loadConfig } from './load-config.ts';
-import { openServer } from './open-operation.ts';
+import { openMigratedServer } from './open-operation.ts';
 
 export const check = defineCommand({
   meta: {
@@ -41,7 +41,7 @@ async function checkSchemaFile(config: Config, file: string): Promise<Finding[]>
 }
 
 async function checkDatabase(config: Config): Promise<Finding[]> {
-  const server = await openServer(config);
+  const server = await openMigratedServer(config);
   const { prepare, notifications: sessions } = config.database;
   const db = createDatabase({ url: server.url, prepare, sessions, applicationName: 'refold-cli' });
   try {

@@ -9,6 +9,7 @@ import { createLifecycle, type Lifecycle } from '../runtime/versions/lifecycle.t
 import { type DatabaseServer, startEmbeddedPostgres } from '../store/embedded/embedded-postgres.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { createDatabase, type Database } from '../store/postgres/database.ts';
+import { migrate } from '../store/server/migrate.ts';
 import { checkServer } from '../store/server/server-check.ts';
 
 /** What an operator's command needs: the application's database, without running the application. */
@@ -24,7 +25,7 @@ export interface Operation {
 }
 
 export async function openOperation(config: Config): Promise<Operation> {
-  const server = await openServer(config);
+  const server = await openMigratedServer(config);
   const db = createDatabase({
     url: server.url,
     maxConnections: shareConnections(config).work,
@@ -59,7 +60,20 @@ export async function openOperation(config: Config): Promise<Operation> {
 /** Opens the configured server, or the embedded one, which is started if it is not running. */
 export async function openServer(config: Config): Promise<DatabaseServer> {
   const { url } = config.database;
-  return url === undefined ? startEmbeddedPostgres({ dataDir: embeddedDataDir }) : { url, stop: async () => {} };
+  if (url !== undefined) return { url, stop: async () => {} };
+  return startEmbeddedPostgres({ dataDir: embeddedDataDir, say: (line) => console.error(`refold: ${line}`) });
+}
+
+/** The same. Migrates an embedded server, which has no other operator. */
+export async function openMigratedServer(config: Config): Promise<DatabaseServer> {
+  const server = await openServer(config);
+  try {
+    if (config.database.url === undefined) await migrate(server.url);
+    return server;
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
 }
 
 /**

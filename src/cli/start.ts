@@ -41,8 +41,6 @@ export const start = defineCommand({
       },
       {
         role: args.role as 'all', // an enum argument has one of its options
-        // An embedded server has no other operator who would migrate it.
-        migrate: development || config.database.url === undefined,
         announce: (refold) => announcement(refold, config.gateway.graphiql ?? development),
       },
     );

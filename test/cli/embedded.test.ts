@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { embeddedDataDir } from '../../src/refold.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded-postgres.ts';
@@ -14,6 +15,18 @@ const application = `
 import { defineConfig } from '${resolve('src/index.ts')}';
 import { balanceV1, credit, openAccount } from '${resolve('test/support/sample-domain.ts')}';
 export default defineConfig({ projections: [balanceV1], commands: [openAccount, credit], gateway: { positionTimeout: 300_000 } });`;
+
+const importing = `
+import { defineConfig, defineImport } from '${resolve('src/index.ts')}';
+import { account, balanceV1 } from '${resolve('test/support/sample-domain.ts')}';
+const openings = defineImport({
+  name: 'openings',
+  async *toAppends(lines) {
+    for await (const { text } of lines)
+      yield { family: account, streamId: text, events: [{ type: 'Opened', payload: { owner: 'Ada' } }], idempotencyKey: text };
+  },
+});
+export default defineConfig({ projections: [balanceV1], imports: [openings], gateway: { drainSeconds: 0 } });`;
 
 const environment = { PORT: '0', LOG_LEVEL: 'warn' };
 
@@ -93,6 +106,41 @@ test('without a database URL an application has a server of its own: it stays be
   expect(data).toEqual({ balance: { owner: 'Ada' } });
   expect(await again.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   expect(isRunning()).toBe(false);
+});
+
+test('an application that nobody has migrated starts and imports at the same time, on a server of its own', async () => {
+  const cwd = await userFolder({ 'refold.config.ts': importing, 'openings.txt': 'a\nb' });
+  const refold = (...cliArguments: string[]) => startCli(cliArguments, { cwd, env: environment });
+  const start = refold('start', '--embedded');
+  const commands = [
+    refold('import', 'openings', 'openings.txt', '--json'),
+    refold('status', '--json'),
+    refold('check'),
+  ];
+  const [imported, ...others] = await Promise.all(commands.map(({ ended }) => ended));
+  expect(imported).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(imported?.stdout ?? '')).toMatchObject({ lines: 2, written: 2 });
+  for (const other of others) expect(other).toMatchObject({ code: 0, stderr: '' });
+  const url = await start.url();
+  const balances = { data: { balances: { totalCount: 2 } } };
+  await until(async () => isDeepStrictEqual(await ask(url, '{ balances { totalCount } }'), balances));
+  expect(await start.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+  expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
+});
+
+test('a program migrates a server of its own, in production as well', async () => {
+  const cwd = await userFolder({
+    'refold.config.ts': application,
+    'program.ts': `
+      import { createRefold } from '${resolve('src/index.ts')}';
+      import config from './refold.config.ts';
+      const refold = await createRefold(config, { role: 'worker' });
+      console.log(JSON.stringify((await refold.status()).map(({ name }) => name)));
+      await refold.stop();`,
+  });
+  const env = { ...process.env, ...environment, NODE_ENV: 'production' };
+  const program = await promisify(execFile)(process.execPath, ['program.ts'], { cwd, env });
+  expect(program).toEqual({ stdout: '["balance"]\n', stderr: '' });
 });
 
 test('a failed start stops the server that it has started', async () => {
