@@ -3,6 +3,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import { type ImportProgress, importEvents } from '../runtime/commands/import-events.ts';
+import type { OutageNote } from '../runtime/commands/through-outages.ts';
 import { telling } from './exit-with-error.ts';
 import { duration, integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
@@ -45,6 +46,10 @@ export const importCommand = defineCommand({
             file: args.file,
             signal: interrupted.signal,
             onProgress: (now) => bar?.show(now),
+            onOutage(note) {
+              bar?.stop();
+              console.error(outageText(note));
+            },
           }),
         () => interrupted.abort(),
       );
@@ -85,6 +90,15 @@ function resultText(result: {
   return `${interrupted ? 'Interrupted' : 'Done'}: ${integer(lines)} lines, ${integer(written)} events written, ${integer(skipped)} already there, in ${seconds.toFixed(1)} s.`;
 }
 
+function outageText(note: OutageNote): string {
+  switch (note.kind) {
+    case 'waiting':
+      return `refold: The import waits for the database, for ${duration(note.forSeconds)} at most. ${note.error.message}`;
+    case 'going on':
+      return `refold: The database is available again after ${duration(note.afterSeconds)}. The import continues.`;
+  }
+}
+
 const figures = '{lines} lines | {written} written | {skipped} already there | {rate} | ETA {left}';
 
 function progressBar() {
@@ -104,7 +118,11 @@ function progressBar() {
       bar ??= start(progress, shown);
       bar.update(progress.bytesRead, shown);
     },
-    stop: () => bar?.stop(),
+    /** What is shown afterwards is shown in a new one. */
+    stop() {
+      bar?.stop();
+      bar = undefined;
+    },
   };
 }
 

@@ -7,9 +7,11 @@ import { RefoldError } from '../../errors.ts';
 import type { Import, ImportLine } from '../../events/define-import.ts';
 import type { AppendVerdict, EventLog } from '../../store/event-log.ts';
 import { isImported, recordImported } from '../../store/log/import-ranges.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { createImportPace } from './import-pace.ts';
 import { type ImportRange, type PlacedAppend, rangesOf } from './import-ranges.ts';
+import { type OutageNote, throughOutages } from './through-outages.ts';
 
 export interface ImportProgress {
   /** How much of the file is imported, in bytes of the file as it is stored (compressed, if it is). */
@@ -35,11 +37,18 @@ export interface ImportOptions {
   readonly file: string;
   readonly signal?: AbortSignal;
   onProgress?(progress: ImportProgress): void;
+  /** For how long an outage of the database may last, in milliseconds, before the import gives up. @default 300,000 */
+  readonly patience?: number;
+  onOutage?(note: OutageNote): void;
 }
+
+// A restart, a fail-over or a deployment of the database ends within this time. A longer outage needs an operator.
+const longestOutage = 300_000;
 
 /**
  * Streams a file (plain or gzip) into the log, in the order of the file. A line can therefore build on any earlier line, whatever its stream.
- * While one statement runs, the lines of the next are read. Ranges that an earlier run has written are skipped.
+ * While one statement runs, the lines of the next are read. Ranges that an earlier run has written are skipped. During an outage of the database
+ * the import waits: because of its keys, an append whose answer was lost is not written twice.
  *
  * @throws RefoldError `IMPORT_FAILED` naming the line. Events already written stay, and a second run continues.
  */
@@ -77,9 +86,15 @@ export async function importEvents(options: ImportOptions): Promise<ImportProgre
 
   async function settle(range: ImportRange): Promise<void> {
     const { line } = range.last;
-    const settled = await settleRange(options, range).catch((cause: unknown) =>
-      Promise.reject(failed(line, cause, `at or before line ${line}`)),
-    );
+    const settled = await throughOutages(() => settleRange(options, range), {
+      patience: options.patience ?? longestOutage,
+      signal,
+      onOutage: (note) => options.onOutage?.(note),
+    }).catch((cause: unknown) => {
+      if (signal?.aborted && isOutage(cause)) return undefined;
+      throw failed(line, cause, `at or before line ${line}`);
+    });
+    if (!settled) return;
     for (const { kind, placed: one, error } of settled) {
       if (kind === 'refused') throw failed(one.line, error, `at or before line ${one.line}`);
       if (kind === 'written') written += one.append.events.length;

@@ -8,6 +8,7 @@ import { createImportPace } from '../../../src/runtime/commands/import-pace.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { account } from '../../support/sample-domain.ts';
+import { startTcpProxy } from '../../support/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
 const openings = defineImport({
@@ -39,6 +40,36 @@ afterAll(async () => {
   await db.close();
   await database.drop();
   await rm(folder, { recursive: true });
+});
+
+test('an import waits for a database that was lost in the middle, and writes nothing twice', async () => {
+  const proxy = await startTcpProxy(Number(new URL(database.url).port));
+  const far = createDatabase({ url: proxy.through(database.url) });
+  const file = join(folder, 'lost.txt');
+  await writeFile(file, ids.map((id) => `lost-${id}`).join('\n'));
+  const told: string[] = [];
+  const isAppend = (chunk: Buffer) => chunk.includes('lost-account-2');
+  const cut = proxy.cutAfter(isAppend); // written, and its answer is lost
+  const result = await importEvents({
+    db: far,
+    log: createEventLog(far, [account]),
+    definition: openings,
+    file,
+    onOutage: ({ kind }) => void told.push(kind),
+  });
+  await cut;
+  expect(told).toEqual(['waiting', 'going on']);
+  expect(result.written + result.skipped).toBe(4_000);
+  expect(result.skipped).toBeGreaterThan(0);
+  const text = `select count(*)::int as events from refold.events where stream_id like 'lost-%'`;
+  expect(await db.query({ text })).toEqual([{ events: 4_000 }]);
+
+  // It gives up in the end, with the way out.
+  await proxy.close();
+  await expect(
+    importEvents({ db: far, log: createEventLog(far, [account]), definition: openings, file, patience: 0 }),
+  ).rejects.toThrow(/The database was not available for 0 s\. .* What was written stays; run the import again/);
+  await far.close();
 });
 
 /** Imports a file of these lines; tells what was sent, too. */
