@@ -10,7 +10,11 @@ import { readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { holdRebuild } from '../../store/registry/rebuilds.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
-import { createProjectionProcessor, type ProjectionProcessorOptions } from '../processors/projection-processor.ts';
+import {
+  type BuildProgress,
+  createProjectionProcessor,
+  type ProjectionProcessorOptions,
+} from '../processors/projection-processor.ts';
 import { createSetBasedProcessor } from '../processors/set-based-processor.ts';
 import { stoppedProcessor } from '../processors/stopped-processor.ts';
 import type { Positions } from '../reads/positions.ts';
@@ -28,7 +32,7 @@ export interface ProjectionUnitsOptions {
   readonly log: EventLog;
   readonly versions: Versions;
   /** Receives the checkpoints that this process commits. */
-  readonly positions: Pick<Positions, 'reached'>;
+  readonly positions: Pick<Positions, 'reached' | 'waitFor'>;
   readonly lifecycle: Lifecycle;
   readonly tables: Pick<TableWatch, 'damageOf' | 'look'>;
   /** Identifies this process in the audit log, for example `host:4711`. */
@@ -154,6 +158,13 @@ function rebuildUnit(
 ): MaintainedUnit {
   const { id, name, version, tableName } = projection;
   const { logger, owner } = options;
+  /** The table that answers may be about to leave out the same events, so it gets some time to come as far. */
+  async function heldAt({ checkpoint }: BuildProgress): Promise<string | null> {
+    if ((await rebuildHeldByDeadLetters(options.db, projection)) === null) return null;
+    await options.positions.waitFor(projection, checkpoint, { timeout: longestCatchUp }).catch(() => {}); // it is asked again below
+    return rebuildHeldByDeadLetters(options.db, projection);
+  }
+
   return {
     unit: { kind: 'rebuild', name, version, partition: 0 },
     key: `rebuild ${tableName} of ${requestedAt}${deadLettersAccepted ? ', dead letters accepted' : ''}`,
@@ -168,7 +179,7 @@ function rebuildUnit(
         projection,
         state: 'building',
         async onCaughtUp(progress) {
-          const held = deadLettersAccepted ? null : await rebuildHeldByDeadLetters(db, projection);
+          const held = deadLettersAccepted ? null : await heldAt(progress);
           if (held !== told) await holdRebuild(db, claim, held);
           if (held !== null && told === null)
             logger.warn({ projection: id }, `The rebuild of ${id} does not take over: ${held}`);
@@ -182,6 +193,9 @@ function rebuildUnit(
     },
   };
 }
+
+// In milliseconds. A version that is served is seldom behind for longer.
+const longestCatchUp = 10_000;
 
 /** Creates the processor for `evolve` or `evolveSql`, as the projection declares. */
 function createProcessor(
