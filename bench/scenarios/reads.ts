@@ -48,7 +48,7 @@ const listRead: Read = {
 const relatedRead: Read = {
   values: listRead.values,
   expected: (value) => `"${value}"`,
-  refold: `query ($value: String!) {
+  refold: `query ($value: ID!) {
     cartOfCustomers(where: { customer: { eq: $value } }, orderBy: [{ total: DESC }], first: 20) {
       nodes { cartId total customerTotal { customer carts } }
     }
