@@ -1,19 +1,20 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { globalPosition } from '../../events/global-position.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
 import type { HandlerResult, Reactor } from '../../reactors/reactor.ts';
 import { pauseBeforeRetry } from '../../reactors/retry-rules.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { insertReactorLetter, readParkedKeys } from '../../store/reactors/reactor-letters.ts';
-import { advanceReactor } from '../../store/reactors/reactors.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { letterError } from '../dead-letters/dead-letters.ts';
 import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
 import { createSignal } from '../scheduling/signal.ts';
 import { type ReactionOptions, react, reactionFailure } from './reaction.ts';
+import { ReactorCheckpoint } from './reactor-checkpoint.ts';
+import { type ReactorTask, reactorTask } from './reactor-task.ts';
 import { redeliverKey } from './redeliver-key.ts';
 
 export interface ReactorProcessorOptions {
@@ -31,16 +32,6 @@ export interface ReactorProcessor extends MaintainedProcessor {
   redeliver(keys: readonly string[]): void;
 }
 
-/** An event that the processor has accepted and that is still above the checkpoint. */
-interface Task {
-  readonly event: RecordedEvent;
-  readonly key: string;
-  /** Set if the key function threw. */
-  readonly keyError: { readonly error: unknown } | undefined;
-  state: 'waiting' | 'running' | 'pausing' | 'done';
-  attempts: number;
-}
-
 // The most events above the checkpoint. It limits what a crash has handled again, and how far other events run ahead of one that
 // is retried.
 const mostInWork = 1000;
@@ -52,265 +43,243 @@ const lastMoments = 1000;
  * checkpoint is handled, skipped or stored as a dead letter. The checkpoint is written under the fence of the owner's epoch.
  */
 export async function createReactorProcessor(options: ReactorProcessorOptions): Promise<ReactorProcessor> {
-  const { db, log, reactor, claim, logger } = options;
-  const parked = await readParkedKeys(db, reactor.name);
-  const inWork: Task[] = [];
-  const redeliveries = new Set<string>();
-  const busyKeys = new Set<string>();
-  const pauses = new Set<NodeJS.Timeout>();
-  const moved = createSignal();
-  const abandoned = new AbortController();
-  const reaction: ReactionOptions = { reactor, db, log, logger, signal: abandoned.signal };
-  const ended = Promise.withResolvers<void>();
-  ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
-  let running = 0;
-  let reached = claim.checkpoint;
-  let checkpoint = claim.checkpoint;
-  let handled = 0;
-  let skipped = 0;
-  let unsettled = false;
-  let writing: Promise<void> | undefined;
-  let leaving = false;
-  let left: Promise<void> | undefined;
-  let failure: RefoldError | null = null;
+  return new KeyedReactions(options, await readParkedKeys(options.db, options.reactor.name));
+}
 
-  async function process(page: EventPage): Promise<'continue' | 'stop'> {
-    for (const event of page.events) {
-      while (inWork.length >= mostInWork && !leaving) await moved.next();
-      if (leaving) return 'stop';
-      inWork.push(newTask(event));
-      reached = event.position;
-      schedule();
-    }
-    reached = page.upTo;
-    settle();
-    return leaving ? 'stop' : 'continue';
+class KeyedReactions implements ReactorProcessor {
+  readonly #options: ReactorProcessorOptions;
+  readonly #reaction: ReactionOptions;
+  readonly #checkpoint: ReactorCheckpoint;
+  /** The position of the first dead letter of each blocked key. */
+  readonly #blockedKeys: Map<string, GlobalPosition>;
+  readonly #redeliveries = new Set<string>();
+  /** The keys of which an event is handled now, one each. */
+  readonly #busyKeys = new Set<string>();
+  readonly #pauses = new Set<NodeJS.Timeout>();
+  /** Fired when a handler has finished, and when the processor leaves. */
+  readonly #moved = createSignal();
+  readonly #abandoned = new AbortController();
+  readonly #ended = Promise.withResolvers<void>();
+  /** Nothing new starts. */
+  #leaving = false;
+  #left: Promise<void> | undefined;
+  #failure: RefoldError | null = null;
+
+  constructor(options: ReactorProcessorOptions, blockedKeys: Map<string, GlobalPosition>) {
+    const { db, log, reactor, claim, logger } = options;
+    this.#options = options;
+    this.#blockedKeys = blockedKeys;
+    this.#reaction = { reactor, db, log, logger, signal: this.#abandoned.signal };
+    this.#checkpoint = new ReactorCheckpoint({ db, claim, onError: (error) => this.#end(error) });
+    this.#ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
   }
 
-  function newTask(event: RecordedEvent): Task {
-    try {
-      return { event, key: reactor.keyOf(event), keyError: undefined, state: 'waiting', attempts: 0 };
-    } catch (error) {
-      const key = `${event.family}/${event.streamId}`;
-      return { event, key, keyError: { error }, state: 'waiting', attempts: 0 };
+  get id() {
+    return this.#options.reactor.name;
+  }
+
+  get filter() {
+    return this.#options.reactor.filter;
+  }
+
+  get checkpoint() {
+    return this.#options.claim.checkpoint;
+  }
+
+  get ended() {
+    return this.#ended.promise;
+  }
+
+  get failure() {
+    return this.#failure;
+  }
+
+  async process(page: EventPage): Promise<'continue' | 'stop'> {
+    for (const event of page.events) {
+      while (this.#checkpoint.tasks.length >= mostInWork && !this.#leaving) await this.#moved.next();
+      if (this.#leaving) return 'stop';
+      this.#checkpoint.accept(reactorTask(this.#options.reactor, event));
+      this.#schedule();
     }
+    this.#checkpoint.reach(page.upTo);
+    this.#checkpoint.settle();
+    return this.#leaving ? 'stop' : 'continue';
+  }
+
+  redeliver(keys: readonly string[]): void {
+    for (const key of keys) this.#redeliveries.add(key);
+    this.#schedule();
+  }
+
+  interrupt(lost?: unknown): Promise<void> {
+    if (lost !== undefined) this.#abandoned.abort(lost);
+    return this.#leave();
+  }
+
+  async flush(): Promise<void> {
+    await this.#leave();
+    this.#checkpoint.settle();
+    await this.#checkpoint.written();
   }
 
   /** Starts what can start, in the order of the log. */
-  function schedule(): void {
-    if (leaving) return;
-    for (const key of redeliveries) {
-      if (running >= reactor.concurrency) return;
-      if (busyKeys.has(key)) continue;
-      redeliveries.delete(key);
-      start(key, () => redeliverParked(key));
+  #schedule(): void {
+    if (this.#leaving) return;
+    const { concurrency } = this.#options.reactor;
+    for (const key of this.#redeliveries) {
+      if (this.#busyKeys.size >= concurrency) return;
+      if (this.#busyKeys.has(key)) continue;
+      this.#redeliveries.delete(key);
+      this.#start(key, () => this.#redeliverKey(key));
     }
-    const blocked = new Set(busyKeys);
-    for (const task of inWork) {
-      if (running >= reactor.concurrency) return;
+    const blocked = new Set(this.#busyKeys);
+    for (const task of this.#checkpoint.tasks) {
+      if (this.#busyKeys.size >= concurrency) return;
       if (task.state === 'done' || blocked.has(task.key)) continue;
       blocked.add(task.key);
-      if (task.state === 'waiting') start(task.key, () => attempt(task));
+      if (task.state === 'waiting') this.#start(task.key, () => this.#attempt(task));
     }
   }
 
-  function start(key: string, work: () => Promise<void>): void {
-    running++;
-    busyKeys.add(key);
+  #start(key: string, work: () => Promise<void>): void {
+    this.#busyKeys.add(key);
     void work()
-      .catch(end)
+      .catch((error: unknown) => this.#end(error))
       .finally(() => {
-        running--;
-        busyKeys.delete(key);
-        settle();
-        schedule();
-        moved.fire();
+        this.#busyKeys.delete(key);
+        this.#checkpoint.settle();
+        this.#schedule();
+        this.#moved.fire();
       });
   }
 
-  async function attempt(task: Task): Promise<void> {
+  async #attempt(task: ReactorTask): Promise<void> {
     const { event, key } = task;
     task.state = 'running';
-    const firstParked = parked.get(key);
-    if (firstParked !== undefined) {
+    const firstBlocked = this.#blockedKeys.get(key);
+    if (firstBlocked !== undefined) {
       // Events before the first dead letter of their key were handled before a crash.
-      if (event.position >= firstParked) await keepLetter(task, null);
+      if (event.position >= firstBlocked) await this.#moveToDeadLetters(task, null);
       task.state = 'done';
       return;
     }
     task.attempts++;
     const outcome = task.keyError
       ? { kind: 'failed' as const, ...task.keyError }
-      : await react(reaction, event, task.attempts);
+      : await react(this.#reaction, event, task.attempts);
     switch (outcome.kind) {
       case 'handled':
-        return done(task, outcome.result);
+        return this.#done(task, outcome.result);
       case 'failed':
-        return failed(task, outcome.error);
+        return this.#failed(task, outcome.error);
       case 'given-up':
         task.state = 'waiting';
     }
   }
 
-  function done(task: Task, result: HandlerResult): void {
+  #done(task: ReactorTask, result: HandlerResult): void {
     task.state = 'done';
-    if (result === 'skip') skipped++;
-    else handled++;
-    if (result !== 'stop') return;
-    const { name } = reactor;
-    const { type, position } = task.event;
-    end(
-      new RefoldError(
-        'REACTION_FAILED',
-        `${name}: its handler of '${type}' returned 'stop' at position ${position}. To continue with the next event, run 'refold reactor resume ${name}'.`,
-        { reactor: name, position: position.toString() },
-      ),
-    );
+    this.#checkpoint.count(result === 'skip' ? 'skipped' : 'handled');
+    if (result === 'stop') this.#end(stopRequested(this.#options.reactor, task.event));
   }
 
-  async function failed(task: Task, error: unknown): Promise<void> {
-    const { event, key, attempts } = task;
+  async #failed(task: ReactorTask, error: unknown): Promise<void> {
+    const { reactor, logger } = this.#options;
+    const { event, attempts } = task;
     const pause = pauseBeforeRetry(reactor.retries, error, attempts, Math.random());
-    if (pause !== undefined) {
-      const message = `${reactor.name}: '${event.type}' at position ${event.position} failed, trying again in ${Math.round(pause)} ms`;
-      logger.warn({ reactor: reactor.name, event: event.id, attempt: attempts, err: error }, message);
-      pauseTask(task, pause);
-      return;
-    }
+    if (pause === undefined) return this.#applyPolicy(task, error);
+    const message = `${reactor.name}: '${event.type}' at position ${event.position} failed, trying again in ${Math.round(pause)} ms`;
+    logger.warn({ reactor: reactor.name, event: event.id, attempt: attempts, err: error }, message);
+    this.#pause(task, pause);
+  }
+
+  async #applyPolicy(task: ReactorTask, error: unknown): Promise<void> {
+    const { reactor, logger } = this.#options;
+    const { event, attempts } = task;
     const described = reactionFailure(reactor, event, error, attempts);
+    const fields = { reactor: reactor.name, event: event.id, err: error };
     switch (reactor.policy) {
       case 'stop':
         task.state = 'waiting';
-        return end(described);
+        return this.#end(described);
       case 'skip':
         await reactor.onSkip?.({ event, error, attempts });
-        logger.warn({ reactor: reactor.name, event: event.id, err: error }, `left out: ${described.message}`);
-        skipped++;
+        logger.warn(fields, `left out: ${described.message}`);
+        this.#checkpoint.count('skipped');
         break;
       case 'dead-letter':
-        await keepLetter(task, described);
-        parked.set(key, event.position);
-        logger.error(
-          { reactor: reactor.name, event: event.id, err: error },
-          `kept as a dead letter: ${described.message}`,
-        );
+        await this.#moveToDeadLetters(task, described);
+        this.#blockedKeys.set(task.key, event.position);
+        logger.error(fields, `kept as a dead letter: ${described.message}`);
     }
     task.state = 'done';
   }
 
-  function pauseTask(task: Task, milliseconds: number): void {
+  #pause(task: ReactorTask, milliseconds: number): void {
     task.state = 'pausing';
     const timer = setTimeout(() => {
-      pauses.delete(timer);
+      this.#pauses.delete(timer);
       task.state = 'waiting';
-      schedule();
+      this.#schedule();
     }, milliseconds);
-    pauses.add(timer);
+    this.#pauses.add(timer);
   }
 
-  function keepLetter({ event, key, attempts }: Task, error: RefoldError | null): Promise<void> {
+  #moveToDeadLetters({ event, key, attempts }: ReactorTask, error: RefoldError | null): Promise<void> {
+    const { db, claim } = this.#options;
     const { position, type, streamId } = event;
-    return insertReactorLetter(db, claim, {
-      position,
-      key,
-      type,
-      streamId,
-      attempts,
-      error: error && letterError(error),
-    });
+    const letter = { position, key, type, streamId, attempts, error: error && letterError(error) };
+    return insertReactorLetter(db, claim, letter);
   }
 
-  async function redeliverParked(key: string): Promise<void> {
-    const first = await redeliverKey({ ...reaction, db, claim }, key);
-    if (first === undefined) parked.delete(key);
-    else parked.set(key, first);
-  }
-
-  /** Moves the checkpoint up to the first event that is not done. One statement runs at a time and covers everything done meanwhile. */
-  function settle(): void {
-    while (inWork[0]?.state === 'done') inWork.shift();
-    unsettled = true;
-    writing ??= (async () => {
-      try {
-        while (unsettled) {
-          unsettled = false;
-          await write();
-        }
-      } catch (error) {
-        end(error);
-      } finally {
-        writing = undefined;
-      }
-    })();
-  }
-
-  async function write(): Promise<void> {
-    const first = inWork.find(({ state }) => state !== 'done');
-    const to = first ? globalPosition(first.event.position - 1n) : reached;
-    if (to <= checkpoint) return;
-    const counts = { handled, skipped };
-    handled = 0;
-    skipped = 0;
-    await advanceReactor(db, claim, { from: checkpoint, to, ...counts });
-    checkpoint = to;
+  async #redeliverKey(key: string): Promise<void> {
+    const { db, claim } = this.#options;
+    const first = await redeliverKey({ ...this.#reaction, db, claim }, key);
+    if (first === undefined) this.#blockedKeys.delete(key);
+    else this.#blockedKeys.set(key, first);
   }
 
   /** Ends the processor, because of an event or of the database. */
-  function end(error: unknown): void {
+  #end(error: unknown): void {
     if (error instanceof RefoldError && error.code === 'REACTION_FAILED') {
-      failure ??= error;
-      void flush().then(ended.resolve);
+      this.#failure ??= error;
+      void this.flush().then(this.#ended.resolve);
     } else {
-      abandoned.abort(error);
-      void leave().then(() => ended.reject(error));
+      this.#abandoned.abort(error);
+      void this.#leave().then(() => this.#ended.reject(error));
     }
   }
 
-  async function flush(): Promise<void> {
-    await leave();
-    settle();
-    await writing;
-  }
-
   /** Starts nothing new and waits for running handlers. Resolves in bounded time. */
-  function leave(): Promise<void> {
-    leaving = true;
-    left ??= (async () => {
-      for (const timer of pauses) clearTimeout(timer);
-      moved.fire();
-      const timers: NodeJS.Timeout[] = [];
-      const expired = new Promise<void>((resolve) => {
-        timers.push(setTimeout(() => abandoned.abort(leftBehind(reactor)), options.grace));
-        timers.push(setTimeout(resolve, options.grace + lastMoments));
-      });
-      const quiet = (async () => {
-        while (running > 0) await moved.next();
-      })();
-      await Promise.race([quiet, expired]);
-      for (const timer of timers) clearTimeout(timer);
-    })();
-    return left;
+  #leave(): Promise<void> {
+    this.#leaving = true;
+    this.#left ??= this.#untilQuiet();
+    return this.#left;
   }
 
-  return {
-    id: reactor.name,
-    filter: reactor.filter,
-    checkpoint: claim.checkpoint,
-    process,
-    ended: ended.promise,
-    get failure() {
-      return failure;
-    },
-    interrupt(lost) {
-      if (lost !== undefined) abandoned.abort(lost);
-      return leave();
-    },
-    flush,
-    redeliver(keys) {
-      for (const key of keys) redeliveries.add(key);
-      schedule();
-    },
-  };
+  async #untilQuiet(): Promise<void> {
+    const { reactor, grace } = this.#options;
+    for (const timer of this.#pauses) clearTimeout(timer);
+    this.#moved.fire();
+    const timers: NodeJS.Timeout[] = [];
+    const expired = new Promise<void>((resolve) => {
+      timers.push(setTimeout(() => this.#abandoned.abort(leftBehind(reactor)), grace));
+      timers.push(setTimeout(resolve, grace + lastMoments));
+    });
+    const quiet = (async () => {
+      while (this.#busyKeys.size > 0) await this.#moved.next();
+    })();
+    await Promise.race([quiet, expired]);
+    for (const timer of timers) clearTimeout(timer);
+  }
+}
+
+function stopRequested({ name }: Reactor, { type, position }: RecordedEvent): RefoldError {
+  return new RefoldError(
+    'REACTION_FAILED',
+    `${name}: its handler of '${type}' returned 'stop' at position ${position}. To continue with the next event, run 'refold reactor resume ${name}'.`,
+    { reactor: name, position: position.toString() },
+  );
 }
 
 function leftBehind(reactor: Reactor): Error {
