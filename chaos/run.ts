@@ -108,7 +108,10 @@ async function judged(run: Running): Promise<Map<string, readonly string[]>> {
   const { world, failOvers, judges, say } = run;
   const broken = new Map<string, readonly string[]>();
   const restless = await settle(world);
-  if (restless.length > 0) broken.set('everything comes to rest once the faults end', restless);
+  if (restless.length > 0) {
+    broken.set('everything comes to rest once the faults end', restless);
+    for (const line of lastPrinted(world)) say(line);
+  }
   const unexplained = [...world.incidents, ...world.traffic.surprises, ...world.clients.surprises];
   if (unexplained.length > 0) broken.set('no process ends, and no append or client fails, but by a fault', unexplained);
   const evidence = await readEvidence(world, await failOvers.measured());
@@ -123,6 +126,13 @@ async function judged(run: Running): Promise<Map<string, readonly string[]>> {
     for (const line of shownOf(differences)) say(line);
   }
   return broken;
+}
+
+/** The last warnings of each process: the reason is often among them. */
+function lastPrinted({ workers, gateways }: World): readonly string[] {
+  return [...workers, ...gateways].flatMap(({ process }) =>
+    process ? [`\n${process.name} (${process.owner}) printed last:`, ...process.said.slice(-20)] : [],
+  );
 }
 
 function withoutItsStack(difference: string): string {

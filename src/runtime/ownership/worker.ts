@@ -181,7 +181,8 @@ export function createWorker(options: WorkerOptions): Worker {
     lost.addEventListener('abort', onLost, { once: true });
     if (lost.aborted) onLost();
     const { ended } = owned.processor;
-    (ended ? Promise.race([subscription.done, ended]) : subscription.done)
+    // A processor that ends by itself also ends its page, maybe before it has settled `ended`, which tells why.
+    (ended ? Promise.race([subscription.done.then(() => ended), ended]) : subscription.done)
       // A unit that ends, as a rebuild does, may change which units there are.
       .then(() => (owned.processor.failure ? keepStopped(slot, owned, owned.processor.failure) : void look()))
       .catch(async (error: unknown) => {

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
+import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
@@ -521,4 +522,50 @@ test('two processes share no reactor: one owns it, and the other takes over when
   await append(second, 'a', '3');
   await settled(second);
   expect(got).toEqual(['first 1', 'first 2', 'second 3']);
+});
+
+test('a reactor whose checkpoint the server refuses while events wait for it goes on when the server takes it again', async () => {
+  // More than a reactor has in work at once, so that a page of them waits for it.
+  const count = 1100;
+  const gate = Promise.withResolvers<void>();
+  let started = 0;
+  const handled = new Set<bigint>();
+  const watch = onCredits(
+    async ({ position, streamId }, { signal }) => {
+      started++;
+      if (streamId === 'a') await gate.promise;
+      else if (started === 2)
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      handled.add(position);
+    },
+    { concurrency: 2 },
+  );
+  const admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+  await admin.query(`
+    create sequence refusals;
+    create function refuse() returns trigger language plpgsql as $$
+      begin
+        perform nextval('refusals');
+        raise exception 'could not extend file' using errcode = 'disk_full';
+      end $$;
+    create trigger refuse before update of checkpoint on refold.reactors
+      for each row when (new.checkpoint > old.checkpoint) execute function refuse()`);
+  const runtime = await start([watch]);
+  const credits = (length: number) =>
+    Array.from({ length }, () => ({ type: 'Credited', payload: { amount: '1' } }) as const);
+  await runtime.log.append({ family: account, streamId: 'a', events: credits(1) });
+  await until(() => started === 1);
+  await runtime.log.append({ family: account, streamId: 'b', events: credits(count - 1) });
+  await until(() => started === 2);
+  for (let turns = 0; turns < 100; turns++) await turn(); // the next page is read meanwhile
+  gate.resolve();
+  await until(async () => {
+    const { rows } = await admin.query<{ is_called: boolean }>('select is_called from refusals');
+    return rows[0]?.is_called === true;
+  });
+  await admin.query('drop trigger refuse on refold.reactors');
+  await admin.end();
+  await settled(runtime);
+  expect(handled.size).toBe(count);
 });
