@@ -42,11 +42,11 @@ alter table refold.change_floors add constraint change_floors_pkey PRIMARY KEY (
 create table refold.changes (
   name text collate "C" not null,
   version integer not null,
+  partition integer not null default 0,
   checkpoint bigint not null,
   upserted jsonb not null,
   deleted jsonb not null,
-  at timestamp with time zone not null default now(),
-  partition integer not null default 0
+  at timestamp with time zone not null default now()
 );
 
 alter table refold.changes add constraint changes_pkey PRIMARY KEY (name, version, partition, checkpoint);
@@ -198,13 +198,13 @@ alter table refold.old_tables add constraint old_tables_pkey PRIMARY KEY (table_
 create table refold.processes (
   id uuid not null,
   name text not null,
+  role text,
+  versions text[] not null default '{}'::text[],
   declares text[] not null,
   owns text[] not null,
   keeps text[] not null,
   started_at timestamp with time zone not null default clock_timestamp(),
-  heartbeat_at timestamp with time zone not null default clock_timestamp(),
-  role text,
-  versions text[] not null default '{}'::text[]
+  heartbeat_at timestamp with time zone not null default clock_timestamp()
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
@@ -213,19 +213,19 @@ create table refold.processors (
   name text collate "C" not null,
   version integer not null,
   partition integer not null default 0,
+  partitions integer not null default 1,
   checkpoint bigint not null default 0,
+  anchor text,
+  floors jsonb,
   epoch bigint not null default 0,
   owner text,
   status text not null default 'idle'::text,
   error jsonb,
   events_folded bigint not null default 0,
   rows_written bigint not null default 0,
+  events_skipped bigint not null default 0,
   started_at timestamp with time zone,
-  updated_at timestamp with time zone not null default now(),
-  partitions integer not null default 1,
-  floors jsonb,
-  anchor text,
-  events_skipped bigint not null default 0
+  updated_at timestamp with time zone not null default now()
 ) with (fillfactor=50);
 
 alter table refold.processors add constraint processors_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
@@ -238,16 +238,16 @@ create table refold.projections (
   name text collate "C" not null,
   version integer not null,
   state text not null,
+  held_by text,
+  held_reason text,
   table_schema text not null,
   table_name text not null,
   table_fingerprint text not null,
   code_fingerprint text not null,
   definition jsonb not null,
-  held_reason text,
   generation integer not null default 1,
   declared_at timestamp with time zone not null default now(),
-  state_changed_at timestamp with time zone not null default now(),
-  held_by text
+  state_changed_at timestamp with time zone not null default now()
 );
 
 alter table refold.projections add constraint projections_held_by_check CHECK ((held_by = ANY (ARRAY['operator'::text, 'breaking'::text, 'verification'::text, 'dead-letters'::text])));
@@ -298,6 +298,7 @@ CREATE INDEX steps_of_reactor ON refold.reactor_steps USING btree (reactor, id);
 create table refold.reactors (
   name text collate "C" not null,
   checkpoint bigint not null,
+  anchor text,
   epoch bigint not null default 0,
   owner text,
   status text not null default 'idle'::text,
@@ -306,11 +307,10 @@ create table refold.reactors (
   generation integer not null default 1,
   events_handled bigint not null default 0,
   events_skipped bigint not null default 0,
+  steps_kept_since timestamp with time zone,
   declared_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
-  updated_at timestamp with time zone not null default now(),
-  anchor text,
-  steps_kept_since timestamp with time zone
+  updated_at timestamp with time zone not null default now()
 ) with (fillfactor=50);
 
 alter table refold.reactors add constraint reactors_pkey PRIMARY KEY (name);
@@ -320,26 +320,26 @@ alter table refold.reactors add constraint reactors_status_check CHECK ((status 
 create table refold.rebuilds (
   name text collate "C" not null,
   version integer not null,
+  form text not null default 'beside'::text,
   table_name text not null,
+  snapshot_id bigint,
+  started_at_position bigint not null default 0,
   checkpoint bigint not null default 0,
+  anchor text,
   epoch bigint not null default 0,
   owner text,
   status text not null default 'idle'::text,
   error jsonb,
   events_folded bigint not null default 0,
   rows_written bigint not null default 0,
+  state_before text,
+  held_reason text,
+  dead_letters_accepted boolean not null default false,
   requested_by text not null,
   reason text not null,
   requested_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
-  updated_at timestamp with time zone not null default now(),
-  form text not null default 'beside'::text,
-  started_at_position bigint not null default 0,
-  snapshot_id bigint,
-  state_before text,
-  anchor text,
-  held_reason text,
-  dead_letters_accepted boolean not null default false
+  updated_at timestamp with time zone not null default now()
 ) with (fillfactor=50);
 
 alter table refold.rebuilds add constraint rebuilds_form_check CHECK ((form = ANY (ARRAY['beside'::text, 'in place'::text])));
@@ -401,15 +401,15 @@ create table refold.shadows (
   name text collate "C" not null,
   version integer not null,
   one_of integer not null,
+  needed_queries integer,
+  most_different double precision,
+  within_seconds integer,
   started_at timestamp with time zone not null default now(),
   stopped_at timestamp with time zone,
   same bigint not null default 0,
   different bigint not null default 0,
   failed bigint not null default 0,
-  skipped bigint not null default 0,
-  needed_queries integer,
-  most_different double precision,
-  within_seconds integer
+  skipped bigint not null default 0
 );
 
 alter table refold.shadows add constraint shadows_gate_is_whole CHECK ((num_nonnulls(needed_queries, most_different, within_seconds) = ANY (ARRAY[0, 3])));
@@ -469,13 +469,13 @@ create table refold.table_snapshots (
   row_count bigint not null,
   bytes bigint not null,
   events_folded bigint not null,
+  lacks jsonb not null default '[]'::jsonb,
   table_fingerprint text not null,
   code_fingerprint text not null,
   automatic boolean not null,
   actor text not null,
   reason text not null,
-  taken_at timestamp with time zone not null default now(),
-  lacks jsonb not null default '[]'::jsonb
+  taken_at timestamp with time zone not null default now()
 );
 
 alter table refold.table_snapshots add constraint table_snapshots_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
@@ -649,6 +649,7 @@ begin
   if not found then
     return null;
   end if;
+  -- The leave lock, to the end of this transaction: appends that enter meanwhile find it in pg_locks.
   perform pg_advisory_xact_lock_shared(key);
   if not refold.is_live(of_name, of_version) then
     return null;
@@ -669,13 +670,13 @@ declare
   versions  bigint[]; -- of the streams, as if all appends were written
   all_fit   boolean;
   used_keys boolean := false;
-  folding   text := ''; -- how many leaves had been announced when it entered; empty where it folds nothing
+  folding   text := ''; -- the number of announced leaves when it entered; empty if it folds nothing
   done      text;
 begin
   if lock_timeout_ms is not null then
-    done := set_config('lock_timeout', lock_timeout_ms::text, true); -- of this transaction, which is this statement
+    done := set_config('lock_timeout', lock_timeout_ms::text, true); -- for this transaction, which is this statement
   end if;
-  -- Who can fold has entered with the families of this batch just before; everybody else passes.
+  -- A caller that can fold has called refold.enter_inline with these families just before. All others pass.
   if coalesce(current_setting('refold.entered', true), '') = '' then
     done := refold.pass_inline(families);
   else
@@ -690,8 +691,8 @@ begin
     used_keys := earlier <> '{}' or (select count(key) > count(distinct key) from unnest(keys) key);
   end if;
 
-  -- Locks every stream, and makes the missing ones. That no version is in the way is the usual case, so it is taken as
-  -- given here, and put right below where it is not. A single part has its own, leaner statement.
+  -- Locks every stream, and creates missing ones. Assumes the usual case, that every version fits, and corrects it below if not. A single part
+  -- has a simpler statement.
   if cardinality(part_streams) = 1 then
     insert into refold.streams (family, stream_id, version)
     values (families[1], stream_ids[1], stream_sizes[1])
@@ -719,7 +720,7 @@ begin
     ) part;
   end if;
 
-  -- A refused version, a key used before or twice, or a stream that was made although it is only checked.
+  -- A refused version, a key that was used before or twice, or a stream that was created although it is only checked.
   if not all_fit or used_keys or 0 = any (versions) then
     select decision.* into starts, verdicts, actuals
     from refold.decide_appends(
@@ -730,7 +731,7 @@ begin
   end if;
 
   recorded := clock_timestamp();
-  done := set_config('refold.appending', 'yes', true); -- the trigger has nothing to look after
+  done := set_config('refold.appending', 'yes', true); -- tells the tag trigger that inline versions are handled
   -- The rows come in the order of the array, and positions are drawn in the order of the rows.
   with inserted as (
     insert into refold.events
@@ -747,6 +748,7 @@ begin
   )
   select array_agg(position) into positions from inserted;
   done := set_config('refold.appending', '', true);
+  -- An inline version was left between entering and drawing the positions: the caller enters again.
   if folding <> '' and folding::bigint <> pg_sequence_last_value('refold.inline_leaves') then
     perform refold.refuse_left();
   end if;
@@ -806,7 +808,7 @@ begin
     from refold.append_keys
     where key = any (keys)
     having count(*) = (select count(distinct key) from unnest(keys) key);
-    exit when found; -- else a key was removed in between
+    exit when found; -- otherwise a key was deleted in between
   end loop;
   return results;
 end $function$;
@@ -887,6 +889,7 @@ begin
   if lock_timeout_ms is not null then
     done := set_config('lock_timeout', lock_timeout_ms::text, true);
   end if;
+  -- The gate, shared: no version becomes live until this transaction ends.
   done := pg_advisory_xact_lock_shared(refold.inline_gate());
   leaves := pg_sequence_last_value('refold.inline_leaves');
   if leaves is null then
@@ -915,11 +918,12 @@ begin
     end loop;
     if (number is null and entry.concerned) or (number <= cardinality(whole) and refold.inline_leave_key(entry.lock_key) = any (leaving)) then
       own_leave := refold.announce_leave(entry.name, entry.version, number is null);
-      -- Where another one came in between, refold.append tells.
+      -- If another announcement came in between, refold.append notices.
       if own_leave = leaves + 1 then
         leaves := own_leave;
       end if;
     elsif number <= cardinality(whole) then
+      -- The version lock, shared. Whether the version is still live is read after it is held.
       done := pg_advisory_xact_lock_shared(entry.lock_key);
       tables[number] := (
         select table_name
@@ -937,6 +941,7 @@ begin
     end if;
   end loop;
   if some_live then
+    -- The rows locks in the order of their keys, then the row locks in the order of theirs: two appends never wait for each other in a circle.
     if cardinality(whole) > 1 then
       numbers := array(select of_rows.number from unnest(whole_keys) with ordinality of_rows (key, number) order by key);
     end if;
@@ -1029,13 +1034,16 @@ declare
   entry record;
   done text;
 begin
+  -- The gate, shared, to the end of the transaction: no version becomes live meanwhile.
   done := pg_advisory_xact_lock_shared(refold.inline_gate());
+  -- The usual case: no version has ever been live. Without the privilege, the sequence seems to have no value, or before PostgreSQL 17 reading it
+  -- fails.
   if has_sequence_privilege('refold.inline_lives'::regclass, 'usage, select') then
     if pg_sequence_last_value('refold.inline_lives') is null then
       return;
     end if;
   end if;
-  -- Its snapshot may be older than what is live.
+  -- The snapshot of another isolation level may be older than what is live.
   if current_setting('transaction_isolation') <> 'read committed' and refold.was_ever_live() then
     perform refold.refuse_isolation();
   end if;
@@ -1156,10 +1164,11 @@ begin
   server_start := refold.server_start();
   up_to := after;
   if new_snapshots then
+    -- The same as refold.anchor, without the cost of its setting.
     anchor := case when horizon > 0 then coalesce(
       (select right(event.id::text, 8) from refold.events as event where event.position <= horizon order by event.position desc limit 1),
       '00000000'
-    ) end; -- as refold.anchor, without settings of its own
+    ) end;
     known_anchor := case when known = horizon then anchor else refold.anchor(known) end;
   end if;
   if new_snapshots and horizon > after then
@@ -1300,10 +1309,12 @@ begin
   if not found then
     return true;
   end if;
-  -- Without a departure the lock would not come free, and appends would wait for this transaction.
+  -- Without a departure, appends still enter: the lock would not become free, and they would wait for this transaction.
   if refold.is_live(of_name, of_version) then
     return false;
   end if;
+  -- The version lock, exclusive: no append that folds is running. The leave lock, exclusive: no announcement is undecided. Both only if they are
+  -- free, because a waiting exclusive lock would make every later append wait behind it.
   if not pg_try_advisory_xact_lock(key) or not pg_try_advisory_xact_lock(refold.inline_leave_key(key)) then
     return false;
   end if;
@@ -1314,10 +1325,10 @@ begin
   )
   select min(position), bool_or(passing) into folded, passed from settled;
   if folded is null then
-    return true; -- somebody else has settled it meanwhile
+    return true; -- another transaction has settled it meanwhile
   end if;
   update refold.inline_versions
-  -- It joins again five seconds after that; one second is enough for an operator's step to begin.
+  -- The version joins again five seconds after that. One second is enough for an operator's step to begin.
   set status = 'building', passed_at = clock_timestamp() - case when passed then interval '0' else interval '4 seconds' end
   where name = of_name and version = of_version;
   update refold.processors
@@ -1367,8 +1378,9 @@ CREATE OR REPLACE FUNCTION refold.tag_writer()
 AS $function$
 declare
   last bigint;
-  done text;
+  done text; -- assigned instead of `perform`, which runs a statement and takes ten times as long
 begin
+  -- An insert without refold.append: nobody knows the families of its rows yet, so live inline versions of all families stop folding.
   if coalesce(current_setting('refold.appending', true), '') = '' then
     done := refold.pass_inline(null);
   end if;

@@ -45,14 +45,8 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
   const { prepare, notifications: sessions } = config.database;
   const db = createDatabase({ url: server.url, prepare, sessions, applicationName: 'refold-cli' });
   try {
-    const { pending, unknown } = await pendingMigrations(db);
-    if (unknown.length > 0)
-      return [
-        {
-          kind: 'problem',
-          message: `The database was migrated by a newer Refold (${unknown.join(', ')}). Update refold in this application.`,
-        },
-      ];
+    const { pending, problem } = await pendingMigrations(db);
+    if (problem !== undefined) return [{ kind: 'problem', message: problem }];
     // The registry may lack columns that the checks read.
     if (pending.length > 0)
       return [

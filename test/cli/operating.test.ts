@@ -64,13 +64,13 @@ test('check compares a schema file, and says when migrations are pending', async
   expect(await run(config, 'schema', '--out', file)).toMatchObject({ code: 0 });
   expect(await run(config, 'check', '--schema', file)).toMatchObject({ code: 0 });
   await writeFile(file, (await readFile(file, 'utf8')).replace('opened', 'closed'));
-  await db.query({ text: `delete from refold.migrations where name = '0005_runs'` });
+  await db.query({ text: `delete from refold.migrations where name = '0011_evolution'` });
   const found = await run(config, 'check', '--schema', file);
   expect(found.code).toBe(1);
   expect(found.stdout).toBe(
     [
       `problem  '${file}' is not the schema of the declarations. Write it with 'refold schema --out ${file}'.`,
-      "problem  The database lacks 1 of Refold's migrations (0005_runs). Run 'refold migrate', then check again.",
+      "problem  The database lacks 1 of Refold's migrations (0011_evolution). Run 'refold migrate', then check again.",
       '2 problems found.\n',
     ].join('\n'),
   );

@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { type ProcessorUnit, unitText } from './processor-unit.ts';
 
 /**
- * Creates the keys of all advisory locks of Refold (except in the tag trigger of migration 0001, which uses {@link tagMagic}). The top 16
+ * Creates the keys of all advisory locks of Refold (except in the tag trigger of migration 0002, which uses {@link tagMagic}). The top 16
  * bits hold the kind of lock, which prevents collisions between kinds.
  */
 

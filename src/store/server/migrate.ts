@@ -1,10 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import { RefoldError } from '../../errors.ts';
 import { createDatabase, type Database } from '../postgres/database.ts';
 import { sqlStateOf, translateDatabaseError } from '../postgres/database-errors.ts';
+import { migrationNames, readMigrations } from './migration-files.ts';
 import { requireSuitableServer } from './server-facts.ts';
 
 /** The schema of Refold's own tables. Fixed, because the migrations are plain SQL that names it. */
@@ -14,8 +13,10 @@ export const refoldSchema = 'refold';
 export interface MigrationState {
   /** Known to this code and not applied yet, in order. */
   readonly pending: readonly string[];
-  /** Applied by newer code and unknown to this code. */
+  /** Applied by other code and unknown to this code. */
   readonly unknown: readonly string[];
+  /** Why this code can't use a database with the unknown migrations, and what to do. Undefined if there are none. */
+  readonly problem: string | undefined;
 }
 
 /**
@@ -24,7 +25,7 @@ export interface MigrationState {
  *
  * Use a direct connection: a pooler in transaction mode would lose the lock.
  *
- * @throws RefoldError `DATABASE_NOT_MIGRATED` if the database was migrated by a newer Refold.
+ * @throws RefoldError `DATABASE_NOT_MIGRATED` if the database was migrated by a newer Refold, or by an unreleased one.
  */
 export async function migrate(target: Database | string): Promise<{ applied: string[] }> {
   if (typeof target === 'string') {
@@ -36,7 +37,7 @@ export async function migrate(target: Database | string): Promise<{ applied: str
     }
   }
   await requireSuitableServer(target);
-  await refuseNewer(target);
+  await refuseUnknown(target);
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: target.pool }) });
   const migrator = new Migrator({
     db: kysely,
@@ -63,16 +64,14 @@ export async function migrate(target: Database | string): Promise<{ applied: str
 /** Compares the migrations applied to the database with those of this code. */
 export async function pendingMigrations(db: Database): Promise<MigrationState> {
   const applied = await appliedMigrations(db);
-  const known = migrationFiles().map(({ name }) => name);
-  return {
-    pending: known.filter((name) => !applied.includes(name)),
-    unknown: applied.filter((name) => !known.includes(name)),
-  };
+  const known = migrationNames();
+  const unknown = applied.filter((name) => !known.includes(name));
+  return { pending: known.filter((name) => !applied.includes(name)), unknown, problem: problemOf(unknown, known) };
 }
 
 /** @throws RefoldError `DATABASE_NOT_MIGRATED` if the migrations differ from those of this code. */
 export async function requireMigrated(db: Database): Promise<void> {
-  const { pending } = await refuseNewer(db);
+  const { pending } = await refuseUnknown(db);
   if (pending.length === 0) return;
   throw new RefoldError(
     'DATABASE_NOT_MIGRATED',
@@ -81,16 +80,24 @@ export async function requireMigrated(db: Database): Promise<void> {
   );
 }
 
-async function refuseNewer(db: Database): Promise<MigrationState> {
+async function refuseUnknown(db: Database): Promise<MigrationState> {
   const state = await pendingMigrations(db);
-  if (state.unknown.length > 0) {
-    throw new RefoldError(
-      'DATABASE_NOT_MIGRATED',
-      `The database was migrated by a newer Refold (${state.unknown.join(', ')}). Update refold in this application.`,
-      { unknown: state.unknown },
-    );
+  if (state.problem !== undefined) {
+    throw new RefoldError('DATABASE_NOT_MIGRATED', state.problem, { unknown: state.unknown });
   }
   return state;
+}
+
+/** A newer release adds migrations at the end. Before its first release, Refold replaced all of them. */
+function problemOf(unknown: readonly string[], known: readonly string[]): string | undefined {
+  if (unknown.length === 0) return undefined;
+  const newest = known.at(-1) ?? '';
+  if (unknown.every((name) => name > newest))
+    return `The database was migrated by a newer Refold (${unknown.join(', ')}). Update refold in this application.`;
+  return (
+    `The database was created by an older, unreleased version of Refold (${unknown.join(', ')}), which can't be migrated. ` +
+    'Use an empty database, and run `refold migrate`. For an embedded server, delete its folder `.refold`.'
+  );
 }
 
 async function appliedMigrations(db: Database): Promise<string[]> {
@@ -104,36 +111,13 @@ async function appliedMigrations(db: Database): Promise<string[]> {
   }
 }
 
+/** Without values the driver sends a file's text as a simple query, which may contain many statements and function bodies. */
 const sqlFiles: MigrationProvider = {
-  getMigrations: async () => {
-    const migrations: Record<string, Migration> = {};
-    for (const { name, path } of migrationFiles()) {
-      migrations[name] = {
-        // Without values the driver sends the text as a simple query, which may contain many statements and function bodies.
-        up: async (db) => void (await db.executeQuery(CompiledQuery.raw(readFileSync(path, 'utf8')))),
-      };
-    }
-    return migrations;
-  },
+  getMigrations: async () =>
+    Object.fromEntries(
+      readMigrations().map(({ name, text }): [string, Migration] => [
+        name,
+        { up: async (db) => void (await db.executeQuery(CompiledQuery.raw(text))) },
+      ]),
+    ),
 };
-
-/** The numbered files in order, such as `0001_event_log.sql`. */
-function migrationFiles(): { name: string; path: string }[] {
-  const folder = migrationsFolder();
-  return readdirSync(folder)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort()
-    .map((file) => ({ name: file.slice(0, -'.sql'.length), path: join(folder, file) }));
-}
-
-/** `migrations/` is next to `src/` in the repository and next to `dist/` in the package. */
-function migrationsFolder(): string {
-  for (let folder = import.meta.dirname; folder !== dirname(folder); folder = dirname(folder)) {
-    const candidate = join(folder, 'migrations');
-    if (existsSync(candidate) && existsSync(join(folder, 'package.json'))) return candidate;
-  }
-  throw new RefoldError(
-    'INVALID_CONFIG',
-    "Refold's folder 'migrations' is missing beside its code. Keep it with the package when bundling.",
-  );
-}

@@ -43,7 +43,7 @@ export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts
     );
   }
   if (!hasTagTrigger) {
-    return "the trigger 'tag_writer' of refold.events is missing or disabled. Run `alter table refold.events enable trigger tag_writer`, or restore it from migration 0001.";
+    return "the trigger 'tag_writer' of refold.events is missing or disabled. Run `alter table refold.events enable trigger tag_writer`, or restore it from migration 0002.";
   }
   if (!seesLocks)
     return 'this user may not read pg_locks. Run `grant select on pg_locks to` the user that Refold connects as.';

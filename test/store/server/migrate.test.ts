@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { migrate, pendingMigrations } from '../../../src/store/server/migrate.ts';
+import { migrationNames, readMigrations } from '../../../src/store/server/migration-files.ts';
 import { checkServer, logProblem } from '../../../src/store/server/server-check.ts';
 import { serverProblem } from '../../../src/store/server/server-facts.ts';
 import { databaseUrl } from '../../support/postgres-for-the-run.ts';
@@ -34,7 +35,7 @@ describe('migrate', () => {
     const applied = results.flatMap((result) => result.applied);
     expect(applied[0]).toBe('0001_event_log');
     expect(new Set(applied).size).toBe(applied.length);
-    expect(await pendingMigrations(db)).toEqual({ pending: [], unknown: [] });
+    expect(await pendingMigrations(db)).toEqual({ pending: [], unknown: [], problem: undefined });
     await checkServer(db, 'read_models');
     expect(await migrate(db)).toEqual({ applied: [] });
   });
@@ -51,6 +52,32 @@ describe('migrate', () => {
     await expect(migrate(db)).rejects.toMatchObject(refusal);
     await expect(checkServer(db, 'read_models')).rejects.toMatchObject(refusal);
   });
+
+  test('leaves a database alone that was created before the first release', async () => {
+    await migrate(db);
+    await db.query({
+      text: `update refold.migrations set name = '0003_activation' where name = '0003_registry'`,
+    });
+    const refusal = {
+      code: 'DATABASE_NOT_MIGRATED',
+      message:
+        "The database was created by an older, unreleased version of Refold (0003_activation), which can't be migrated. " +
+        'Use an empty database, and run `refold migrate`. For an embedded server, delete its folder `.refold`.',
+    };
+    await expect(migrate(db)).rejects.toMatchObject(refusal);
+    await expect(checkServer(db, 'read_models')).rejects.toMatchObject(refusal);
+  });
+});
+
+test('each migration says what it needs, and whether older processes can run beside it', () => {
+  const names = migrationNames();
+  for (const { name, text, breaking } of readMigrations()) {
+    const needs = /^-- Needs: (.+)$/m.exec(text)?.[1];
+    expect(needs, name).toBeDefined();
+    const earlier = names.slice(0, names.indexOf(name));
+    if (needs !== 'nothing') expect(earlier, name).toEqual(expect.arrayContaining(needs?.split(', ') ?? []));
+    expect(text.includes('\n-- Older processes: can run beside it\n'), name).toBe(!breaking);
+  }
 });
 
 describe('a start is refused', () => {

@@ -1,25 +1,33 @@
--- One row for each reactor: where it is, who owns it, how it fares.
+-- Reactors: their checkpoints, dead letters, and the audit log of operators' steps.
+--
+-- Needs: nothing
+-- Older processes: can run beside it
+
 create table refold.reactors (
   name text collate "C" primary key,
-  -- everything up to here is handled, left out, or kept as a dead letter
+  -- everything up to here is handled, skipped, or a dead letter
   checkpoint bigint not null,
+  -- the checkpoint with its anchor, such as '1042.9f3c21ab'
+  anchor text,
   -- the fence: checkpoint and dead letters are written only under the epoch that the owner was given
   epoch bigint not null default 0,
   owner text,
   status text not null default 'idle' check (status in ('idle', 'running', 'stopped')),
   error jsonb,
-  -- an operator has it wait
+  -- by an operator
   paused boolean not null default false,
-  -- counts the operators' steps after which its owner begins anew
+  -- counts operators' steps after which the owner begins again
   generation integer not null default 1,
   events_handled bigint not null default 0,
   events_skipped bigint not null default 0,
+  -- outcomes of steps before this time are deleted: a rewind to before it would run those steps again, and is refused
+  steps_kept_since timestamptz,
   declared_at timestamptz not null default now(),
   started_at timestamptz,
   updated_at timestamptz not null default now()
-) with (fillfactor = 50);
+) with (fillfactor = 50); -- updated by each batch
 
--- Events that a reactor has given up on, and those that wait behind one of the same key.
+-- Dead letters of reactors, and events that wait behind one of the same key.
 create table refold.reactor_letters (
   reactor text collate "C" not null references refold.reactors on delete cascade,
   position bigint not null,
@@ -29,7 +37,7 @@ create table refold.reactor_letters (
   -- null: the event waits behind an earlier one of its key
   error jsonb,
   attempts integer not null,
-  -- what an operator has asked for, until the owner has done it
+  -- an operator's request, until the owner has done it
   requested text check (requested in ('retry', 'discard')),
   at timestamptz not null default now(),
   primary key (reactor, position)
@@ -37,7 +45,7 @@ create table refold.reactor_letters (
 create index reactor_letters_of_key on refold.reactor_letters (reactor, key, position);
 create index requested_reactor_letters on refold.reactor_letters (reactor, key) where requested is not null;
 
--- The audit log of what was done to reactors by hand, and of their beginnings.
+-- The audit log of operators' steps on reactors, and of their beginnings.
 create table refold.reactor_steps (
   id bigint generated always as identity primary key,
   reactor text collate "C" not null,
