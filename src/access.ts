@@ -1,6 +1,7 @@
 import { invalidDeclaration } from './errors.ts';
 import { closest } from './events/closest.ts';
 import type { Columns, InputOf } from './projections/columns/column.ts';
+import type { TextOperator } from './projections/queries/text-operators.ts';
 
 /** The caller of an operation, as returned by an {@link Authenticator}. A caller without credentials is {@link anonymous}. */
 export interface Viewer {
@@ -48,7 +49,7 @@ export interface Authenticator {
 }
 
 type Conditions<V> = {
-  readonly [O in 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'startsWith' | 'ilike']?: V | null | undefined;
+  readonly [O in 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | Exclude<TextOperator, 'contains'>]?: V | null | undefined;
 } & {
   readonly [O in 'in' | 'notIn']?: readonly V[] | null | undefined;
 } & {

@@ -2,7 +2,7 @@ import { isDecimal } from '../columns/decimal.ts';
 import type { Row } from '../columns/row-codec.ts';
 import { jsonHolds, storedJson } from './json-containment.ts';
 import type { ComparisonOperator, RowFilter } from './row-query.ts';
-import { isLike, withoutCase } from './text-patterns.ts';
+import { type TextFilter, textOperators } from './text-operators.ts';
 
 /** Whether a row in memory matches a filter. Returns what the filter's SQL returns for the same row in the table. */
 export function matchesFilter(filter: RowFilter | null, row: Row): boolean {
@@ -16,18 +16,6 @@ export function matchesFilter(filter: RowFilter | null, row: Row): boolean {
       return !matchesFilter(filter.filter, row);
     case 'in':
       return filter.values.some((value) => order(value, row[filter.column]) === 0);
-    case 'startsWith': {
-      const value = row[filter.column];
-      return typeof value === 'string' && value.startsWith(filter.value);
-    }
-    case 'contains': {
-      const value = row[filter.column];
-      return typeof value === 'string' && value.includes(filter.value);
-    }
-    case 'ilike': {
-      const value = row[filter.column];
-      return typeof value === 'string' && isLike(withoutCase(value), withoutCase(filter.pattern));
-    }
     case 'holds': {
       const value = row[filter.column];
       return value !== null && jsonHolds(storedJson(value), filter.value);
@@ -38,7 +26,13 @@ export function matchesFilter(filter: RowFilter | null, row: Row): boolean {
       throw new TypeError('A filter on related rows cannot be evaluated for a row in memory.'); // access rules have no such filters
     case 'compare':
       return compares(filter.operator, row[filter.column], filter.value);
+    default:
+      return matchesText(filter, row[filter.column]);
   }
+}
+
+function matchesText({ kind, value: text }: TextFilter, value: unknown): boolean {
+  return typeof value === 'string' && textOperators[kind].matches(value, text);
 }
 
 function compares(operator: ComparisonOperator, value: unknown, bound: unknown): boolean {

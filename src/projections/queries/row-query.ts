@@ -1,6 +1,7 @@
 import type { TimeBucket } from '../columns/aggregate-columns.ts';
 import type { Row } from '../columns/row-codec.ts';
 import type { Projection } from '../declaration/projection.ts';
+import type { TextFilter } from './text-operators.ts';
 
 export type ComparisonOperator = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte';
 
@@ -15,11 +16,7 @@ export type RowFilter =
       readonly value: unknown;
     }
   | { readonly kind: 'in'; readonly column: string; readonly values: readonly unknown[] }
-  | { readonly kind: 'startsWith'; readonly column: string; readonly value: string }
-  /** Matches any part of a text, character by character. */
-  | { readonly kind: 'contains'; readonly column: string; readonly value: string }
-  /** A LIKE pattern (`%`, `_`, `\`), case-insensitive. */
-  | { readonly kind: 'ilike'; readonly column: string; readonly pattern: string }
+  | TextFilter
   /** Containment in a list, an object or JSON, like jsonb's `@>`. `value` has the form in which it is stored. */
   | { readonly kind: 'holds'; readonly column: string; readonly value: JsonValue }
   | { readonly kind: 'isNull'; readonly column: string; readonly isNull: boolean }

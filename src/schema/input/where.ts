@@ -7,9 +7,10 @@ import {
   type RowFilter,
   relatedTarget,
 } from '../../projections/queries/row-query.ts';
+import { isTextOperator, textSearch } from '../../projections/queries/text-operators.ts';
 import { comparedColumn, type WhereInput } from '../types/filter-types.ts';
 import { badInput, canonicalInput } from '../values/canonical-input.ts';
-import { itemInside, partInside, searchedPattern, searchedText } from '../values/inside-input.ts';
+import { checkPattern, itemInside, partInside } from '../values/inside-input.ts';
 
 // More than a user interface needs, and few enough for PostgreSQL to plan within milliseconds.
 const mostConditions = 100;
@@ -127,19 +128,17 @@ function comparisonsOf(
       budget.conditions--;
       spend([]);
       if (given === null) throw badInput(`'${path}.${operator}' is null; ${insteadOfNull(column)}`);
+      if (operator === 'contains' && !comparedColumn(column)) return holds(partInside(column, name, given));
+      if (isTextOperator(operator)) {
+        const [text, search] = [given as string, textSearch(operator)]; // by its type
+        if (search.index === 'search') checkPattern(search.pattern(text), `${path}.${operator}`);
+        return { kind: operator, column: name, value: text };
+      }
       switch (operator) {
         case 'in':
           return { kind: 'in', column: name, values: (given as unknown[]).map(value) }; // typed as a list
         case 'notIn':
           return { kind: 'not', filter: { kind: 'in', column: name, values: (given as unknown[]).map(value) } }; // typed as a list
-        case 'startsWith':
-          return { kind: 'startsWith', column: name, value: given as string }; // by its type
-        case 'contains':
-          return comparedColumn(column)
-            ? { kind: 'contains', column: name, value: searchedText(given as string, `${path}.${operator}`) } // by its type
-            : holds(partInside(column, name, given));
-        case 'ilike':
-          return { kind: 'ilike', column: name, pattern: searchedPattern(given as string, `${path}.${operator}`) }; // by its type
         case 'has':
           return holds([itemInside(column, name, given)]);
         case 'hasEvery':

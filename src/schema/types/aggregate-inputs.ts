@@ -7,7 +7,7 @@ import type { ComparisonOperator, GroupCondition, GroupOrder, Measure } from '..
 import { badInput, canonicalInput } from '../values/canonical-input.ts';
 import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
 import type { ColumnField } from './column-types.ts';
-import { operatorDescriptions } from './filter-types.ts';
+import { operatorDescription } from './filter-types.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { OrderTypes } from './order.ts';
 import type { TypeNames } from './type-names.ts';
@@ -36,7 +36,7 @@ export function createAggregateInputs(builder: Builder, names: TypeNames, orders
       comparisons.map((operator) => [operator, scalar]),
       {
         description: 'All that is set must hold.',
-        of: (operator) => operatorDescriptions[operator as ComparisonOperator],
+        of: (operator) => operatorDescription(operator as ComparisonOperator),
       }, // a ComparisonOperator
     );
     shared.set(scalar, type);

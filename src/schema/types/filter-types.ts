@@ -2,6 +2,12 @@ import type { InputRef } from '@pothos/core';
 import pluralize from 'pluralize';
 import { type Column, type ColumnKind, isContainer } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
+import {
+  isTextOperator,
+  type TextOperator,
+  textOperators,
+  textOperatorsBy,
+} from '../../projections/queries/text-operators.ts';
 import type { AnyInput, Builder, ScalarName } from './builder.ts';
 import type { ColumnTypes } from './column-types.ts';
 import { createContainsTypes } from './contains-types.ts';
@@ -17,9 +23,7 @@ export type FilterOperator =
   | 'lte'
   | 'gt'
   | 'gte'
-  | 'startsWith'
-  | 'contains'
-  | 'ilike'
+  | TextOperator
   | 'has'
   | 'hasEvery'
   | 'hasSome'
@@ -130,7 +134,7 @@ export function operatorsOf(column: Column): readonly FilterOperator[] {
   const { type, flags } = column;
   return [
     ...(comparedColumn(column) === undefined ? (['contains'] as const) : (operators[type.kind] ?? [])),
-    ...(flags.search ? (['contains', 'ilike'] as const) : []),
+    ...(flags.search ? textOperatorsBy('search') : []),
     ...(flags.nullable ? (['isNull'] as const) : []),
   ];
 }
@@ -151,7 +155,7 @@ const operators: Readonly<Partial<Record<ColumnKind['kind'], readonly FilterOper
   boolean: ['eq', 'ne'],
   enum: equality,
   uuid: equality,
-  text: [...ordered, 'startsWith'],
+  text: [...ordered, ...textOperatorsBy('ordered')],
   integer: ordered,
   bigint: ordered,
   decimal: ordered,
@@ -160,7 +164,7 @@ const operators: Readonly<Partial<Record<ColumnKind['kind'], readonly FilterOper
   list: ['has', 'hasEvery', 'hasSome'],
 };
 
-export const operatorDescriptions: Readonly<Record<FilterOperator, string>> = {
+const plainDescriptions: Readonly<Record<Exclude<FilterOperator, TextOperator>, string>> = {
   eq: 'Equal.',
   ne: 'All that is not equal; null too.',
   in: 'One of these. An empty list finds nothing.',
@@ -169,15 +173,15 @@ export const operatorDescriptions: Readonly<Record<FilterOperator, string>> = {
   lte: 'Less or equal.',
   gt: 'Greater.',
   gte: 'Greater or equal.',
-  startsWith: 'Starts with this text, in upper and lower case as it stands.',
-  contains: 'Has this in it.',
-  ilike:
-    "Is of this pattern, in upper and lower case alike: '%' stands for any characters, '_' for any one; after a backslash they stand for themselves.",
   has: 'Has this item.',
   hasEvery: 'Has each of these items. An empty list finds all.',
   hasSome: 'Has one of these items. An empty list finds nothing.',
   isNull: 'True finds null, false all that is not null.',
 };
+
+export function operatorDescription(operator: FilterOperator): string {
+  return isTextOperator(operator) ? textOperators[operator].description : plainDescriptions[operator];
+}
 
 const jsonContains =
   'Has this in it: fields of an object, items of a list, at any depth. `{ size: "L" }` is in `{ size: "L", colour: "red" }`.';
@@ -190,7 +194,6 @@ function containsOf(value: AnyInput): string {
 
 /** Operators whose value is a list. */
 const listOperators: readonly string[] = ['in', 'notIn', 'hasEvery', 'hasSome'];
-const textOperators: readonly string[] = ['startsWith', 'contains', 'ilike'];
 
 /** A part of an id is text, not an id. Types other than scalars stay: they are parts of an object or list. */
 function textOf(value: AnyInput): AnyInput {
@@ -213,9 +216,9 @@ function operatorInput(
       Object.fromEntries(
         operators.map((operator) => {
           const listed = listOperators.includes(operator);
-          const type = operator === 'isNull' ? 'Boolean' : textOperators.includes(operator) ? textOf(value) : value;
+          const type = operator === 'isNull' ? 'Boolean' : isTextOperator(operator) ? textOf(value) : value;
           const description =
-            operator === 'contains' && isPart(value) ? containsOf(value) : operatorDescriptions[operator];
+            operator === 'contains' && isPart(value) ? containsOf(value) : operatorDescription(operator);
           return [
             operator,
             listed

@@ -1,7 +1,7 @@
 import type { Column } from '../../projections/columns/column.ts';
 import { storedJson } from '../../projections/queries/json-containment.ts';
 import type { JsonValue } from '../../projections/queries/row-query.ts';
-import { literalPattern, patternParts } from '../../projections/queries/text-patterns.ts';
+import { patternParts } from '../../projections/queries/text-patterns.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
 
 /** Converts an item of a list to its stored form, for a filter. @throws RefoldError `BAD_USER_INPUT` */
@@ -67,14 +67,8 @@ function hasValue(part: JsonValue): boolean {
 // A trigram index needs three characters in a row. With fewer it would be scanned completely.
 const leastCharacters = 3;
 
-/** Checks a text to search for. @throws RefoldError `BAD_USER_INPUT` if no index can find it */
-export function searchedText(text: string, path: string): string {
-  searchedPattern(`%${literalPattern(text)}%`, path);
-  return text;
-}
-
 /** Checks a pattern to search for. @throws RefoldError `BAD_USER_INPUT` if no index can find it, or if it is not valid */
-export function searchedPattern(pattern: string, path: string): string {
+export function checkPattern(pattern: string, path: string): void {
   const parts = patternParts(pattern);
   if (!parts) throw badInput(`'${path}' ends with a backslash, which escapes nothing. Write two for one.`);
   let [longest, run] = [0, 0];
@@ -85,7 +79,7 @@ export function searchedPattern(pattern: string, path: string): string {
   // In a trigram index, the start of a text counts like a character.
   const start = parts.findIndex((part) => typeof part !== 'object');
   const leading = start < 0 ? parts.length : start;
-  if (longest >= leastCharacters || leading >= leastCharacters - 1) return pattern;
+  if (longest >= leastCharacters || leading >= leastCharacters - 1) return;
   throw badInput(
     `'${path}' has fewer than ${leastCharacters} characters in a row to search for. Give more, or use 'startsWith'.`,
   );

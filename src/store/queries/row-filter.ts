@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { ComparisonOperator, RelatedFilter, RowFilter } from '../../projections/queries/row-query.ts';
-import { afterPrefix, partPattern } from '../../projections/queries/text-patterns.ts';
+import { type TextFilter, textSearch } from '../../projections/queries/text-operators.ts';
 import {
   boundArray,
   boundJson,
@@ -11,7 +11,7 @@ import {
   comparableRef,
   foldedRef,
 } from '../tables/row-values.ts';
-import { TextSlots } from '../tables/slots.ts';
+import { RangeSlots, Slot } from '../tables/slots.ts';
 
 type Condition = RawBuilder<boolean>;
 
@@ -62,14 +62,6 @@ function condition(place: Place, filter: RowFilter, negated: boolean): Condition
       return comparison(projection, filter.column, filter.operator, filter.value, negated);
     case 'in':
       return membership(projection, filter.column, filter.values, negated);
-    case 'startsWith':
-      return prefix(projection, filter.column, filter.value, negated);
-    case 'contains':
-      return part(projection, filter.column, filter.value, negated);
-    case 'ilike': {
-      const pattern = boundValue(projection, filter.column, filter.pattern);
-      return held(projection, filter.column, like(projection, filter.column, pattern), negated);
-    }
     case 'holds': {
       const inside = sql<boolean>`${columnRef(projection, filter.column)} @> ${boundJson(projection, filter.column, filter.value)}`;
       return held(projection, filter.column, inside, negated);
@@ -78,6 +70,8 @@ function condition(place: Place, filter: RowFilter, negated: boolean): Condition
       return nullness(projection, filter.column, filter.isNull !== negated);
     case 'related':
       return related(place, filter, negated);
+    default:
+      return textual(projection, filter, negated);
   }
 }
 
@@ -145,12 +139,35 @@ function membership(projection: Projection, column: string, values: readonly unk
   return namesNull !== negated ? orNull(projection, column, found) : found;
 }
 
-/** As a range, not as a pattern: no wildcards need escaping, and an index supports it with any plan. */
-function prefix(projection: Projection, column: string, value: string, negated: boolean): Condition {
-  const ref = comparableRef(projection, column);
-  const [start, end] = textsOf(value, afterPrefix);
-  const from = boundValue(projection, column, start);
+function textual(projection: Projection, { kind, column, value }: TextFilter, negated: boolean): Condition {
+  const search = textSearch(kind);
+  if (search.index === 'search') {
+    const pattern = isSlot(value) ? value : search.pattern(value);
+    return alike(projection, column, boundValue(projection, column, pattern), search.ignoreCase, negated);
+  }
+  const [start, end] = isRange(value) ? [value.start, value.end] : [value, search.end(value)];
   const to = end === undefined ? undefined : boundValue(projection, column, end);
+  return range(projection, column, boundValue(projection, column, start), to, negated);
+}
+
+// A text filter with parameters has them in place of its value.
+function isSlot(value: unknown): value is Slot {
+  return value instanceof Slot;
+}
+
+function isRange(value: unknown): value is RangeSlots {
+  return value instanceof RangeSlots;
+}
+
+/** As a range, not as a pattern: no wildcards need escaping, and an index supports it with any plan. */
+function range(
+  projection: Projection,
+  column: string,
+  from: RawBuilder<unknown>,
+  to: RawBuilder<unknown> | undefined,
+  negated: boolean,
+): Condition {
+  const ref = comparableRef(projection, column);
   if (!negated) return to === undefined ? sql`${ref} >= ${from}` : sql`(${ref} >= ${from} and ${ref} < ${to})`;
   return orNull(
     projection,
@@ -159,21 +176,19 @@ function prefix(projection: Projection, column: string, value: string, negated: 
   );
 }
 
-/** Matches any part of a text. The pattern adds no condition, but lets PostgreSQL use the index. */
-function part(projection: Projection, column: string, value: string, negated: boolean): Condition {
-  const [text, pattern] = textsOf(value, partPattern);
-  const alike = like(projection, column, boundValue(projection, column, pattern));
-  const found = sql<boolean>`strpos(${columnRef(projection, column)}, ${boundValue(projection, column, text)}) > 0`;
-  return held(projection, column, negated ? found : sql<boolean>`(${alike} and ${found})`, negated);
-}
-
-/** A text and a value derived from it: the values themselves, or their parameters. */
-function textsOf(value: string | TextSlots, other: (text: string) => string | undefined): readonly [unknown, unknown] {
-  return value instanceof TextSlots ? [value.text, value.other] : [value, other(value)];
-}
-
-function like(projection: Projection, column: string, pattern: RawBuilder<unknown>): Condition {
-  return sql<boolean>`${foldedRef(columnRef(projection, column))} like ${foldedRef(pattern)}`;
+/** The index knows texts in upper case only. A condition that depends on the case has that one too, for the index. */
+function alike(
+  projection: Projection,
+  column: string,
+  pattern: RawBuilder<unknown>,
+  ignoreCase: boolean,
+  negated: boolean,
+): Condition {
+  const ref = columnRef(projection, column);
+  const folded = sql<boolean>`${foldedRef(ref)} like ${foldedRef(pattern)}`;
+  if (ignoreCase) return held(projection, column, folded, negated);
+  const exact = sql<boolean>`${ref} like ${pattern}`;
+  return held(projection, column, negated ? exact : sql<boolean>`(${folded} and ${exact})`, negated);
 }
 
 /** A condition that is unknown for a null, or its complement. */

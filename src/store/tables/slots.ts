@@ -8,7 +8,7 @@ import type {
   PageQuery,
   RowFilter,
 } from '../../projections/queries/row-query.ts';
-import { afterPrefix, partPattern } from '../../projections/queries/text-patterns.ts';
+import { type TextFilter, textSearch } from '../../projections/queries/text-operators.ts';
 
 /** A parameter: stands in a statement for a value that differs from run to run. */
 export class Slot {
@@ -19,15 +19,15 @@ export class Slot {
   }
 }
 
-/** The parameters of a text to search for, and of a value that JavaScript derives from it. */
-export class TextSlots {
-  readonly text: Slot;
-  /** The end of the range of a prefix search, undefined if it has none; or the pattern of a search for parts. */
-  readonly other: Slot | undefined;
+/** The parameters of a range of texts, see `RangeSearch`. */
+export class RangeSlots {
+  readonly start: Slot;
+  /** Undefined if the range has no end. */
+  readonly end: Slot | undefined;
 
-  constructor(text: Slot, other: Slot | undefined) {
-    this.text = text;
-    this.other = other;
+  constructor(start: Slot, end: Slot | undefined) {
+    this.start = start;
+    this.end = end;
   }
 }
 
@@ -87,23 +87,6 @@ export function slottedFilter(
     case 'isNull':
       slots.shape += `${filter.column} is ${filter.isNull};`;
       return filter;
-    case 'startsWith': {
-      const end = afterPrefix(filter.value);
-      slots.shape += `${filter.column} starts ${end === undefined ? 'open' : ''};`;
-      const slot = (text: string) => slotFor(slots, encode(projection, filter.column, text));
-      return {
-        ...filter,
-        value: standIn<string>(new TextSlots(slot(filter.value), end === undefined ? undefined : slot(end))),
-      };
-    }
-    case 'contains': {
-      slots.shape += `${filter.column} part;`;
-      const slot = (text: string) => slotFor(slots, encode(projection, filter.column, text));
-      return { ...filter, value: standIn<string>(new TextSlots(slot(filter.value), slot(partPattern(filter.value)))) };
-    }
-    case 'ilike':
-      slots.shape += `${filter.column} like;`;
-      return { ...filter, pattern: standIn<string>(slotFor(slots, encode(projection, filter.column, filter.pattern))) };
     case 'holds':
       slots.shape += `${filter.column} holds;`;
       return { ...filter, value: standIn<JsonValue>(slotFor(slots, JSON.stringify(filter.value))) };
@@ -114,11 +97,27 @@ export function slottedFilter(
       slots.shape += ')';
       return inner === undefined ? undefined : { ...filter, filter: inner };
     }
+    default:
+      return slottedText(filter, slots, (text) => encode(projection, filter.column, text));
   }
 }
 
+function slottedText(filter: TextFilter, slots: Slots, encode: (text: string) => unknown): RowFilter {
+  const search = textSearch(filter.kind);
+  slots.shape += `${filter.column} ${filter.kind}`;
+  if (search.index === 'search') {
+    slots.shape += ';';
+    return { ...filter, value: standIn<string>(slotFor(slots, encode(search.pattern(filter.value)))) };
+  }
+  const end = search.end(filter.value);
+  slots.shape += end === undefined ? ' open;' : ';';
+  const start = slotFor(slots, encode(filter.value));
+  const range = new RangeSlots(start, end === undefined ? undefined : slotFor(slots, encode(end)));
+  return { ...filter, value: standIn<string>(range) };
+}
+
 /** Filters with parameters are only compiled to SQL, where a parameter may stand for any value. */
-function standIn<T>(slot: Slot | TextSlots): T {
+function standIn<T>(slot: Slot | RangeSlots): T {
   return slot as T;
 }
 

@@ -111,7 +111,7 @@ test('access rules speak the same words', () => {
         filters: [
           { kind: 'holds', column: 'readers', value: ['guest'] },
           { kind: 'holds', column: 'extra', value: { open: true } },
-          { kind: 'ilike', column: 'title', pattern: 'open%' },
+          { kind: 'ilike', column: 'title', value: 'open%' },
         ],
       },
       { kind: 'or', filters: [{ kind: 'holds', column: 'prices', value: ['12.5'] }] },

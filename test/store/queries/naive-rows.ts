@@ -34,7 +34,7 @@ export function matches(filter: RowFilter | null, row: Row, tables: Tables = one
     case 'contains':
       return typeof row[filter.column] === 'string' && String(row[filter.column]).indexOf(filter.value) >= 0;
     case 'ilike':
-      return typeof row[filter.column] === 'string' && likeRegExp(filter.pattern).test(upper(row[filter.column]));
+      return typeof row[filter.column] === 'string' && likeRegExp(filter.value).test(upper(row[filter.column]));
     case 'holds':
       return row[filter.column] !== null && within(plainJson(row[filter.column]), filter.value, true);
     case 'isNull':

@@ -204,7 +204,7 @@ function leavesOf(column: string, declared: Column): fc.Arbitrary<RowFilter>[] {
     ...(declared.flags.search
       ? [
           fc.record({ kind: fc.constant('contains' as const), ...named, value: value as fc.Arbitrary<string> }), // of a text column
-          fc.record({ kind: fc.constant('ilike' as const), ...named, pattern: patterns }),
+          fc.record({ kind: fc.constant('ilike' as const), ...named, value: patterns }),
         ]
       : []),
     ...(declared.type.kind === 'text'
