@@ -56,6 +56,7 @@ function columnHolds(column: Column, value: unknown, operators: Input): boolean 
     if (operator === 'notIn') return !isOneOf();
     if (operator === 'isNull') return (value === null) === given;
     if (operator === 'startsWith') return value !== null && String(value).startsWith(String(given));
+    if (operator === 'endsWith') return value !== null && String(value).endsWith(String(given));
     return compares(operator, value, canonical(column, given));
   });
 }

@@ -35,6 +35,7 @@ export const types: Readonly<Record<TypeName, RandomType>> = {
       fc.constantFrom(...labels, 'x').map((value) => `label: { eq: ${jsonString(value)} }`),
       fc.constantFrom(...labels).map((value) => `label: { ne: ${jsonString(value)} }`),
       fc.constantFrom('n', 'Ü', '').map((value) => `label: { startsWith: ${jsonString(value)} }`),
+      fc.constantFrom('rth', 'NDER', 'Ünder').map((value) => `label: { endsWith: ${jsonString(value)} }`),
       fc.boolean().map((value) => `label: { isNull: ${value} }`),
       fc.boolean().map((value) => `underId: { isNull: ${value} }`),
       fc.constantFrom('label: { in: $labels }', 'label: { notIn: $labels }', 'label: { in: [] }'),

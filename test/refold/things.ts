@@ -17,7 +17,7 @@ export const thingV1 = defineProjection({
     thingId: t.text().primaryKey(),
     ownerId: t.text().index(),
     underId: t.text().nullable().index(),
-    label: t.text().nullable().index(),
+    label: t.text().nullable().index({ search: true }),
     token: t.uuid().unique(),
     count: t.integer().index(),
     big: t.bigint().index(),

@@ -30,9 +30,9 @@ export interface ColumnFlags {
 /** Options of an index. */
 export interface IndexOptions {
   /**
-   * For text: also supports search for any part of it (`contains`) and case-insensitive patterns (`ilike`). This needs a second index,
-   * which is several times as large as the text and makes writes slower. It needs PostgreSQL's extension `pg_trgm`, which Refold creates if
-   * it may.
+   * For text: also supports search for its end (`endsWith`) or any part of it (`contains`), and case-insensitive patterns (`ilike`). This
+   * needs a second index, which is several times as large as the text and makes writes slower. It needs PostgreSQL's extension `pg_trgm`,
+   * which Refold creates if it may.
    * @default false
    */
   readonly search?: boolean;

@@ -1,4 +1,4 @@
-import { afterPrefix, isLike, partPattern, withoutCase } from './text-patterns.ts';
+import { afterPrefix, isLike, literalPattern, partPattern, withoutCase } from './text-patterns.ts';
 
 /** How a text operator finds texts. Everything about it is here: its SQL and its GraphQL input are derived. */
 export type TextSearch = RangeSearch | PatternSearch;
@@ -27,6 +27,13 @@ export const textOperators = {
     description: 'Starts with this text, in upper and lower case as it stands.',
     end: afterPrefix,
     matches: (value, text) => value.startsWith(text),
+  },
+  endsWith: {
+    index: 'search',
+    description: 'Ends with this text, in upper and lower case as it stands.',
+    pattern: (text) => `%${literalPattern(text)}`,
+    ignoreCase: false,
+    matches: (value, text) => value.endsWith(text),
   },
   contains: {
     index: 'search',

@@ -38,6 +38,8 @@ test.each([
   ['{ labels: { has: Gift } }', ''],
   ['{ courier: { contains: "50%" } }', 'a'],
   ['{ courier: { contains: "ZOË" } }', 'b'],
+  ['{ courier: { endsWith: "50%" } }', 'a'],
+  ['{ not: { courier: { endsWith: "50%" } } }', 'bc'],
   ['{ courier: { ilike: "zoë%" } }', 'ab'],
   ['{ courier: { ilike: "%50\\\\%" } }', 'a'],
   ['{ not: { courier: { ilike: "zoë%" } } }', 'c'],
@@ -53,6 +55,7 @@ test.each([
 describe('What no index could find, or no row could hold, is bad input', () => {
   test.each([
     ['{ courier: { contains: "50" } }', /fewer than 3 characters in a row/],
+    ['{ courier: { endsWith: "50" } }', /fewer than 3 characters in a row/],
     ['{ courier: { ilike: "%a_b%" } }', /fewer than 3 characters in a row/],
     ['{ courier: { ilike: "abc\\\\" } }', /ends with a backslash/],
     ['{ extra: { contains: {} } }', /no value in it/],

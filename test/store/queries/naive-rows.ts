@@ -31,6 +31,8 @@ export function matches(filter: RowFilter | null, row: Row, tables: Tables = one
       return filter.values.some((value) => compareValues(value, row[filter.column]) === 0);
     case 'startsWith':
       return typeof row[filter.column] === 'string' && String(row[filter.column]).startsWith(filter.value);
+    case 'endsWith':
+      return typeof row[filter.column] === 'string' && String(row[filter.column]).endsWith(filter.value);
     case 'contains':
       return typeof row[filter.column] === 'string' && String(row[filter.column]).indexOf(filter.value) >= 0;
     case 'ilike':

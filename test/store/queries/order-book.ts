@@ -203,7 +203,11 @@ function leavesOf(column: string, declared: Column): fc.Arbitrary<RowFilter>[] {
     fc.record({ kind: fc.constant('in' as const), ...named, values: fc.array(orNull, { maxLength: 3 }) }),
     ...(declared.flags.search
       ? [
-          fc.record({ kind: fc.constant('contains' as const), ...named, value: value as fc.Arbitrary<string> }), // of a text column
+          fc.record({
+            kind: fc.constantFrom('contains' as const, 'endsWith' as const),
+            ...named,
+            value: value as fc.Arbitrary<string>, // of a text column
+          }),
           fc.record({ kind: fc.constant('ilike' as const), ...named, value: patterns }),
         ]
       : []),

@@ -162,7 +162,7 @@ test('`startsWith` takes every character as itself', async () => {
   expect(page.rows.map((row) => row.orderId)).toEqual(['50%', '50%off']);
 });
 
-test('`contains` takes every character as itself, and `ilike` those after a backslash', async () => {
+test('`contains` and `endsWith` take every character as itself, and `ilike` those after a backslash', async () => {
   const titles = ['50%', '50_', '5000', 'a50%off', 'A50\\%OFF', '50'];
   await fill(
     orderBook,
@@ -176,6 +176,12 @@ test('`contains` takes every character as itself, and `ilike` those after a back
   expect(await contains('50_')).toEqual(new Set(['50_']));
   expect(await contains('\\%')).toEqual(new Set(['A50\\%OFF']));
   expect(await contains('a5')).toEqual(new Set(['a50%off']));
+  const endsWith = (value: string) => found({ kind: 'endsWith', column: 'title', value });
+  expect(await endsWith('0%')).toEqual(new Set(['50%']));
+  expect(await endsWith('off')).toEqual(new Set(['a50%off']));
+  expect(await endsWith('%OFF')).toEqual(new Set(['A50\\%OFF']));
+  expect(await endsWith('_')).toEqual(new Set(['50_']));
+  expect(await endsWith('a50%offs')).toEqual(new Set());
   expect(await ilike('a50%')).toEqual(new Set(['a50%off', 'A50\\%OFF']));
   expect(await ilike('50\\%')).toEqual(new Set(['50%']));
   expect(await ilike('50_')).toEqual(new Set(['50%', '50_']));
@@ -201,6 +207,7 @@ test('what a column could never hold is the client’s mistake', async () => {
     { where: { kind: 'in', column: 'token', values: ['no-uuid'] } },
     { where: { kind: 'startsWith', column: 'title', value: '\0' } },
     { where: { kind: 'contains', column: 'title', value: '\0' } },
+    { where: { kind: 'endsWith', column: 'title', value: '\0' } },
     { where: { kind: 'ilike', column: 'title', value: 'a\0b' } },
     { where: { kind: 'holds', column: 'title', value: 'a' } },
     { orderBy: [{ column: 'extra', direction: 'asc', nulls: 'last' }], after: ['x', 'y'] },
@@ -293,6 +300,7 @@ test('a page of the default order and of an indexed column is one walk of an ind
   expect(await plan({ orderBy: [byTitle], after: ['t1500', 'o1500'] })).toMatch(/Index Cond/);
   expect(await plan({ orderBy: [{ ...byTitle, direction: 'asc' }], after: ['t1500', 'o1500'] })).not.toMatch(/Sort/);
   expect(await plan({ where: { kind: 'contains', column: 'title', value: 't150' } })).toMatch(/v1_title__search/);
+  expect(await plan({ where: { kind: 'endsWith', column: 'title', value: 't150' } })).toMatch(/v1_title__search/);
   expect(await plan({ where: { kind: 'ilike', column: 'title', value: '%T150%' } })).toMatch(/v1_title__search/);
   expect(await plan({ where: { kind: 'holds', column: 'tags', value: ['t150'] } })).toMatch(/v1_tags/);
   expect(await plan({ where: { kind: 'holds', column: 'items', value: [{ name: 't150' }] } })).toMatch(/v1_items/);

@@ -80,6 +80,7 @@ test('each operator is compiled once, whatever its values are', () => {
   const of = (text: string): RowFilter[] => [
     { kind: 'startsWith', column: 'title', value: text },
     { kind: 'contains', column: 'title', value: text },
+    { kind: 'endsWith', column: 'title', value: text },
     { kind: 'ilike', column: 'title', value: `${text}%` },
     { kind: 'holds', column: 'tags', value: [text] },
     {
