@@ -1,38 +1,7 @@
-/** Stable codes of every error that Refold throws. Decide by code or `instanceof`, never by message text. */
-export type RefoldErrorCode =
-  | 'INVALID_DECLARATION'
-  | 'INVALID_CONFIG'
-  | 'UNKNOWN_EVENT_TYPE'
-  | 'INVALID_PAYLOAD'
-  | 'BAD_USER_INPUT'
-  | 'CONCURRENCY_CONFLICT'
-  | 'COMMAND_REJECTED'
-  | 'STREAM_LOCKED'
-  | 'INVALID_ROW'
-  | 'INVALID_STATE'
-  | 'EVOLVE_FAILED'
-  | 'REACTION_FAILED'
-  | 'HOOK_FAILED'
-  | 'PROJECTION_NOT_READY'
-  | 'PROJECTION_SWITCHED'
-  | 'PROJECTION_CHANGED'
-  | 'PROJECTION_REMOVED'
-  | 'TABLE_ALTERED'
-  | 'POSITION_TIMEOUT'
-  | 'HISTORY_CHANGED'
-  | 'QUERY_TOO_COMPLEX'
-  | 'UNAUTHENTICATED'
-  | 'AUTHENTICATION_UNAVAILABLE'
-  | 'FORBIDDEN'
-  | 'INVALID_TRANSITION'
-  | 'PROCESSOR_FENCED'
-  | 'DATABASE_UNAVAILABLE'
-  | 'OUTCOME_UNKNOWN'
-  | 'DATABASE_UNSUITABLE'
-  | 'DATABASE_NOT_MIGRATED'
-  | 'DATABASE_ERROR'
-  | 'PORT_IN_USE'
-  | 'IMPORT_FAILED';
+import type { refoldCodes } from './error-codes.ts';
+
+/** Stable codes of every error that Refold throws. Decide by code or `instanceof`, never by message text. See docs/errors.md. */
+export type RefoldErrorCode = keyof typeof refoldCodes;
 
 /**
  * The one error family of Refold. `fields` holds what a program needs to act on the error (names, versions, positions). The message says

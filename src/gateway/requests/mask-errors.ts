@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { GraphQLError, type GraphQLErrorExtensions } from 'graphql';
 import type { Logger } from 'pino';
+import type { ClientErrorCode } from '../../error-codes.ts';
 import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } from '../../errors.ts';
 import { isOutage, isTableError } from '../../store/postgres/database-errors.ts';
 import { restatedError } from './restated-error.ts';
 
+type ToldExtensions = (error: RefoldError) => Record<string, unknown>;
+
 /** The extensions that clients get for these errors, in addition to message and code. All other errors are masked. */
-const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Record<string, unknown>>>> = {
+const toldCodes: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNAVAILABLE'>, ToldExtensions>> = {
   BAD_USER_INPUT: (error) => (error instanceof InvalidInput ? { issues: error.issues } : {}),
   // `decide` passed the reason as the message.
   COMMAND_REJECTED: ({ message, fields }) => ({ reason: message, details: fields }),
@@ -24,6 +27,8 @@ const told: Readonly<Partial<Record<RefoldErrorCode, (error: RefoldError) => Rec
   UNAUTHENTICATED: () => ({}),
   FORBIDDEN: () => ({}),
 };
+
+const told: Readonly<Partial<Record<RefoldErrorCode, ToldExtensions>>> = toldCodes;
 
 /** Public messages for errors whose own message is for operators: clients must not learn what holds a stream. */
 const retold: Readonly<Partial<Record<RefoldErrorCode, string>>> = {

@@ -1,0 +1,217 @@
+/** An error code on the page docs/errors.md, which `npm run codegen` generates. */
+export interface ErrorCode {
+  /** The HTTP status of a response without data. Null: clients never see the code. */
+  readonly status: string | null;
+  readonly what: string;
+  readonly why: string;
+  readonly do: string;
+}
+
+const ofField = '200';
+
+/** Every code of a RefoldError. A code that is not described here does not compile. */
+export const refoldCodes = {
+  BAD_USER_INPUT: {
+    status: '400; 200 if a field refuses',
+    what: 'A value is not valid. For a command, `issues` lists each problem with its path.',
+    why: 'The value does not match its type, its schema, or what a column can hold.',
+    do: 'Show the issues to the user, or fix the program.',
+  },
+  COMMAND_REJECTED: {
+    status: ofField,
+    what: 'A business rule rejected the command: `reason`, `details`. Nothing was written.',
+    why: '`decide` threw `CommandRejected`, or a unique value is already taken.',
+    do: 'Show the reason to the user.',
+  },
+  CONCURRENCY_CONFLICT: {
+    status: ofField,
+    what: 'The stream is not at the expected version: `expected`, `actual`. Nothing was written.',
+    why: 'Another writer appended to the stream after it was read.',
+    do: 'Read again and decide again.',
+  },
+  STREAM_LOCKED: {
+    status: ofField,
+    what: 'Another writer holds the stream: `waitedMs`, `retriable`. Nothing was written.',
+    why: 'A transaction of another writer stayed open for longer than the lock timeout.',
+    do: 'Send it again. If it persists, look for the session with `pg_blocking_pids()`.',
+  },
+  POSITION_TIMEOUT: {
+    status: ofField,
+    what: 'The read model did not reach the demanded position in time: `reached`. `stopped` means that it needs an operator.',
+    why: 'The read model lags, or has stopped.',
+    do: 'Ask again, or without the position. Operators: see `refold status`.',
+  },
+  HISTORY_CHANGED: {
+    status: ofField,
+    what: 'The database lost events, and the demanded position belongs to one of them: `position`.',
+    why: 'A fail-over lost events, or the database was restored from a backup.',
+    do: 'Discard what was read and the position; read again. Operators: see the page on fail-over.',
+  },
+  PROJECTION_NOT_READY: {
+    status: ofField,
+    what: 'No version of the read model can answer: `progress` while a first version is building.',
+    why: "The first version is building, or its table can't be read.",
+    do: 'Ask again later.',
+  },
+  PROJECTION_SWITCHED: {
+    status: ofField,
+    what: "A subscription can't continue with the version that is active now: `from`, `to`, `columns`.",
+    why: 'The new version lacks a selected column, or has other access rules.',
+    do: 'Subscribe again.',
+  },
+  QUERY_TOO_COMPLEX: {
+    status: '400; 200 if a field refuses',
+    what: 'The operation is too deep, too long or too expensive, or could return too many rows.',
+    why: 'A limit of the gateway.',
+    do: 'Ask for less. Operators: see the limits on the security page.',
+  },
+  UNAUTHENTICATED: {
+    status: '401; 200 if a field refuses',
+    what: 'The token is not valid, or a token is required.',
+    why: 'The token is missing, wrong or expired.',
+    do: 'Get a new token.',
+  },
+  AUTHENTICATION_UNAVAILABLE: {
+    status: '503',
+    what: "The server can't check tokens at the moment. Nothing was done.",
+    why: "The keys can't be fetched. The log names the problem.",
+    do: 'Try again after `retry-after`, with the same token.',
+  },
+  FORBIDDEN: {
+    status: '403; 200 if a field refuses',
+    what: 'The viewer may not do this, or a page of another site could have sent the request.',
+    why: 'An access rule, or the protection against cross-site requests.',
+    do: "Don't try again.",
+  },
+  DATABASE_UNAVAILABLE: {
+    status: '503',
+    what: "The database can't be reached, or accepts no writes. Nothing was done.",
+    why: 'The server, the network or the disk failed, or a fail-over is under way.',
+    do: 'Send it again after a pause.',
+  },
+  OUTCOME_UNKNOWN: {
+    status: '503',
+    what: 'The response of the database was lost. The command may have been written.',
+    why: 'The connection broke after the append was sent, or the process stopped meanwhile.',
+    do: 'Send it again with the same `idempotencyKey`. Without one, read first whether it was written.',
+  },
+  INVALID_DECLARATION: {
+    status: null,
+    what: "A declaration of events, a projection, a command or a reactor can't work. Nothing was started.",
+    why: 'Declarations are checked before anything connects.',
+    do: 'Fix the declaration; the message names it and the way out.',
+  },
+  INVALID_CONFIG: {
+    status: null,
+    what: 'An option, or an argument of the command line, is not valid.',
+    why: 'Options are checked before anything connects.',
+    do: 'Fix the option; the message names it.',
+  },
+  UNKNOWN_EVENT_TYPE: {
+    status: null,
+    what: 'An event has a type that its family does not define, or that a command does not emit.',
+    why: 'A wrong name, or events of a newer release.',
+    do: 'Fix the name, define the type, or deploy the release that defines it.',
+  },
+  INVALID_PAYLOAD: {
+    status: null,
+    what: 'A payload does not match the schema of its event: `issues`. Nothing was written.',
+    why: '`decide` or an append made a payload that the family does not allow.',
+    do: 'Fix the code that made it.',
+  },
+  INVALID_ROW: {
+    status: null,
+    what: "`evolve` returned a row that its table can't hold.",
+    why: 'A value is missing, has the wrong type, or is too large for its column.',
+    do: 'Fix `evolve`, or validate the value in the command with `columnLimits`.',
+  },
+  INVALID_STATE: {
+    status: null,
+    what: "The state of a stream can't be kept as a snapshot. Commands continue without it.",
+    why: 'JSON would change the state.',
+    do: 'Give `defineState` `encode` and `decode`, or keep another value in the state.',
+  },
+  EVOLVE_FAILED: {
+    status: null,
+    what: 'A projection could not fold an event. It stops there, or keeps the event as a dead letter.',
+    why: '`evolve` threw, returned an invalid row, or a constraint of the table refused the row.',
+    do: 'Fix `evolve` and deploy. For dead letters, run `refold dead-letters retry` then.',
+  },
+  REACTION_FAILED: {
+    status: null,
+    what: 'A reactor could not handle an event and stopped there.',
+    why: 'Its handler failed after all retries, or returned `stop`.',
+    do: 'Fix the cause, then run `refold reactor resume`.',
+  },
+  HOOK_FAILED: {
+    status: null,
+    what: '`setUp` or `tearDown` of a table failed.',
+    why: 'A statement of the hook was refused; the message has the reason.',
+    do: 'Fix the hook and deploy.',
+  },
+  PROJECTION_CHANGED: {
+    status: null,
+    what: 'The table of a version is declared differently from the one in the database.',
+    why: 'A deployed version was edited, or a table snapshot is of an older declaration.',
+    do: 'Undo the change and declare the next version beside it.',
+  },
+  PROJECTION_REMOVED: {
+    status: null,
+    what: 'The program declares no active version of a projection that is being served.',
+    why: 'A declaration was removed before its version was retired.',
+    do: 'Declare the version again, or run `refold retire`.',
+  },
+  TABLE_ALTERED: {
+    status: null,
+    what: 'A read table is damaged: rows, columns or constraints were changed from outside.',
+    why: 'Something other than Refold changed or dropped the table.',
+    do: 'Run `refold rebuild`.',
+  },
+  INVALID_TRANSITION: {
+    status: null,
+    what: "A version can't make this transition.",
+    why: 'Its state does not allow it, or it does not exist.',
+    do: 'See `refold status`; the message says what is possible.',
+  },
+  PROCESSOR_FENCED: {
+    status: null,
+    what: 'A process may no longer write a read table. Nothing was written.',
+    why: 'Another process took over the work, or the database server was restarted.',
+    do: 'Nothing: the work continues by itself.',
+  },
+  DATABASE_UNSUITABLE: {
+    status: null,
+    what: "The database can't be used; nothing was started.",
+    why: 'Its version, encoding, settings, privileges or pooler do not fit.',
+    do: 'Change what the message names.',
+  },
+  DATABASE_NOT_MIGRATED: {
+    status: null,
+    what: 'The tables of Refold are older or newer than the program.',
+    why: 'A release was deployed without its migrations, or an old program runs on a new database.',
+    do: 'Run `refold migrate`, or update the program.',
+  },
+  DATABASE_ERROR: {
+    status: null,
+    what: 'PostgreSQL refused a statement: `sqlState`, `constraint`, `table`.',
+    why: 'A missing privilege, a constraint, a time limit or a fault. Clients see `INTERNAL_SERVER_ERROR`.',
+    do: 'Act on the SQLSTATE. For 42501, grant the privilege.',
+  },
+  PORT_IN_USE: {
+    status: null,
+    what: 'The port is taken by another program.',
+    why: 'A second process listens on the same address.',
+    do: 'Stop that program, or set another port with `PORT` or `gateway.port`.',
+  },
+  IMPORT_FAILED: {
+    status: null,
+    what: 'An import ended early: `file`, `line`. What was written stays.',
+    why: 'The file is missing, or a record of it is not valid.',
+    do: 'Fix the cause and run the import again. Nothing is written twice.',
+  },
+} as const satisfies Readonly<Record<string, ErrorCode>>;
+
+/** The codes that clients see. */
+export type ClientErrorCode = {
+  [C in keyof typeof refoldCodes]: (typeof refoldCodes)[C]['status'] extends null ? never : C;
+}[keyof typeof refoldCodes];
