@@ -13,7 +13,7 @@ export const check = defineCommand({
   meta: {
     name: 'check',
     description:
-      'Compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Exits with 1 if there is a problem. Changes nothing.',
+      'Compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
   },
   args: {
     schema: { type: 'string', description: 'A file that refold schema wrote', valueHint: 'FILE' },

@@ -129,7 +129,11 @@ export interface EvolveSqlOptions<Name extends string, F extends EventFamily, C 
   extends CommonOptions<Name, F, C> {
   /** SQL over the batch, merged into the table with one statement. Test it against an `evolve` with `proveEqual` of `refold/testing`. */
   readonly evolveSql: EvolveSql<F, C>;
-  /** The row that a command's payload shows. `evolveSql` itself does not use it. @default none */
+  /**
+   * Has no effect: the SQL decides which rows an event changes, and payloads of commands offer no rows of this projection. It is allowed, so
+   * that a projection can switch from `evolve` and back.
+   * @default none
+   */
   readonly key?: KeyFunction<F, C>;
   readonly evolve?: never;
   readonly history?: never;
