@@ -11,13 +11,22 @@ export const migrateCommand = defineCommand({
     name: 'migrate',
     description: "Migrate Refold's own tables to this version. Safe to run anywhere, any number of times.",
   },
-  args: { ...jsonArgument, ...configArgument },
+  args: {
+    'while-processes-run': {
+      type: 'boolean',
+      default: false,
+      description:
+        'Apply a breaking migration although processes of older code run. They can fail until they are replaced.',
+    },
+    ...jsonArgument,
+    ...configArgument,
+  },
   run: telling(async ({ args }) => {
     const config = await loadConfig(args.config);
     const server = await openServer(config);
     const db = createDatabase({ url: server.url, applicationName: 'refold-cli' });
     try {
-      const { applied } = await migrate(db);
+      const { applied } = await migrate(db, { whileProcessesRun: args['while-processes-run'] });
       if (args.json) console.log(JSON.stringify({ applied }));
       else console.log(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);
     } finally {

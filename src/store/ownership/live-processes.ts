@@ -1,4 +1,5 @@
 import type { Queryable } from '../postgres/statement.ts';
+import { silentSeconds } from '../server/running-processes.ts';
 
 /** A running process of the application, as it announced itself. */
 export interface LiveProcess {
@@ -12,9 +13,6 @@ export interface LiveProcess {
 
 /** Whether a process serves clients, maintains read tables, or both. */
 export type ProcessRole = 'gateway' | 'worker' | 'all';
-
-// A process sends a heartbeat every second or two, on a busy machine less often.
-const silentSeconds = 15;
 
 /** The processes with a recent heartbeat. A process of an older release that maintains nothing is not included. */
 export async function readLiveProcesses(db: Queryable): Promise<LiveProcess[]> {

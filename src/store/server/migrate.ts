@@ -2,8 +2,9 @@ import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import { RefoldError } from '../../errors.ts';
 import { createDatabase, type Database } from '../postgres/database.ts';
-import { sqlStateOf, translateDatabaseError } from '../postgres/database-errors.ts';
-import { migrationNames, readMigrations } from './migration-files.ts';
+import { translateDatabaseError } from '../postgres/database-errors.ts';
+import { type MigrationFile, readMigrations } from './migration-files.ts';
+import { isNothingYet, readRunningProcesses, silentSeconds } from './running-processes.ts';
 import { requireSuitableServer } from './server-facts.ts';
 
 /** The schema of Refold's own tables. Fixed, because the migrations are plain SQL that names it. */
@@ -19,29 +20,44 @@ export interface MigrationState {
   readonly problem: string | undefined;
 }
 
+export interface MigrateOptions {
+  /** Applies a breaking migration although processes of older code run. They can fail until they are replaced. @default false */
+  readonly whileProcessesRun?: boolean;
+  /** The folder with the migrations. @default the one of this code */
+  readonly folder?: string;
+}
+
 /**
  * Creates or updates Refold's own tables, all or nothing, and returns the applied migrations. Forward only. Safe to call from many
  * processes at once: one does the work, the others wait and find nothing to do.
  *
  * Use a direct connection: a pooler in transaction mode would lose the lock.
  *
- * @throws RefoldError `DATABASE_NOT_MIGRATED` if the database was migrated by a newer Refold, or by an unreleased one.
+ * @throws RefoldError `DATABASE_NOT_MIGRATED` if the database was migrated by a newer Refold, by an unreleased one, or if a migration is
+ * breaking and processes run.
  */
-export async function migrate(target: Database | string): Promise<{ applied: string[] }> {
+export async function migrate(target: Database | string, options: MigrateOptions = {}): Promise<{ applied: string[] }> {
   if (typeof target === 'string') {
     const db = createDatabase({ url: target, applicationName: 'refold-migrate', maxConnections: 1 });
     try {
-      return await migrate(db);
+      return await migrate(db, options);
     } finally {
       await db.close();
     }
   }
   await requireSuitableServer(target);
-  await refuseUnknown(target);
+  const files = readMigrations(options.folder);
+  const { pending } = await refuseUnknown(target, files);
+  if (!options.whileProcessesRun) {
+    await refuseWhileProcessesRun(
+      target,
+      files.filter(({ name, breaking }) => breaking && pending.includes(name)),
+    );
+  }
   const kysely = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: target.pool }) });
   const migrator = new Migrator({
     db: kysely,
-    provider: sqlFiles,
+    provider: providerOf(files),
     migrationTableSchema: refoldSchema,
     migrationTableName: 'migrations',
     migrationLockTableName: 'migrations_lock',
@@ -62,9 +78,12 @@ export async function migrate(target: Database | string): Promise<{ applied: str
 }
 
 /** Compares the migrations applied to the database with those of this code. */
-export async function pendingMigrations(db: Database): Promise<MigrationState> {
+export async function pendingMigrations(
+  db: Database,
+  files: readonly Pick<MigrationFile, 'name'>[] = readMigrations(),
+): Promise<MigrationState> {
   const applied = await appliedMigrations(db);
-  const known = migrationNames();
+  const known = files.map(({ name }) => name);
   const unknown = applied.filter((name) => !known.includes(name));
   return { pending: known.filter((name) => !applied.includes(name)), unknown, problem: problemOf(unknown, known) };
 }
@@ -80,8 +99,8 @@ export async function requireMigrated(db: Database): Promise<void> {
   );
 }
 
-async function refuseUnknown(db: Database): Promise<MigrationState> {
-  const state = await pendingMigrations(db);
+async function refuseUnknown(db: Database, files?: readonly MigrationFile[]): Promise<MigrationState> {
+  const state = await pendingMigrations(db, files);
   if (state.problem !== undefined) {
     throw new RefoldError('DATABASE_NOT_MIGRATED', state.problem, { unknown: state.unknown });
   }
@@ -105,19 +124,31 @@ async function appliedMigrations(db: Database): Promise<string[]> {
     const rows = await db.query<{ name: string }>({ text: 'select name from refold.migrations order by name' });
     return rows.map((row) => row.name);
   } catch (error) {
-    const nothingYet = ['42P01', '3F000'].includes(sqlStateOf(error) ?? ''); // no such table, no such schema
-    if (nothingYet) return [];
+    if (isNothingYet(error)) return [];
     throw error;
   }
 }
 
+/** A process of newer code refuses to start before its migrations are applied, so all running processes have older code. */
+async function refuseWhileProcessesRun(db: Database, breaking: readonly MigrationFile[]): Promise<void> {
+  if (breaking.length === 0) return;
+  const processes = await readRunningProcesses(db);
+  if (processes.length === 0) return;
+  const names = breaking.map(({ name }) => name);
+  throw new RefoldError(
+    'DATABASE_NOT_MIGRATED',
+    `Processes of older code can't run after the migrations ${names.join(', ')}, and these run: ${processes.join(', ')}. ` +
+      'Nothing was changed. Stop them and run `refold migrate` again. A killed process counts as running for ' +
+      `${silentSeconds} seconds. To migrate now, run \`refold migrate --while-processes-run\`: the processes can fail until they are replaced.`,
+    { pending: names, processes },
+  );
+}
+
 /** Without values the driver sends a file's text as a simple query, which may contain many statements and function bodies. */
-const sqlFiles: MigrationProvider = {
-  getMigrations: async () =>
-    Object.fromEntries(
-      readMigrations().map(({ name, text }): [string, Migration] => [
-        name,
-        { up: async (db) => void (await db.executeQuery(CompiledQuery.raw(text))) },
-      ]),
-    ),
-};
+function providerOf(files: readonly MigrationFile[]): MigrationProvider {
+  const entries = files.map(({ name, text }): [string, Migration] => [
+    name,
+    { up: async (db) => void (await db.executeQuery(CompiledQuery.raw(text))) },
+  ]);
+  return { getMigrations: async () => Object.fromEntries(entries) };
+}

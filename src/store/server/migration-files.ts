@@ -11,20 +11,15 @@ export interface MigrationFile {
   readonly breaking: boolean;
 }
 
-/** The migrations of a folder in order. @default this code's own */
+/** The migrations of a folder, in order. */
 export function readMigrations(folder: string = migrationsFolder()): MigrationFile[] {
-  return migrationNames(folder).map((name) => {
-    const text = readFileSync(join(folder, `${name}.sql`), 'utf8');
-    return { name, text, breaking: /^-- breaking$/m.test(text) };
-  });
-}
-
-/** The names of the migrations of a folder in order. */
-export function migrationNames(folder: string = migrationsFolder()): string[] {
   return readdirSync(folder)
     .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
     .sort()
-    .map((file) => file.slice(0, -'.sql'.length));
+    .map((file) => {
+      const text = readFileSync(join(folder, file), 'utf8');
+      return { name: file.slice(0, -'.sql'.length), text, breaking: /^-- breaking$/m.test(text) };
+    });
 }
 
 /** `migrations/` is next to `src/` in the repository and next to `dist/` in the package. */

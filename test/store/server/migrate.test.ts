@@ -1,8 +1,13 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { announceProcess } from '../../../src/store/ownership/processes.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { migrate, pendingMigrations } from '../../../src/store/server/migrate.ts';
-import { migrationNames, readMigrations } from '../../../src/store/server/migration-files.ts';
+import { readMigrations } from '../../../src/store/server/migration-files.ts';
 import { checkServer, logProblem } from '../../../src/store/server/server-check.ts';
 import { serverProblem } from '../../../src/store/server/server-facts.ts';
 import { databaseUrl } from '../../support/postgres-for-the-run.ts';
@@ -69,9 +74,58 @@ describe('migrate', () => {
   });
 });
 
+describe('a migration that older processes can’t run beside', () => {
+  /** This code's migrations and one more. */
+  function folderWith(text: string): string {
+    const folder = mkdtempSync(join(tmpdir(), 'refold-migrations-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    for (const migration of readMigrations()) writeFileSync(join(folder, `${migration.name}.sql`), migration.text);
+    writeFileSync(join(folder, '9000_next.sql'), text);
+    return folder;
+  }
+
+  test('waits until no process runs, or is told not to', async () => {
+    const folder = folderWith('-- Drops what older code writes.\n--\n-- breaking\ncomment on schema refold is null;\n');
+    await migrate(db);
+    const announced = { declares: [], owns: [], keeps: [], role: 'gateway', versions: [] } as const;
+    await announceProcess(db, { ...announced, id: randomUUID(), name: 'shop:7' });
+    const ended = randomUUID();
+    await announceProcess(db, { ...announced, id: ended, name: 'shop:6' });
+    await db.query({
+      text: `update refold.processes set heartbeat_at = heartbeat_at - interval '1 minute' where id = $1`,
+      values: [ended],
+    });
+    await expect(migrate(db, { folder })).rejects.toMatchObject({
+      code: 'DATABASE_NOT_MIGRATED',
+      message:
+        "Processes of older code can't run after the migrations 9000_next, and these run: shop:7 (gateway). Nothing was changed. " +
+        'Stop them and run `refold migrate` again. A killed process counts as running for 15 seconds. ' +
+        'To migrate now, run `refold migrate --while-processes-run`: the processes can fail until they are replaced.',
+      fields: { pending: ['9000_next'], processes: ['shop:7 (gateway)'] },
+    });
+    expect(await pendingMigrations(db)).toMatchObject({ pending: [], unknown: [] });
+    expect(await migrate(db, { folder, whileProcessesRun: true })).toEqual({ applied: ['9000_next'] });
+  });
+
+  test('is applied to an empty database, and after the last process has ended', async () => {
+    const folder = folderWith('-- breaking\ncomment on schema refold is null;\n');
+    expect((await migrate(db, { folder })).applied.at(-1)).toBe('9000_next');
+    expect(await migrate(db, { folder })).toEqual({ applied: [] });
+  });
+
+  test('any other is applied while processes run', async () => {
+    const folder = folderWith('-- Older processes: can run beside it\ncomment on schema refold is null;\n');
+    await migrate(db);
+    const announced = { declares: [], owns: [], keeps: [], role: 'all', versions: [] } as const;
+    await announceProcess(db, { ...announced, id: randomUUID(), name: 'shop:7' });
+    expect(await migrate(db, { folder })).toEqual({ applied: ['9000_next'] });
+  });
+});
+
 test('each migration says what it needs, and whether older processes can run beside it', () => {
-  const names = migrationNames();
-  for (const { name, text, breaking } of readMigrations()) {
+  const migrations = readMigrations();
+  const names = migrations.map(({ name }) => name);
+  for (const { name, text, breaking } of migrations) {
     const needs = /^-- Needs: (.+)$/m.exec(text)?.[1];
     expect(needs, name).toBeDefined();
     const earlier = names.slice(0, names.indexOf(name));
