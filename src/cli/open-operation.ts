@@ -11,6 +11,7 @@ import type { EventLog } from '../store/event-log.ts';
 import { createDatabase, type Database } from '../store/postgres/database.ts';
 import { migrate } from '../store/server/migrate.ts';
 import { checkServer } from '../store/server/server-check.ts';
+import { checkSessions } from '../store/server/session-check.ts';
 
 /** What an operator's command needs: the application's database, without running the application. */
 export interface Operation {
@@ -26,11 +27,12 @@ export interface Operation {
 
 export async function openOperation(config: Config): Promise<Operation> {
   const server = await openMigratedServer(config);
+  const { readSchema, prepare, notifications: sessions } = config.database;
   const db = createDatabase({
     url: server.url,
     maxConnections: shareConnections(config).work,
-    prepare: config.database.prepare,
-    sessions: config.database.notifications,
+    prepare,
+    sessions,
     applicationName: 'refold-cli',
   });
   const appends = openApplicationLog(db, config, { freeze: false, applicationName: 'refold-cli' });
@@ -40,7 +42,8 @@ export async function openOperation(config: Config): Promise<Operation> {
     await server.stop();
   };
   try {
-    await checkServer(db, config.database.readSchema);
+    await checkServer(db, readSchema);
+    await checkSessions(db, { sessions });
   } catch (error) {
     await close();
     throw error;
@@ -49,7 +52,7 @@ export async function openOperation(config: Config): Promise<Operation> {
   return {
     db,
     log,
-    lifecycle: createLifecycle(db, config.database.readSchema, config),
+    lifecycle: createLifecycle(db, readSchema, config),
     evolution: createEvolution(db, config),
     reactors: createReactorSteps(db, log),
     actor: `${userInfo().username}@${hostname()}`,

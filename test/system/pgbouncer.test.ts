@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { openOperation } from '../../src/cli/open-operation.ts';
 import {
   type Config,
   createRefold,
@@ -97,12 +98,15 @@ async function expectFolds(refold: Refold, ...projections: readonly Projection[]
 
 test('an application that is not told of its pooler is refused, with what to set', async () => {
   const untold = defineConfig({ projections: [balanceV1], database: { url }, gateway: { port: 0 } });
-  await expect(createRefold(untold)).rejects.toMatchObject({
+  const refused = {
     code: 'DATABASE_UNSUITABLE',
     message: expect.stringMatching(
       /transactions of one connection ran in different sessions \(\d+, \d+\), .* Set database\.notifications to false and runtime\.ownership to 'lease'/,
     ),
-  });
+  };
+  await expect(createRefold(untold)).rejects.toMatchObject(refused);
+  // The same for 'refold import' and all other commands that use the database.
+  await expect(openOperation(untold)).rejects.toMatchObject(refused);
 });
 
 test('an application behind a pooler in transaction mode appends, answers its own writes and moves to a new version', async () => {

@@ -97,8 +97,8 @@ export interface ServerProbeOptions {
   /** The configuration of the probed connections. */
   readonly config: pg.ClientConfig;
   /**
-   * Whether a connection is a session of its own. Behind a pooler, any statement of the same age counts as the one of the silent
-   * connection.
+   * Whether a connection is a session of its own. Behind a pooler it is not: the statement of the silent connection is then recognized by
+   * its text.
    */
   readonly sessions: boolean;
   readonly afterMs: number;
@@ -108,6 +108,8 @@ export interface ServerProbeOptions {
 
 interface ActiveSession {
   readonly pid: number;
+  /** Cut off by the server at `track_activity_query_size`. Empty if the server does not track activity. */
+  readonly query: string;
   readonly waits: boolean;
 }
 
@@ -120,8 +122,10 @@ export function createServerProbe({ config, sessions, afterMs, limitMs }: Server
     const active = asked.get(host) ?? readActiveSessions(clientFor(silent), { afterMs, limitMs });
     asked.set(host, active);
     const sessionsAtWork = await active.finally(() => asked.delete(host));
-    const pid = (silent as pg.Client & { readonly processID?: number }).processID; // missing in the driver's types
-    const own = sessionsAtWork.filter((session) => !sessions || session.pid === pid);
+    const { processID, _activeQuery } = silent as pg.Client & Inner;
+    const own = sessionsAtWork.filter(({ pid, query }) =>
+      sessions ? pid === processID : isSameStatement(query, _activeQuery?.text),
+    );
     if (own.length === 0) return 'none';
     return own.every(({ waits }) => waits) ? 'waiting-for-client' : 'working';
   };
@@ -130,6 +134,21 @@ export function createServerProbe({ config, sessions, afterMs, limitMs }: Server
   function clientFor({ host, port }: pg.Client): pg.Client {
     return Object.assign(new pg.Client(config), { host, port });
   }
+}
+
+// Fields of the driver that its types lack.
+interface Inner {
+  readonly processID?: number;
+  readonly _activeQuery?: { readonly text?: string } | null;
+}
+
+// The server keeps at least 99 bytes of a text, less a cut character.
+const leastKept = 96;
+
+/** Whether a statement that the server reports is the given one. If one of the texts is unknown, it may be. */
+function isSameStatement(reported: string, text: string | undefined): boolean {
+  if (text === undefined || reported === '' || reported === text) return true;
+  return Buffer.byteLength(reported) >= leastKept && text.startsWith(reported);
 }
 
 /** This user's statements that have been running for about as long as the silence. */
@@ -143,7 +162,7 @@ async function readActiveSessions(
     await client.connect();
     // 'disabled': the server does not track activity (track_activities), so the session may be working.
     const { rows } = await client.query<ActiveSession>(
-      `select pid, coalesce(wait_event in ('ClientRead', 'ClientWrite'), false) as waits
+      `select pid, coalesce(query, '') as query, coalesce(wait_event in ('ClientRead', 'ClientWrite'), false) as waits
        from pg_stat_activity
        where datname = current_database()
          and usename = current_user

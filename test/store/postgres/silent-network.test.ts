@@ -58,8 +58,10 @@ test.for([
   expect(await db.query({ text: 'select 1 as one' })).toEqual([{ one: 1 }]);
 });
 
-test('a statement that takes long is left alone', async () => {
-  const db = behindProxy({ answerTimeoutMs: 20, applicationName: 'refold-patient' });
+test.for([{ sessions: true }, { sessions: false }])('a statement that takes long is left alone: %o', async ({
+  sessions,
+}) => {
+  const db = behindProxy({ answerTimeoutMs: 20, applicationName: 'refold-patient', sessions });
   const asked = () =>
     direct.query({ text: `select from pg_stat_activity where application_name = 'refold-patient-probe'` });
   const holder = await direct.session();
@@ -69,6 +71,25 @@ test('a statement that takes long is left alone', async () => {
   await until(async () => (await asked()).length === 0);
   await until(async () => (await asked()).length > 0);
   await holder.query({ text: 'select pg_advisory_unlock(815)' });
+  holder.release();
+  expect(await slow).toEqual([{ one: 1 }]);
+});
+
+test('a silent connection behind a pooler is closed while another one works on a long statement', async () => {
+  const db = behindProxy({ answerTimeoutMs: 200, sessions: false });
+  const holder = await direct.session();
+  await holder.query({ text: 'select pg_advisory_lock(816)' });
+  const slow = direct.query({ text: 'select 1 as one from pg_advisory_lock(816)' });
+  await warm(db, 2);
+  proxy.swallowOpen();
+  const long = `select 1 as one -- ${'ö'.repeat(2000)}`;
+  for (const text of ['select 1 as one', long]) {
+    // From the second one on, other statements are as old as the silence.
+    await expect(db.query({ text })).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    await warm(db, 2);
+    proxy.swallowOpen();
+  }
+  await holder.query({ text: 'select pg_advisory_unlock(816)' });
   holder.release();
   expect(await slow).toEqual([{ one: 1 }]);
 });
