@@ -150,7 +150,7 @@ async function openGateway(
     services: {
       versions: runtime.versions,
       openReadModels: (readOptions) => runtime.readModels.open(readOptions),
-      compiles: true,
+      compiles: config.gateway.compiledQueries,
       execute: runtime.execute,
       checkToken: runtime.checkToken,
       live: runtime.live,

@@ -32,6 +32,12 @@ export interface GatewayOptions extends GatewayPolicies {
    * @default true
    */
   readonly compression?: boolean;
+  /**
+   * Whether a query that selects only generated fields is answered by one SQL statement, without the GraphQL executor. The responses are
+   * the same either way. Switch it off to compare both, or if a compiled query fails: then the executor answers every operation.
+   * @default true
+   */
+  readonly compiledQueries?: boolean;
   /** Whether GraphiQL and introspection are enabled. @default true in development, false in production */
   readonly graphiql?: boolean;
   /** How long a query waits for the position that it requires, in milliseconds. @default 5000 */
@@ -117,6 +123,7 @@ export function checkGateway(gateway: GatewayOptions): CheckedGateway {
     'allowedHosts',
     'graphiql',
     'compression',
+    'compiledQueries',
     ...policyNames,
     ...Object.keys(numbers),
     ...Object.keys(optionalNumbers),
@@ -128,6 +135,7 @@ export function checkGateway(gateway: GatewayOptions): CheckedGateway {
     proxies: checkOptional(gateway, 'proxies'),
     graphiql: gateway.graphiql,
     compression: checkBoolean('gateway.compression', gateway.compression ?? true),
+    compiledQueries: checkBoolean('gateway.compiledQueries', gateway.compiledQueries ?? true),
     ...checkPolicies(gateway),
     ...checkNumbers('gateway', gateway, numbers),
   });
