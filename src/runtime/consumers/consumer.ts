@@ -1,9 +1,10 @@
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { createSignal, type Signal } from '../scheduling/signal.ts';
+import { createSignal } from '../scheduling/signal.ts';
 import type { EventPage, EventSource, Processor } from './event-source.ts';
 import { historyChanged } from './history.ts';
-import { eventsFor, filterOf, type WantedTypes, wantedTypes } from './wanted-types.ts';
+import { Member, type Reading } from './member.ts';
+import { filterOf } from './wanted-types.ts';
 
 export interface ConsumerOptions {
   readonly source: EventSource;
@@ -46,32 +47,6 @@ export interface Consumer {
   stop(): Promise<void>;
 }
 
-interface Member {
-  readonly processor: Processor;
-  readonly wanted: WantedTypes;
-  readonly queue: EventPage[];
-  /** The position up to which it was given events. */
-  cursor: GlobalPosition;
-  working: Promise<void> | undefined;
-  over: boolean;
-  /** Whether it received a page that reached the horizon, so it knows that it has caught up, even if the log is empty. */
-  atHead: boolean;
-  /** The source's `cuts` when the processor was added. */
-  readonly cuts: number | undefined;
-  readonly settle: { resolve(): void; reject(error: unknown): void };
-  group: Group;
-}
-
-/** Processors that share one reading. */
-interface Group {
-  cursor: GlobalPosition;
-  readonly members: Set<Member>;
-  /** Members of another reading that merged into this one. They take part from the next read on, when the filter includes their types. */
-  joining: Member[];
-  /** Fired when a member took a page, was added or left. */
-  readonly moved: Signal;
-}
-
 /**
  * Creates a consumer that feeds processors from a source of events.
  *
@@ -85,213 +60,180 @@ interface Group {
 export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: ConsumerOptions): Consumer {
   checkSize('pageSize', pageSize);
   checkSize('bufferedPages', bufferedPages);
-  const stopping = new AbortController();
-  const groups = new Map<Group, Promise<void>>();
-  const over = createSignal();
-  let left = 0;
-  let failure: { readonly error: unknown } | undefined;
-  const near = BigInt(pageSize) * 2n;
+  return new SharedReadings({ source, pageSize, bufferedPages });
+}
 
-  function start(members: readonly Member[], cursor: GlobalPosition): void {
-    const group: Group = { cursor, members: new Set(members), joining: [], moved: createSignal() };
-    for (const member of members) member.group = group;
-    groups.set(
-      group,
-      readFor(group).finally(() => groups.delete(group)),
+class SharedReadings implements Consumer {
+  readonly #options: Required<ConsumerOptions>;
+  /** Members whose distance is at most this many positions share a reading. */
+  readonly #near: bigint;
+  readonly #readings = new Map<Reading, Promise<void>>();
+  readonly #stopping = new AbortController();
+  readonly #over = createSignal();
+  #left = 0;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(options: Required<ConsumerOptions>) {
+    this.#options = options;
+    this.#near = BigInt(options.pageSize) * 2n;
+  }
+
+  get done(): Promise<void> {
+    return this.#untilOver();
+  }
+
+  add(processors: readonly Processor[]): readonly Subscription[] {
+    const { cuts } = this.#options.source;
+    const members = processors.map(
+      (processor) => new Member(processor, newReading([], processor.checkpoint), cuts, this.#stopping.signal),
+    );
+    if (this.#left === 0) this.#failure = undefined;
+    this.#left += members.length;
+    for (const { done } of members) this.#count(done);
+    for (const cluster of clusters(members, this.#near)) {
+      this.#start(cluster, (cluster[0] as Member).cursor); // clusters are not empty, and sorted
+    }
+    return members.map((member) => ({
+      done: member.done,
+      async remove() {
+        member.end();
+        await member.quiet();
+      },
+    }));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const members = [...this.#readings.keys()].flatMap((reading) => [...reading.members, ...reading.joining]);
+    for (const reading of this.#readings.keys()) reading.moved.fire();
+    for (const member of members) member.end();
+    await Promise.all([...this.#readings.values(), ...members.map((member) => member.quiet())]);
+  }
+
+  #count(done: Promise<void>): void {
+    done
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .finally(() => {
+        this.#left--;
+        this.#over.fire();
+      });
+  }
+
+  async #untilOver(): Promise<void> {
+    while (this.#left > 0) await this.#over.next();
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  #start(members: readonly Member[], cursor: GlobalPosition): void {
+    const reading = newReading(members, cursor);
+    for (const member of members) member.reading = reading;
+    this.#readings.set(
+      reading,
+      this.#readFor(reading).finally(() => this.#readings.delete(reading)),
     );
   }
 
-  async function readFor(group: Group): Promise<void> {
-    while (group.members.size + group.joining.length > 0 && !stopping.signal.aborted) {
-      adopt(group);
-      endOutdated(group);
+  async #readFor(reading: Reading): Promise<void> {
+    const { source } = this.#options;
+    while (reading.members.size + reading.joining.length > 0 && !this.#stopping.signal.aborted) {
       try {
-        const readers = group.members.size;
-        const page = await source.read(
-          group.cursor,
-          filterOf([...group.members].map(({ processor }) => processor)),
-          pageSize,
-        );
-        endOutdated(group);
-        if (page.upTo > group.cursor || [...group.members].some((member) => !member.atHead))
-          await handOut(group, page, readers);
+        const page = await this.#readPage(reading);
         if (page.upTo < page.horizon) continue;
-        if (meet(group)) return;
-        await Promise.race([source.wait(group.cursor, stopping.signal), group.moved.next()]);
-        group.moved.fire(); // resolves the losing promise of the race; otherwise handlers pile up on a promise that seldom resolves
+        if (this.#meet(reading)) return;
+        await Promise.race([source.wait(reading.cursor, this.#stopping.signal), reading.moved.next()]);
+        reading.moved.fire(); // resolves the losing promise of the race; otherwise handlers pile up on a promise that seldom resolves
       } catch (error) {
         // The source itself failed. Each owner decides whether and when to start again.
-        for (const member of [...group.members, ...group.joining]) end(member, () => member.settle.reject(error));
+        for (const member of [...reading.members, ...reading.joining]) member.end({ error });
       }
     }
+  }
+
+  async #readPage(reading: Reading): Promise<EventPage> {
+    const { source, pageSize } = this.#options;
+    this.#adopt(reading);
+    this.#endOutdated(reading);
+    const readers = reading.members.size;
+    const filter = filterOf([...reading.members].map(({ processor }) => processor));
+    const page = await source.read(reading.cursor, filter, pageSize);
+    this.#endOutdated(reading);
+    const isNew = page.upTo > reading.cursor || [...reading.members].some((member) => !member.atHead);
+    if (isNew) {
+      await this.#room(reading);
+      for (const member of reading.members) member.offer(page, readers !== 1);
+      reading.cursor = page.upTo;
+    }
+    return page;
   }
 
   /** Ends members whose events are gone from the source: they have no position to continue from. */
-  function endOutdated(group: Group): void {
-    for (const member of group.members)
-      if (member.cuts !== source.cuts) end(member, () => member.settle.reject(historyChanged(member.cursor)));
+  #endOutdated(reading: Reading): void {
+    const { cuts } = this.#options.source;
+    for (const member of reading.members) {
+      if (member.cuts !== cuts) member.end({ error: historyChanged(member.cursor) });
+    }
   }
 
-  function adopt(group: Group): void {
-    const joining = group.joining.filter((member) => !member.over);
-    group.joining = [];
+  #adopt(reading: Reading): void {
+    const joining = reading.joining.filter((member) => !member.isOver);
+    reading.joining = [];
     for (const member of joining) {
       // The reading may have advanced meanwhile. A member behind it would miss events, so it gets its own reading.
-      if (member.cursor < group.cursor) start([member], member.cursor);
-      else group.members.add(member);
+      if (member.cursor < reading.cursor) this.#start([member], member.cursor);
+      else reading.members.add(member);
     }
-  }
-
-  async function handOut(group: Group, page: EventPage, readers: number): Promise<void> {
-    await room(group);
-    for (const member of group.members) {
-      const reachesHead = page.upTo >= page.horizon && page.upTo >= member.cursor;
-      if (page.upTo <= member.cursor && (member.atHead || !reachesHead)) continue;
-      member.atHead ||= reachesHead;
-      member.queue.push({
-        ...page,
-        after: member.cursor,
-        events: eventsFor(page, member.cursor, readers === 1 ? undefined : member.wanted),
-      });
-      member.cursor = page.upTo;
-      member.working ??= work(member);
-    }
-    group.cursor = page.upTo;
   }
 
   /** Waits until every member has room. A full member leaves for a reading of its own if another member is idle. */
-  async function room(group: Group): Promise<void> {
+  async #room(reading: Reading): Promise<void> {
     for (;;) {
-      const full = [...group.members].filter((member) => member.queue.length >= bufferedPages);
-      if (full.length === 0 || stopping.signal.aborted) return;
-      const starving = [...group.members].some((member) => member.queue.length === 0 && !member.working);
-      if (starving) {
+      const full = [...reading.members].filter((member) => this.#isFull(member));
+      if (full.length === 0 || this.#stopping.signal.aborted) return;
+      if ([...reading.members].some((member) => member.isIdle)) {
         for (const member of full) {
-          group.members.delete(member);
-          start([member], member.cursor);
+          reading.members.delete(member);
+          this.#start([member], member.cursor);
         }
         return;
       }
-      await group.moved.next();
+      await reading.moved.next();
     }
+  }
+
+  #isFull(member: Member): boolean {
+    return member.waitingPages >= this.#options.bufferedPages;
   }
 
   /** Merges into another reading that is at about the same position or further back. The other one continues for both. */
-  function meet(group: Group): boolean {
-    for (const other of groups.keys()) {
-      if (
-        other === group ||
-        other.members.size === 0 ||
-        other.cursor > group.cursor ||
-        group.cursor - other.cursor > near
-      )
-        continue;
-      const ready = [...group.members, ...other.members].every((member) => member.queue.length < bufferedPages);
-      if (!ready) continue;
-      for (const member of [...group.members, ...group.joining]) {
-        member.group = other;
-        other.joining.push(member);
-      }
-      group.members.clear();
-      group.joining = [];
-      other.moved.fire();
-      return true;
+  #meet(reading: Reading): boolean {
+    const other = [...this.#readings.keys()].find((candidate) => this.#canMerge(reading, candidate));
+    if (!other) return false;
+    for (const member of [...reading.members, ...reading.joining]) {
+      member.reading = other;
+      other.joining.push(member);
     }
-    return false;
+    reading.members.clear();
+    reading.joining = [];
+    other.moved.fire();
+    return true;
   }
 
-  async function work(member: Member): Promise<void> {
-    try {
-      for (let page = member.queue[0]; page && !member.over && !stopping.signal.aborted; page = member.queue[0]) {
-        const outcome = await member.processor.process(page);
-        member.queue.shift();
-        if (outcome === 'stop') end(member, member.settle.resolve);
-        member.group.moved.fire();
-      }
-    } catch (error) {
-      end(member, () => member.settle.reject(error));
-    } finally {
-      member.working = undefined;
-      member.group.moved.fire();
-    }
+  #canMerge(reading: Reading, into: Reading): boolean {
+    if (into === reading || into.members.size === 0) return false;
+    if (into.cursor > reading.cursor || reading.cursor - into.cursor > this.#near) return false;
+    return [...reading.members, ...into.members].every((member) => !this.#isFull(member));
   }
+}
 
-  async function untilOver(): Promise<void> {
-    while (left > 0) await over.next();
-    if (failure) throw failure.error;
-  }
-
-  function end(member: Member, settle: () => void): void {
-    if (member.over) return;
-    member.over = true;
-    member.queue.length = 0;
-    member.group.members.delete(member);
-    member.group.moved.fire();
-    settle();
-  }
-
-  return {
-    add(processors) {
-      const placed = processors.map((processor) => place(processor, source.cuts));
-      if (left === 0) failure = undefined;
-      left += placed.length;
-      for (const { done } of placed) {
-        done
-          .catch((error: unknown) => {
-            failure ??= { error };
-          })
-          .finally(() => {
-            left--;
-            over.fire();
-          });
-      }
-      for (const cluster of clusters(
-        placed.map(({ member }) => member),
-        near,
-      )) {
-        start(cluster, (cluster[0] as Member).cursor); // clusters are not empty, and sorted
-      }
-      return placed.map(({ member, done }) => ({
-        done,
-        async remove() {
-          end(member, member.settle.resolve);
-          await member.working;
-        },
-      }));
-    },
-    get done() {
-      return untilOver();
-    },
-    async stop() {
-      stopping.abort();
-      const members = [...groups.keys()].flatMap((group) => [...group.members, ...group.joining]);
-      for (const group of groups.keys()) group.moved.fire();
-      for (const member of members) end(member, member.settle.resolve);
-      await Promise.all([...groups.values(), ...members.map((member) => member.working)]);
-    },
-  };
+function newReading(members: readonly Member[], cursor: GlobalPosition): Reading {
+  return { cursor, members: new Set(members), joining: [], moved: createSignal() };
 }
 
 function checkSize(name: string, size: number): void {
   if (Number.isInteger(size) && size >= 1) return;
   throw new RefoldError('INVALID_CONFIG', `${name} of a consumer is a whole number from 1 on, found ${size}.`);
-}
-
-function place(processor: Processor, cuts: number | undefined): { member: Member; done: Promise<void> } {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const member: Member = {
-    processor,
-    wanted: wantedTypes([processor]),
-    queue: [],
-    cursor: processor.checkpoint,
-    working: undefined,
-    over: false,
-    atHead: false,
-    cuts,
-    settle: { resolve, reject },
-    group: { cursor: processor.checkpoint, members: new Set(), joining: [], moved: createSignal() }, // replaced when its reading starts
-  };
-  return { member, done: promise };
 }
 
 function clusters(members: readonly Member[], near: bigint): Member[][] {

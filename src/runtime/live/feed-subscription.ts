@@ -6,7 +6,7 @@ import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason, RowChange } from '../../schema/contract/change-feed.ts';
 import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
-import type { FeedWatcher, FeedWish } from './feeds.ts';
+import type { FeedWatcher, FeedWish } from './feed-watcher.ts';
 import { windowQuery } from './lists.ts';
 import { projectionSwitched, type Subscription } from './subscription.ts';
 

@@ -8,7 +8,8 @@ import { roundTrip } from '../../store/postgres/round-trip.ts';
 import { type RecentBatch, type RecentChanges, readChanges, type ToAnchor } from '../../store/queries/live-queries.ts';
 import type { History } from '../consumers/history.ts';
 import type { Positions } from '../reads/positions.ts';
-import { createLiveFeeds, type FeedLimits, feedLimits, type LiveFeeds } from './feeds.ts';
+import { type FeedLimits, feedLimits } from './feed-reads.ts';
+import { createLiveFeeds, type LiveFeeds } from './feeds.ts';
 import { createLiveLists, type LiveLists } from './lists.ts';
 import { createLiveRows, type LiveRows, type RowsAhead } from './rows.ts';
 

@@ -1,0 +1,228 @@
+import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
+import type { Ownership, OwnershipLock } from '../../store/ownership/ownership.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import { isOutage, isRefusedForGood } from '../../store/postgres/database-errors.ts';
+import {
+  claimProcessor,
+  forgetCheckpoint,
+  type ProcessorClaim,
+  recordStop,
+  releaseProcessor,
+} from '../../store/processors/checkpoints.ts';
+import { unitText } from '../../store/server/processor-unit.ts';
+import type { Subscription } from '../consumers/consumer.ts';
+import { lostProcessor } from '../processors/lost-history.ts';
+import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
+import { stopOf } from '../processors/stopped-processor.ts';
+import { ownedDatabase } from './owned-database.ts';
+
+export interface ClaimOptions {
+  readonly db: Database;
+  readonly ownership: Ownership;
+  /** The owner's name in the registry. */
+  readonly owner: string;
+  /** The server rolls back a batch of a hanging process after this time, and the next owner can continue. Milliseconds. */
+  readonly longestStallMs: number;
+  readonly logger: Logger;
+  /** Once it aborts, a unit that is lost is not tried again. */
+  readonly stopping: AbortSignal;
+  /** Called when a unit has done all its work, as a rebuild does: this may change which units there are. */
+  onFinished(): void;
+}
+
+/** A unit while this process owns it. */
+interface Owned {
+  readonly lock: OwnershipLock;
+  readonly claim: ProcessorClaim;
+  readonly processor: MaintainedProcessor;
+  readonly since: number;
+  subscription?: Subscription;
+  /** Whether the processor has stopped and needs an operator or other code. */
+  stopped: boolean;
+}
+
+const retryAtMost = 30_000;
+const retryFenced = 100;
+const othersFirst = 5000;
+
+/** A unit that this process declares: owned by it now, or to be tried again after a pause. */
+export class ClaimableUnit {
+  readonly #options: ClaimOptions;
+  readonly #maintained: MaintainedUnit;
+  /** In the form of `unitText`. */
+  readonly name: string;
+  #owned: Owned | undefined;
+  #failures = 0;
+  #retryAt = 0;
+
+  constructor(options: ClaimOptions, maintained: MaintainedUnit) {
+    this.#options = options;
+    this.#maintained = maintained;
+    this.name = unitText(maintained.unit);
+  }
+
+  get isOwned(): boolean {
+    return this.#owned !== undefined;
+  }
+
+  /** Whether this process owns it, and its processor has stopped. */
+  get isStopped(): boolean {
+    return this.#owned?.stopped === true;
+  }
+
+  /** False if it recently failed here: another process should try it. */
+  get isAble(): boolean {
+    return this.isOwned || this.#failures === 0 || Date.now() >= this.#retryAt;
+  }
+
+  /** Returns the processor if this process owns the unit now, and null if it is not free or must wait. */
+  async claim(): Promise<MaintainedProcessor | null> {
+    const { db, ownership, owner, longestStallMs, stopping, logger } = this.#options;
+    const { id, unit } = this.#maintained;
+    if (stopping.aborted || this.isOwned) return null;
+    let lock: OwnershipLock | null = null;
+    try {
+      if (Date.now() < this.#retryAt) return null;
+      lock = await ownership.tryAcquire(unit);
+      if (!lock) return null;
+      const claim = await claimProcessor(db, unit, owner);
+      const processor = claim.lost
+        ? await this.#hold(claim)
+        : await this.#maintained.start(ownedDatabase(db, lock, longestStallMs), claim);
+      logger.info(
+        { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
+        `${id}: this process owns its ${unit.kind}`,
+      );
+      this.#owned = { lock, claim, processor, since: Date.now(), stopped: false };
+      return processor;
+    } catch (error) {
+      await lock?.release().catch(() => {});
+      this.#postpone(error);
+      return null;
+    }
+  }
+
+  /** Follows the processor of a claim until it ends. */
+  follow(subscription: Subscription): void {
+    const owned = this.#owned;
+    if (!owned) return void subscription.remove();
+    owned.subscription = subscription;
+    const { lost } = owned.lock;
+    const onLost = () => void this.#drop(owned, lost.reason);
+    lost.addEventListener('abort', onLost, { once: true });
+    if (lost.aborted) onLost();
+    const { ended } = owned.processor;
+    // A processor that ends by itself takes no more pages, which may be noticed before the reason is known.
+    (ended ? Promise.race([subscription.done.then(() => ended), ended]) : subscription.done)
+      .then(() =>
+        owned.processor.failure ? this.#keepStopped(owned, owned.processor.failure) : this.#options.onFinished(),
+      )
+      .catch(async (error: unknown) => {
+        const why = await this.#explain(error);
+        return isTransient(why) ? this.#drop(owned, why) : this.#keepStopped(owned, why);
+      })
+      .catch((error: unknown) => this.#drop(owned, error));
+  }
+
+  /** An operator has requested a retry. Another process may have other code, so it goes first. */
+  letOthersRetry(): void {
+    this.#failures++;
+    this.#retryAt = Date.now() + othersFirst;
+  }
+
+  /** Discards folded rows: their events may be gone. The next owner, perhaps this process, continues from what is stored. */
+  discard(): void {
+    const { id, unit } = this.#maintained;
+    const message = `${id}: the database server was started again, or its history has changed.`;
+    const error = new RefoldError('PROCESSOR_FENCED', message, { name: unit.name, version: unit.version });
+    if (this.#owned) void this.#drop(this.#owned, error);
+  }
+
+  /** Begins the end of running work. */
+  interrupt(): void {
+    void this.#owned?.processor.interrupt?.();
+  }
+
+  /**
+   * Writes what is folded. From now on this process does not own the unit.
+   *
+   * @returns how to release its lock; undefined if the unit was not owned.
+   */
+  settle(): Promise<() => Promise<void>> | undefined {
+    const owned = this.#owned;
+    this.#owned = undefined;
+    return owned && this.#settle(owned);
+  }
+
+  async #settle({ lock, claim, processor, subscription }: Owned): Promise<() => Promise<void>> {
+    const { db, logger } = this.#options;
+    void processor.interrupt?.();
+    await subscription?.remove();
+    if (!processor.failure)
+      await processor
+        .flush()
+        .catch((error: unknown) =>
+          logger.debug({ err: error }, 'could not write folded rows; the next owner folds them again'),
+        );
+    await releaseProcessor(db, claim).catch(() => {});
+    return () => lock.release().catch(() => {});
+  }
+
+  /** Creates the processor of a unit whose checkpoint belongs to a history that is gone. */
+  async #hold(claim: ProcessorClaim): Promise<MaintainedProcessor> {
+    if (claim.kind === 'processor') await forgetCheckpoint(this.#options.db, claim);
+    return lostProcessor(this.#maintained, claim);
+  }
+
+  async #explain(error: unknown): Promise<unknown> {
+    if (!(error instanceof RefoldError) || error.code !== 'DATABASE_ERROR') return error;
+    return (await this.#maintained.explain?.().catch(() => null)) ?? error;
+  }
+
+  /** Keeps the ownership of a stopped processor, so no other process fails at the same event. */
+  async #keepStopped(owned: Owned, error: unknown): Promise<void> {
+    const { db, logger } = this.#options;
+    const { id } = owned.processor;
+    const reason = error instanceof Error ? error.message : String(error);
+    await db.transaction(async (tx) => {
+      await this.#maintained.onStop?.(tx, reason);
+      await recordStop(tx, owned.claim, stopOf(error, reason, this.#maintained.codeFingerprint));
+    });
+    owned.stopped = true;
+    logger.error({ projection: id, err: error }, `${id} has stopped; the other projections continue. ${reason}`);
+  }
+
+  async #drop(owned: Owned, error: unknown): Promise<void> {
+    if (this.#owned !== owned) return;
+    this.#owned = undefined;
+    // A unit that ran well for a while starts its backoff again.
+    if (Date.now() - owned.since > retryAtMost) this.#failures = 0;
+    await owned.processor.interrupt?.(error);
+    await owned.subscription?.remove();
+    await owned.lock.release().catch(() => {});
+    this.#postpone(error);
+  }
+
+  #postpone(error: unknown): void {
+    const { stopping, logger } = this.#options;
+    if (stopping.aborted) return;
+    const { id } = this.#maintained;
+    // A rebuild or a retry of dead letters changed the rows, so the processor starts again from them.
+    const fenced = error instanceof RefoldError && error.code === 'PROCESSOR_FENCED';
+    if (!fenced) this.#failures++;
+    const delay = fenced ? retryFenced : Math.min(retryAtMost, 100 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
+    this.#retryAt = Date.now() + delay;
+    // An inline version that joined the appends is no problem.
+    const level = fenced && error.fields.mode === 'inline' ? 'debug' : 'warn';
+    const reason = error instanceof Error ? error.message : String(error);
+    logger[level]({ projection: id, err: error }, `${id}: trying again in ${Math.round(delay)} ms. ${reason}`);
+  }
+}
+
+/** Whether the same batch may succeed later. It can't if PostgreSQL refuses its values or the statement, or if code failed. */
+function isTransient(error: unknown): boolean {
+  if (!(error instanceof RefoldError)) return false;
+  if (error.code === 'DATABASE_ERROR') return !isRefusedForGood(error);
+  return error.code === 'PROCESSOR_FENCED' || error.code === 'HISTORY_CHANGED' || isOutage(error);
+}
