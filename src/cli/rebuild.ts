@@ -112,7 +112,7 @@ async function follow({ db, log }: Operation, name: string, version: number, qui
   const bar =
     process.stdout.isTTY && !quiet ? new SingleBar({ format, hideCursor: true }, Presets.shades_classic) : undefined;
   bar?.start(1, 0, { rate: '-', eta: '?' });
-  const since = Date.now();
+  const since = performance.now();
   try {
     for (;;) {
       const status = (await readStatus(db, log)).find((one) => one.name === name && one.version === version);
@@ -125,7 +125,7 @@ async function follow({ db, log }: Operation, name: string, version: number, qui
           `The rebuild of ${name}@${version} does not take over: ${heldReason}`,
         );
       const { done, total } = progressOf(status.rebuild, status.head);
-      const rate = done / Math.max(0.001, (Date.now() - since) / 1000);
+      const rate = done / Math.max(0.001, (performance.now() - since) / 1000);
       bar?.setTotal(total);
       bar?.update(done, {
         rate: `${integer(rate)}/s`,

@@ -39,10 +39,10 @@ export const status = defineCommand({
     await withOperation(config, async ({ db, log, reactors }) => {
       let before = await readStatus(db, log);
       do {
-        const since = Date.now();
+        const since = performance.now();
         await pause(sampleMilliseconds);
         const after = await readStatus(db, log);
-        const versions = after.map((version) => withRate(version, before, (Date.now() - since) / 1000));
+        const versions = after.map((version) => withRate(version, before, (performance.now() - since) / 1000));
         // If the horizon stands still while the log grows, this shows who holds it.
         const stalls = (await readStalls(db)).filter((stall) => stall.seconds > 1);
         const processes = await readLiveProcesses(db);

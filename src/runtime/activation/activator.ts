@@ -77,8 +77,8 @@ export function createActivator(options: ActivatorOptions): Rounds {
   /** Limits how often usage is checked: it changes slowly, and the check builds two schemas. */
   function isLifted({ id, activation }: Projection): boolean {
     if (typeof activation.breaking === 'string') return activation.breaking === 'allow';
-    if (Date.now() - (usageLookedAt.get(id) ?? 0) < usageLookMilliseconds) return false;
-    usageLookedAt.set(id, Date.now());
+    if (performance.now() - (usageLookedAt.get(id) ?? Number.NEGATIVE_INFINITY) < usageLookMilliseconds) return false;
+    usageLookedAt.set(id, performance.now());
     return true; // becomeActive checks the usage
   }
 

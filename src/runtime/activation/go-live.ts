@@ -61,7 +61,7 @@ export function createGoLive(options: GoLiveOptions): Rounds {
   const { db, versions, logger } = options;
   const inline = options.projections.filter(({ mode }) => mode === 'inline');
   const waits = new Map<string, { readonly until: number; readonly milliseconds: number }>();
-  let lastPrune = Date.now();
+  let lastPrune = performance.now();
   const rounds = createRounds(lookMilliseconds, look, (error) =>
     logger.warn(
       { err: error },
@@ -80,11 +80,11 @@ export function createGoLive(options: GoLiveOptions): Rounds {
       if (found?.status !== 'building' || cannotGoOn(projection)) continue;
       if ((found.secondsSincePassed ?? passedSeconds) < passedSeconds) continue;
       const wait = waits.get(projection.id);
-      if ((wait?.until ?? 0) > Date.now()) continue;
+      if ((wait?.until ?? 0) > performance.now()) continue;
       if (await tryGoLive(projection)) waits.delete(projection.id);
       else {
         const milliseconds = Math.min(retryAtMost, (wait?.milliseconds ?? lookMilliseconds) * 2);
-        waits.set(projection.id, { until: Date.now() + milliseconds, milliseconds });
+        waits.set(projection.id, { until: performance.now() + milliseconds, milliseconds });
       }
     }
     await prune(known.filter(({ status }) => status === 'live'));
@@ -114,8 +114,8 @@ export function createGoLive(options: GoLiveOptions): Rounds {
 
   /** Prunes changes of live versions, which have no processor that would. */
   async function prune(live: readonly { readonly name: string; readonly version: number }[]): Promise<void> {
-    if (Date.now() - lastPrune < pruneEveryMilliseconds) return;
-    lastPrune = Date.now();
+    if (performance.now() - lastPrune < pruneEveryMilliseconds) return;
+    lastPrune = performance.now();
     for (const version of live) await pruneChanges(db, version, keepChangesMinutes);
   }
 

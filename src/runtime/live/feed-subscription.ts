@@ -69,7 +69,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
       return phase !== 'head' && !waiting && !stalled;
     },
     wish(position) {
-      if (phase === 'head' || waiting || stalled || position < floor || Date.now() < notBefore) return null;
+      if (phase === 'head' || waiting || stalled || position < floor || performance.now() < notBefore) return null;
       return phase;
     },
     begin(lagged, kept, at, part) {
@@ -92,7 +92,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
       phase = more ? { kind: 'changes', after: at.position } : 'head';
       const before = waiting;
       const relevant = held ? those(changes, changes.map(concerns)) : changes;
-      const quiet = relevant.length === 0 && told > 0 && Date.now() - told < progressMilliseconds;
+      const quiet = relevant.length === 0 && told > 0 && performance.now() - told < progressMilliseconds;
       if (!before && quiet && given && !more) {
         given = cursorAt(laterToken(tokenIn(given), at));
         return;
@@ -119,7 +119,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     failed() {
       // If the server refuses to read for one subscription (it takes too long), the retries must not block the others.
       failures++;
-      notBefore = Date.now() + Math.min(100 * 2 ** failures, 30_000);
+      notBefore = performance.now() + Math.min(100 * 2 ** failures, 30_000);
     },
   });
 
@@ -197,7 +197,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
       const cursor = complete ? cursorAt(at) : null;
       given = cursor;
       floor = laterPosition(floor, position);
-      told = Date.now();
+      told = performance.now();
       failures = 0;
       if (reset) held = query.where && query.snapshot ? new Set() : undefined;
       hold(changes);

@@ -155,13 +155,13 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
     async serve(reads, changed, position) {
       await decide(reads, changed);
       for (const list of [...lists.values()]) {
-        if (list.state !== 'stale' || list.notBefore > Date.now()) continue;
+        if (list.state !== 'stale' || list.notBefore > performance.now()) continue;
         try {
           await read(reads, list, position);
         } catch (error) {
           // If the server refuses to read one list (it takes too long), its retries must not block the others.
           list.failures++;
-          list.notBefore = Date.now() + Math.min(100 * 2 ** list.failures, 30_000);
+          list.notBefore = performance.now() + Math.min(100 * 2 ** list.failures, 30_000);
           throw error;
         }
       }

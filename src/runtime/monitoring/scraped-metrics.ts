@@ -25,12 +25,12 @@ export function scrapedMetrics<T>({
   labelsOf,
   labelNames,
 }: ScrapedMetricsOptions<T>): ScrapedMetrics<T> {
-  let lookedAt = 0;
+  let lookedAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<readonly T[]> = Promise.resolve([]);
 
   function things(): Promise<readonly T[]> {
-    if (Date.now() - lookedAt > lookKeptMilliseconds) {
-      lookedAt = Date.now();
+    if (performance.now() - lookedAt > lookKeptMilliseconds) {
+      lookedAt = performance.now();
       looking = look().catch(() => []);
     }
     return looking;

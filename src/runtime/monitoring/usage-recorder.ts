@@ -87,10 +87,10 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
   }
 
   async function round(): Promise<void> {
-    if (Date.now() - lookedAt > hour) {
+    if (performance.now() - lookedAt > hour) {
       await markRecording(db, usage !== false);
       if (usage) await pruneUsage(db, usage.keepDays);
-      lookedAt = Date.now();
+      lookedAt = performance.now();
     }
     await flush();
   }

@@ -73,7 +73,7 @@ export class ClaimableUnit {
 
   /** False if it recently failed here: another process should try it. */
   get isAble(): boolean {
-    return this.isOwned || this.#failures === 0 || Date.now() >= this.#retryAt;
+    return this.isOwned || this.#failures === 0 || performance.now() >= this.#retryAt;
   }
 
   /** Returns the processor if this process owns the unit now, and null if it is not free or must wait. */
@@ -83,7 +83,7 @@ export class ClaimableUnit {
     if (stopping.aborted || this.isOwned) return null;
     let lock: OwnershipLock | null = null;
     try {
-      if (Date.now() < this.#retryAt) return null;
+      if (performance.now() < this.#retryAt) return null;
       lock = await ownership.tryAcquire(unit);
       if (!lock) return null;
       const claim = await claimProcessor(db, unit, owner);
@@ -94,7 +94,7 @@ export class ClaimableUnit {
         { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
         `${id}: this process owns its ${unit.kind}`,
       );
-      this.#owned = { lock, claim, processor, since: Date.now(), stopped: false };
+      this.#owned = { lock, claim, processor, since: performance.now(), stopped: false };
       return processor;
     } catch (error) {
       await lock?.release().catch(() => {});
@@ -128,7 +128,7 @@ export class ClaimableUnit {
   /** An operator has requested a retry. Another process may have other code, so it goes first. */
   letOthersRetry(): void {
     this.#failures++;
-    this.#retryAt = Date.now() + othersFirst;
+    this.#retryAt = performance.now() + othersFirst;
   }
 
   /** Discards folded rows: their events may be gone. The next owner, perhaps this process, continues from what is stored. */
@@ -197,7 +197,7 @@ export class ClaimableUnit {
     if (this.#owned !== owned) return;
     this.#owned = undefined;
     // A unit that ran well for a while starts its backoff again.
-    if (Date.now() - owned.since > retryAtMost) this.#failures = 0;
+    if (performance.now() - owned.since > retryAtMost) this.#failures = 0;
     await owned.processor.interrupt?.(error);
     await owned.subscription?.remove();
     await owned.lock.release().catch(() => {});
@@ -212,7 +212,7 @@ export class ClaimableUnit {
     const fenced = error instanceof RefoldError && error.code === 'PROCESSOR_FENCED';
     if (!fenced) this.#failures++;
     const delay = fenced ? retryFenced : Math.min(retryAtMost, 100 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
-    this.#retryAt = Date.now() + delay;
+    this.#retryAt = performance.now() + delay;
     // An inline version that joined the appends is no problem.
     const level = fenced && error.fields.mode === 'inline' ? 'debug' : 'warn';
     const reason = error instanceof Error ? error.message : String(error);

@@ -46,19 +46,19 @@ const freeLongMilliseconds = goneAfterSeconds * 1000;
 export function createWorkShares(db: Queryable, described: ProcessDescription): WorkShares {
   const id = randomUUID();
   const freeSince = new Map<string, number>();
-  let forgotten = 0;
+  let forgotten = Number.NEGATIVE_INFINITY;
   let known = false;
 
   function freeLong(free: ReadonlySet<string>): ReadonlySet<string> {
-    const now = Date.now();
+    const now = performance.now();
     for (const unit of freeSince.keys()) if (!free.has(unit)) freeSince.delete(unit);
     for (const unit of free) if (!freeSince.has(unit)) freeSince.set(unit, now);
     return new Set([...freeSince].filter(([, since]) => now - since > freeLongMilliseconds).map(([unit]) => unit));
   }
 
   async function forget(): Promise<void> {
-    if (Date.now() - forgotten < forgottenAfterSeconds * 1000) return;
-    forgotten = Date.now();
+    if (performance.now() - forgotten < forgottenAfterSeconds * 1000) return;
+    forgotten = performance.now();
     await forgetProcesses(db, forgottenAfterSeconds);
   }
 

@@ -58,7 +58,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   let state = options.state;
   let checkpoint = claim.checkpoint;
   let reached = claim.checkpoint;
-  let lastWrite = Date.now();
+  let lastWrite = performance.now();
   let writeTook = 0;
   let failure: RefoldError | null = null;
   let busyMs = 0;
@@ -94,7 +94,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   }
 
   function isDue(): boolean {
-    const sinceMs = Date.now() - lastWrite;
+    const sinceMs = performance.now() - lastWrite;
     return writeIsDue({ state, ...batch.size, sinceMs, writeTook });
   }
 
@@ -168,14 +168,14 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
   }
 
   async function written(to: GlobalPosition, write: () => Promise<void>): Promise<void> {
-    const start = Date.now();
+    const start = performance.now();
     await write();
     batch.settle(state);
     checkpoint = to;
     options.onWritten?.(checkpoint);
     busyMs = 0;
     busySince = performance.now();
-    lastWrite = Date.now();
+    lastWrite = performance.now();
     writeTook = lastWrite - start;
   }
 

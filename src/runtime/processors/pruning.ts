@@ -6,10 +6,10 @@ export const pruneEveryMilliseconds = 60_000;
 
 /** Lets a processor delete, at most once a minute, changes that are too old for any reader to need. */
 export function createPruning(db: Database, claim: ProcessorClaim): () => Promise<void> {
-  let last = 0;
+  let last = Number.NEGATIVE_INFINITY;
   return async () => {
-    if (Date.now() - last <= pruneEveryMilliseconds) return;
-    last = Date.now();
+    if (performance.now() - last <= pruneEveryMilliseconds) return;
+    last = performance.now();
     await pruneChanges(db, claim, keepChangesMinutes);
   };
 }

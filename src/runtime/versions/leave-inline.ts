@@ -67,9 +67,9 @@ async function isInline(db: Database, { name, version }: Version): Promise<boole
 }
 
 async function untilOver(db: Database, of: Version, look: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + waitMilliseconds;
+  const end = performance.now() + waitMilliseconds;
   while (!(await look())) {
-    if (Date.now() > end) throw await stillAppending(db, of);
+    if (performance.now() > end) throw await stillAppending(db, of);
     await pause(lookMilliseconds);
   }
 }

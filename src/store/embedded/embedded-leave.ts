@@ -14,7 +14,7 @@ const [, , dataDir = '', user = ''] = process.argv;
 if ((await text(process.stdin)) === '') await leave();
 
 async function leave(): Promise<void> {
-  for (const deadline = Date.now() + longestTransition; Date.now() < deadline; await setTimeout(50)) {
+  for (const deadline = performance.now() + longestTransition; performance.now() < deadline; await setTimeout(50)) {
     const running = await runningServer(dataDir);
     if (!running) return;
     const account = serverAccount();

@@ -100,13 +100,13 @@ async function takePart(
   const isParticular = options.port !== undefined || options.settings !== undefined;
   let isOurs = false;
   let failures = 0;
-  for (const deadline = Date.now() + longestTransition; ; ) {
+  for (const deadline = performance.now() + longestTransition; ; ) {
     const running = await runningServer(cluster.dataDir);
     if (running) {
       const share = await joinServer(cluster, running, user);
       if (share && (isOurs || !isParticular)) return { share, port: running.port, isOurs };
       if (share) await stopForOthers(cluster, share);
-      else if (Date.now() > deadline) throw notStarted(cluster.dataDir, 'It neither starts nor ends.');
+      else if (performance.now() > deadline) throw notStarted(cluster.dataDir, 'It neither starts nor ends.');
       else await setTimeout(50);
       continue;
     }
