@@ -8,6 +8,7 @@ import { roundTrip } from '../../store/postgres/round-trip.ts';
 import { type RecentBatch, type RecentChanges, readChanges, type ToAnchor } from '../../store/queries/live-queries.ts';
 import type { History } from '../consumers/history.ts';
 import type { Positions } from '../reads/positions.ts';
+import { createPoller } from '../scheduling/poller.ts';
 import { type FeedLimits, feedLimits } from './feed-reads.ts';
 import { createLiveFeeds, type LiveFeeds } from './feeds.ts';
 import { createLiveLists, type LiveLists } from './lists.ts';
@@ -69,22 +70,29 @@ const longestBackoff = 5000;
  * watcher's first state and the changes after it nothing is lost or doubled.
  */
 export function createFollower(options: FollowerOptions): Follower {
-  const { db, readSchema, projection, polling, history, onError } = options;
+  const { db, readSchema, projection, history, onError } = options;
   const rows = createLiveRows(projection, readSchema);
   const lists = createLiveLists(projection, readSchema);
   const feeds = createLiveFeeds(projection, readSchema, options.feedLimits ?? feedLimits);
   let seen: Seen | undefined;
-  let running: Promise<void> | undefined;
-  let again = false;
-  // Notified during a round, which may already have seen it. Notifications of partitions, and late ones, come in any order.
-  const told = new Set<GlobalPosition>();
-  let failures = 0;
-  let interval = polling.min;
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
+  /** A round was requested: it reads even if no checkpoint has moved. */
+  let requested = false;
+  let polling = false;
+  // Notified while a round is due, which may see it. Notifications of partitions, and late ones, come in any order.
+  const notified = new Set<GlobalPosition>();
+  const poller = createPoller({
+    ...options.polling,
+    poll,
+    onError(error) {
+      requested = true;
+      onError(error);
+    },
+    // New work waits for the end of the backoff too.
+    backoff: (failures) => Math.min(50 * 2 ** failures, longestBackoff),
+  });
 
   const unsubscribe = options.positions.onCheckpoint(projection, (checkpoint) => {
-    if (checkpoint !== undefined && running !== undefined) told.add(checkpoint);
+    if (checkpoint !== undefined && (requested || polling)) notified.add(checkpoint);
     else if (checkpoint === undefined || isNews(checkpoint)) wake();
   });
 
@@ -97,43 +105,26 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   function wake(): void {
-    again = true;
-    // After a failure, new work waits for the end of the backoff too.
-    if (!running && failures === 0) begin();
+    requested = true;
+    poller.wake();
   }
 
-  function begin(): void {
-    clearTimeout(timer);
-    running = work().finally(() => {
-      running = undefined;
-      again ||= [...told].some(isNews);
-      told.clear();
-      if (stopped) return;
-      if (again && failures === 0) begin();
-      else timer = setTimeout(begin, failures === 0 ? interval : Math.min(50 * 2 ** failures, longestBackoff));
-    });
-  }
-
-  async function work(): Promise<void> {
-    // Watchers that are added in this turn of the event loop are served by this round.
-    await new Promise((resolve) => setImmediate(resolve));
-    if (stopped) return;
-    const asked = again || failures > 0;
+  async function poll(): Promise<'found' | 'idle'> {
+    const asked = requested;
     const before = seen?.checkpoints;
-    again = false;
+    requested = false;
+    polling = true;
     try {
-      const news = asked || rows.awaiting || lists.awaiting || feeds.awaiting || (await hasMoved());
-      if (news) {
+      if (asked || rows.awaiting || lists.awaiting || feeds.awaiting || (await hasMoved())) {
         // Read before the snapshot, so the snapshot contains everything up to it.
         const horizon = projection.mode === 'inline' ? await readHorizon(db) : beginning;
         await db.transaction((reads) => round(reads, horizon), { isolation: 'repeatable read', readOnly: true });
       }
-      failures = 0;
-      interval =
-        asked || !isSame(before, seen?.checkpoints) ? polling.min : Math.min(interval + polling.step, polling.max);
-    } catch (error) {
-      failures++;
-      if (!stopped) onError(error);
+      return asked || !isSame(before, seen?.checkpoints) ? 'found' : 'idle';
+    } finally {
+      polling = false;
+      if ([...notified].some(isNews)) wake();
+      notified.clear();
     }
   }
 
@@ -236,11 +227,9 @@ export function createFollower(options: FollowerOptions): Follower {
     feeds,
     wake,
     async stop() {
-      stopped = true;
       unsubscribe();
       forget?.();
-      clearTimeout(timer);
-      await running;
+      await poller.stop();
     },
   };
 }

@@ -5,6 +5,7 @@ import { type Consumer, createConsumer, type Subscription } from '../consumers/c
 import type { EventSource } from '../consumers/event-source.ts';
 import type { History } from '../consumers/history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from '../processors/maintained-unit.ts';
+import { createRounds, type Rounds } from '../scheduling/rounds.ts';
 import type { Versions } from '../versions/versions.ts';
 import { ClaimableUnit, type ClaimOptions } from './claimable-unit.ts';
 import type { ProcessDescription } from './presence.ts';
@@ -40,9 +41,7 @@ export interface Worker {
 const lookForWorkMilliseconds = 500;
 
 export function createWorker(options: WorkerOptions): Worker {
-  const worker = new PeriodicWorker(options);
-  worker.start();
-  return worker;
+  return new PeriodicWorker(options);
 }
 
 class PeriodicWorker implements Worker {
@@ -52,11 +51,12 @@ class PeriodicWorker implements Worker {
   readonly #shares: WorkShares;
   readonly #units = new Map<string, ClaimableUnit>();
   readonly #stopping = new AbortController();
-  readonly #ends: (() => void)[] = [];
-  #looking: Promise<void> | undefined;
+  readonly #rounds: Rounds;
+  readonly #unsubscribe: readonly (() => void)[];
 
   constructor(options: WorkerOptions) {
     const { db, ownership, described, longestStallMs, logger, source, pageSize, bufferedPages } = options;
+    const { versions, history } = options;
     this.#options = options;
     this.#consumer = createConsumer({ source, pageSize, bufferedPages });
     this.#shares = createWorkShares(db, described);
@@ -64,46 +64,37 @@ class PeriodicWorker implements Worker {
       ...{ db, ownership, longestStallMs, logger },
       owner: described.name,
       stopping: this.#stopping.signal,
-      onFinished: () => void this.#look(),
+      onFinished: () => this.#rounds.soon(),
     };
-  }
-
-  start(): void {
-    const { versions, history } = this.#options;
-    const timer = setInterval(() => void this.#look(), lookForWorkMilliseconds);
-    const unsubscribe = versions.onChange(() => void this.#look());
-    const forget = history.onChange(() => {
-      for (const unit of this.#units.values()) unit.discard();
-    });
-    this.#ends.push(() => clearInterval(timer), unsubscribe, forget);
-    void this.#look();
+    this.#rounds = createRounds(
+      lookForWorkMilliseconds,
+      () => this.#lookForWork(),
+      (error) =>
+        logger.warn(
+          { err: error },
+          `could not look for work; trying again: ${error instanceof Error ? error.message : String(error)}`,
+        ),
+    );
+    this.#unsubscribe = [
+      versions.onChange(() => this.#rounds.soon()),
+      history.onChange(() => {
+        for (const unit of this.#units.values()) unit.discard();
+      }),
+    ];
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const end of this.#ends) end();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
     // Interrupt all units at once: nothing new starts, and the waits for running work overlap.
     this.#interruptAll();
-    await this.#looking;
+    await this.#rounds.stop();
     // Interrupt also the units claimed meanwhile.
     this.#interruptAll();
     await this.#consumer.stop();
     await this.#release([...this.#units.values()], this.#shares.leave);
     // Also if no unit was owned. If the database does not get this, the announcement expires by itself.
     await this.#shares.leave().catch(() => {});
-  }
-
-  #look(): Promise<void> {
-    if (this.#stopping.signal.aborted) return Promise.resolve();
-    this.#looking ??= this.#lookForWork()
-      .catch((error: unknown) => {
-        const message = error instanceof Error ? error.message : String(error);
-        this.#options.logger.warn({ err: error }, `could not look for work; trying again: ${message}`);
-      })
-      .finally(() => {
-        this.#looking = undefined;
-      });
-    return this.#looking;
   }
 
   async #lookForWork(): Promise<void> {

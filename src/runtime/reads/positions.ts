@@ -7,6 +7,7 @@ import type { Notifications } from '../../store/postgres/notifications.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { checkpointChannel } from '../../store/processors/checkpoints.ts';
 import { readVersionPositions, readVersionStatus } from '../../store/registry/version-positions.ts';
+import { createPoller } from '../scheduling/poller.ts';
 
 /** Receives a checkpoint; undefined if notifications may have been missed, so the listener must check for itself. */
 export type CheckpointListener = (checkpoint: GlobalPosition | undefined) => void;
@@ -73,9 +74,13 @@ export function createPositions(options: PositionsOptions): Positions {
   const known = new Map<string, readonly (GlobalPosition | undefined)[]>();
   const waiters = new Set<Waiter>();
   const listeners = new Map<string, Set<CheckpointListener>>();
-  let interval = polling.min;
-  let timer: NodeJS.Timeout | undefined;
-  let looking = false;
+  const poller = createPoller({
+    ...polling,
+    poll: readWanted,
+    // Waiters end with their timeout; the database may be back before.
+    onError: () => {},
+    isNeeded: () => waiters.size > 0,
+  });
   let closed = false;
 
   const unsubscribe = options.notifications.on(checkpointChannel, (payload) => {
@@ -86,7 +91,7 @@ export function createPositions(options: PositionsOptions): Positions {
 
   function mayHaveMissed(): void {
     known.clear();
-    lookSoon();
+    poller.wake();
     for (const set of listeners.values()) for (const listener of set) listener(undefined);
   }
 
@@ -101,7 +106,7 @@ export function createPositions(options: PositionsOptions): Positions {
   function learn(id: string, checkpoints: readonly (GlobalPosition | undefined)[]): void {
     const before = known.get(id);
     const moved = before?.length !== checkpoints.length || checkpoints.some((one, index) => one !== before[index]);
-    if (moved) interval = polling.min;
+    if (moved) poller.quicken();
     // The latest report counts, not the highest: a version rebuilt in place goes back to the beginning.
     known.set(id, checkpoints);
     const least = leastOf(checkpoints);
@@ -113,41 +118,20 @@ export function createPositions(options: PositionsOptions): Positions {
     for (const listener of listeners.get(id) ?? []) listener(checkpoints.length > 1 ? undefined : least);
   }
 
-  async function look(): Promise<void> {
-    timer = undefined;
-    looking = true;
-    try {
-      const wanted = new Map([...waiters].map(({ projection }) => [projection.id, projection]));
-      for (const { name, version, checkpoints, stoppedAt } of await readVersionPositions(db, [...wanted.values()])) {
-        const id = `${name}@${version}`;
-        learn(id, checkpoints);
-        if (stoppedAt !== null) giveUp(id, stoppedAt);
-      }
-    } catch {
-      // Waiters end with their timeout; the database may be back before.
-    } finally {
-      looking = false;
-      schedule(interval);
-      interval = Math.min(Math.max(interval + polling.step, polling.min), polling.max);
+  async function readWanted(): Promise<'idle'> {
+    const wanted = new Map([...waiters].map(({ projection }) => [projection.id, projection]));
+    for (const { name, version, checkpoints, stoppedAt } of await readVersionPositions(db, [...wanted.values()])) {
+      const id = `${name}@${version}`;
+      learn(id, checkpoints);
+      if (stoppedAt !== null) giveUp(id, stoppedAt);
     }
+    return 'idle';
   }
 
   function giveUp(id: string, stoppedAt: GlobalPosition): void {
     for (const waiter of waiters) {
       if (waiter.projection.id === id && stoppedAt < waiter.position) waiter.giveUp();
     }
-  }
-
-  function schedule(delay: number): void {
-    if (timer || looking || waiters.size === 0) return;
-    timer = setTimeout(() => void look(), delay);
-  }
-
-  function lookSoon(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    interval = 0;
-    schedule(interval);
   }
 
   async function waitFor(projection: Projection, position: GlobalPosition, wait: WaitOptions = {}): Promise<void> {
@@ -175,17 +159,14 @@ export function createPositions(options: PositionsOptions): Positions {
     wait.signal?.addEventListener('abort', onAbort, { once: true });
     waiters.add(waiter);
     // The position may have been reached without a notification to this process, so poll before waiting.
-    lookSoon();
+    poller.wake();
     try {
       await promise;
     } finally {
       waiters.delete(waiter);
       clearTimeout(deadline);
       wait.signal?.removeEventListener('abort', onAbort);
-      if (waiters.size === 0) {
-        clearTimeout(timer);
-        timer = undefined;
-      }
+      if (waiters.size === 0) poller.wake(); // it rests
     }
   }
 
@@ -238,6 +219,7 @@ export function createPositions(options: PositionsOptions): Positions {
     close() {
       closed = true;
       unsubscribe();
+      void poller.stop();
       for (const waiter of waiters) waiter.reject(closedError());
     },
   };

@@ -11,6 +11,7 @@ import {
   readReplicaState,
   type WalPlace,
 } from '../../store/server/replica-state.ts';
+import { createRounds } from '../scheduling/rounds.ts';
 
 /** A streaming replica that may serve queries as long as its lag is within the limit. */
 export interface Replica {
@@ -61,33 +62,26 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
   /** The last event that the replica reported at the previous check. The primary must show the same event by now. */
   let last: LastEvent | undefined;
   let said: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
   let closed = false;
   const sent = { replica: 0, primary: 0 };
 
   async function look(): Promise<void> {
-    try {
-      const askedAt = performance.now();
-      const known = last;
-      const { place, anchor } = await readPrimaryState(primary, known?.position ?? null);
-      samples = [...samples.filter((sample) => askedAt - sample.askedAt <= maxLag), { ...place, askedAt }];
-      const state = await readReplicaState(watch);
-      last = state.last;
-      const problem = problemOf(state, place);
-      if (problem !== undefined) return leave(problem);
-      if (known === undefined) return;
-      if (known.anchor !== anchor) return leave('it has events that the primary does not have: another history');
-      tables = tablesOf(state);
-      const reached = samples.findLast((sample) => isAtLeast(state.place, sample));
-      if (!reached) return leave(`it is more than ${maxLag} ms behind the primary`, 'info');
-      currentAt = reached.askedAt;
-      if (said !== undefined) logger.info('the replica is read from again');
-      said = undefined;
-    } catch (error) {
-      leave(error instanceof Error ? error.message : String(error));
-    } finally {
-      if (!closed) timer = setTimeout(() => void look(), pause);
-    }
+    const askedAt = performance.now();
+    const known = last;
+    const { place, anchor } = await readPrimaryState(primary, known?.position ?? null);
+    samples = [...samples.filter((sample) => askedAt - sample.askedAt <= maxLag), { ...place, askedAt }];
+    const state = await readReplicaState(watch);
+    last = state.last;
+    const problem = problemOf(state, place);
+    if (problem !== undefined) return leave(problem);
+    if (known === undefined) return;
+    if (known.anchor !== anchor) return leave('it has events that the primary does not have: another history');
+    tables = tablesOf(state);
+    const reached = samples.findLast((sample) => isAtLeast(state.place, sample));
+    if (!reached) return leave(`it is more than ${maxLag} ms behind the primary`, 'info');
+    currentAt = reached.askedAt;
+    if (said !== undefined) logger.info('the replica is read from again');
+    said = undefined;
   }
 
   // Lag is normal for a replica. Any other problem needs an operator's attention.
@@ -99,7 +93,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
   }
 
   const lag = () => performance.now() - currentAt;
-  const looking = look();
+  const rounds = createRounds(pause, look, (error) => leave(error instanceof Error ? error.message : String(error)));
 
   return {
     db,
@@ -123,9 +117,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     },
     async close() {
       closed = true;
-      clearTimeout(timer);
-      await looking;
-      clearTimeout(timer);
+      await rounds.stop();
       await Promise.all([watch.close(), db.close()]);
     },
   };

@@ -1,3 +1,5 @@
+import { createPoller } from './poller.ts';
+
 /** A periodic task. */
 export interface Rounds {
   /** Runs the task now, or once more right after the current run. */
@@ -6,45 +8,19 @@ export interface Rounds {
   stop(): Promise<void>;
 }
 
-/** Runs a task periodically, at the given interval. Runs never overlap. `work` must end soon after the signal aborts. */
+/** Runs a task now and after every interval. Runs never overlap. `work` must end soon after the signal aborts. */
 export function createRounds(
   milliseconds: number,
   work: (signal: AbortSignal) => Promise<void>,
   onError: (error: unknown) => void,
 ): Rounds {
-  const stopping = new AbortController();
-  let working = Promise.resolve();
-  let busy = false;
-  let again = false;
-
-  function round(): void {
-    if (stopping.signal.aborted) return;
-    if (busy) {
-      again = true;
-      return;
-    }
-    again = false;
-    busy = true;
-    working = work(stopping.signal)
-      .catch((error: unknown) => {
-        if (!stopping.signal.aborted) onError(error);
-      })
-      .finally(() => {
-        busy = false;
-        if (again) round();
-      });
-  }
-
-  const timer = setInterval(() => {
-    if (!busy) round();
-  }, milliseconds);
-  round();
-  return {
-    soon: round,
-    async stop() {
-      clearInterval(timer);
-      stopping.abort(new Error('stopped'));
-      await working;
+  const poller = createPoller({
+    ...{ min: milliseconds, max: milliseconds, step: 0, onError },
+    async poll(signal) {
+      await work(signal);
+      return 'idle';
     },
-  };
+  });
+  poller.wake();
+  return { soon: poller.wake, stop: poller.stop };
 }

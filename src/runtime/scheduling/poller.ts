@@ -1,0 +1,84 @@
+import { createWaker } from '../../store/server/waker.ts';
+
+export interface PollerOptions {
+  /** The pause after something was found, in milliseconds. */
+  readonly min: number;
+  /** The longest pause while nothing is found. Milliseconds. */
+  readonly max: number;
+  /** How much each pause without a result adds to the next. Milliseconds. */
+  readonly step: number;
+  /** Polls once. `found`: the next pauses are short again. It must end soon after the signal aborts. */
+  poll(signal: AbortSignal): Promise<'found' | 'idle'>;
+  onError(error: unknown): void;
+  /** Returns the pause after this many failures in a row. A wake-up does not shorten it. @default the usual pause */
+  readonly backoff?: (failures: number) => number;
+  /** Polling rests while this is false. Call `wake` when it changes. @default always true */
+  readonly isNeeded?: () => boolean;
+}
+
+/** Polls, adaptively, until it is stopped. Polls never overlap. */
+export interface Poller {
+  /** Polls now, or once more right after the current poll. Calls of one turn of the event loop share the poll. */
+  wake(): void;
+  /** Makes the next pauses short: something is going on. */
+  quicken(): void;
+  /** Aborts the current poll, and resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+/** Creates a poller that rests until its first `wake`. */
+export function createPoller(options: PollerOptions): Poller {
+  const { min, max, step, poll, onError, backoff, isNeeded = () => true } = options;
+  const waker = createWaker({ minMs: min, maxMs: max, stepMs: step, jitter: 0 });
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let running = Promise.resolve();
+  let isRunning = false;
+  let failures = 0;
+
+  async function run(): Promise<void> {
+    while (isNeeded() && !signal.aborted) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (signal.aborted) break;
+      try {
+        if ((await poll(signal)) === 'found') waker.news();
+        failures = 0;
+      } catch (error) {
+        failures++;
+        if (!signal.aborted) onError(error);
+        if (backoff) {
+          await pause(backoff(failures), signal);
+          continue;
+        }
+      }
+      await waker.wait(signal);
+    }
+    isRunning = false;
+  }
+
+  return {
+    wake() {
+      if (isRunning) return waker.wake();
+      isRunning = true;
+      running = run();
+    },
+    quicken: waker.news,
+    async stop() {
+      stopping.abort(new Error('stopped'));
+      await running;
+    },
+  };
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal.addEventListener('abort', end, { once: true });
+  });
+}
