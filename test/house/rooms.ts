@@ -74,7 +74,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'answers of one snapshot and one version map',
     uses: ['scheduling', 'verification', 'versions'],
   },
-  'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads'] },
+  'runtime/live': { purpose: 'what subscribers follow', uses: ['consumers', 'reads', 'scheduling'] },
   'runtime/ownership': {
     purpose: 'what this process maintains, and how it watches its database',
     uses: ['consumers', 'processors', 'reads', 'rebuilds', 'scheduling', 'versions'],
