@@ -5,19 +5,13 @@ import type { Config } from '../config/define-config.ts';
 import type { PositionToken } from '../events/position-token.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import { readAnchor } from '../store/log/horizon.ts';
-import { createAdvisoryOwnership } from '../store/ownership/advisory-ownership.ts';
-import { createLeaseOwnership } from '../store/ownership/lease-ownership.ts';
-import { readWork } from '../store/ownership/work.ts';
 import { createDatabase, type Database } from '../store/postgres/database.ts';
 import { createNotifications, type Notifications, noNotifications } from '../store/postgres/notifications.ts';
 import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts';
-import { unitText } from '../store/server/processor-unit.ts';
 import { checkServer } from '../store/server/server-check.ts';
 import { checkSessions } from '../store/server/session-check.ts';
 import { createWaker } from '../store/server/waker.ts';
-import { createActivator } from './activation/activator.ts';
 import { createEvolution, type Evolution } from './activation/evolution.ts';
-import { createGoLive } from './activation/go-live.ts';
 import { openApplicationLog } from './commands/application-log.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './commands/command-handler.ts';
 import { createSnapshotWriter } from './commands/snapshot-writer.ts';
@@ -26,6 +20,7 @@ import type { EventSource } from './consumers/event-source.ts';
 import { createHistory, type History, historyChanged } from './consumers/history.ts';
 import { createLogSource, positionTold } from './consumers/log-source.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/read-models.ts';
+import { startMaintenance } from './maintenance.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
 import { readStatus, type VersionStatus } from './monitoring/status.ts';
 import { createUsageRecorder, type UsageRecorder } from './monitoring/usage-recorder.ts';
@@ -33,23 +28,17 @@ import { crowdedServer } from './ownership/crowded-server.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
 import { createOutages } from './ownership/outages.ts';
 import { announcePresence, type ProcessDescription } from './ownership/presence.ts';
-import { createProjectionUnits } from './ownership/projection-units.ts';
-import { createWorker } from './ownership/worker.ts';
-import { createRetention } from './processors/retention.ts';
 import { createReactorSteps, type ReactorSteps } from './reactors/reactor-steps.ts';
-import { createReactorUnits } from './reactors/reactor-units.ts';
 import { registerReactors } from './reactors/register-reactors.ts';
+import { openReplica } from './reads/open-replica.ts';
 import { createPositions, type Positions } from './reads/positions.ts';
 import { createReadModels, type ReadModelSource } from './reads/read-models.ts';
-import { createReplica, type Replica } from './reads/replica.ts';
+import type { Replica } from './reads/replica.ts';
 import { createRowHistory } from './reads/row-history.ts';
 import { createServedReadModels, type ServedReadModels } from './reads/served-read-models.ts';
-import { createSnapshotSchedule } from './rebuilds/table-snapshot-schedule.ts';
-import { createAuditor } from './verification/auditor.ts';
 import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
 import { registerVersions } from './versions/register-versions.ts';
-import { createTableWatch, type TableWatch } from './versions/table-watch.ts';
-import { dropTablesOutOfUse } from './versions/version-tables.ts';
+import { createTableWatch } from './versions/table-watch.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
 // More examples than anybody reads would only take space.
@@ -232,7 +221,8 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     if (tables) {
       stops.push(() => tables.stop());
       const parts = { db, log, source, history, versions, positions, lifecycle, tables };
-      stops.push(startMaintenance({ ...options, ...parts, logger, described }));
+      const { development } = options;
+      stops.push(startMaintenance({ config, url, owner, development, ...parts, logger, described }));
     } else if (options.serves) {
       const presence = announcePresence(db, described, logger);
       stops.push(() => presence.stop());
@@ -277,99 +267,4 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     await stop();
     throw error;
   }
-}
-
-function openReplica(config: Config, primary: Database, logger: Logger): Replica | undefined {
-  const { database, gateway } = config;
-  const { readUrl: url, maxReadLag: maxLag, prepare, notifications: sessions } = database;
-  if (url === undefined) return undefined;
-  // A replica that has vanished must not block its readers: the primary can serve them.
-  const connection = { url, prepare, sessions, connectTimeoutMs: answerTime };
-  return createReplica({
-    primary,
-    db: createDatabase({
-      ...connection,
-      maxConnections: shareConnections(config).reads,
-      statementTimeoutMs: gateway.statementTimeout,
-      answerTimeoutMs: gateway.statementTimeout + answerTime,
-      shortStatements: true,
-      applicationName: 'refold-replica-reads',
-    }),
-    watch: createDatabase({
-      ...connection,
-      maxConnections: 1,
-      answerTimeoutMs: answerTime,
-      shortStatements: true,
-      applicationName: 'refold-replica-watch',
-    }),
-    maxLag,
-    logger,
-  });
-}
-
-// Many times what a reachable server needs for the smallest response. Milliseconds.
-const answerTime = 5000;
-
-function startMaintenance({
-  config,
-  url,
-  owner,
-  development,
-  logger,
-  described,
-  ...parts
-}: RuntimeOptions &
-  Pick<Runtime, 'db' | 'log' | 'source' | 'history' | 'versions' | 'positions' | 'lifecycle'> & {
-    readonly tables: TableWatch;
-    readonly described: ProcessDescription;
-  }): () => Promise<void> {
-  const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
-  const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
-  const ownership =
-    config.runtime.ownership === 'lease'
-      ? createLeaseOwnership({ url, prepare, sessions, leaseSeconds })
-      : createAdvisoryOwnership({ url, leaseSeconds, answerTimeoutMs });
-  const projectionUnits = createProjectionUnits({
-    ...parts,
-    readSchema: config.database.readSchema,
-    projections: config.projections,
-    owner,
-    freeze: development,
-    logger,
-  });
-  const reactorUnits = createReactorUnits({ ...parts, reactors: config.reactors, grace: stopTimeout, logger });
-  const worker = createWorker({
-    db: parts.db,
-    versions: parts.versions,
-    async work() {
-      const work = await readWork(parts.db);
-      return {
-        units: [...projectionUnits(work), ...(await reactorUnits())],
-        oldTables: work.oldTables,
-        stopped: new Set(work.stopped.map(unitText)),
-      };
-    },
-    dropOldTables: () => dropTablesOutOfUse({ db: parts.db, projections: config.projections, logger }),
-    source: parts.source,
-    history: parts.history,
-    pageSize,
-    bufferedPages,
-    ownership,
-    longestStallMs: leaseSeconds * 1000,
-    described,
-    logger,
-  });
-  const checks = { ...parts, readSchema: config.database.readSchema, projections: config.projections, owner, logger };
-  const retention = createRetention(parts.db, config.runtime, logger);
-  const activator = createActivator(checks);
-  const goLive = createGoLive({ ...checks, freeze: development });
-  const { audit } = config.runtime;
-  const snapshotSchedule = createSnapshotSchedule(checks);
-  const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
-  return async () => {
-    // Stop them in parallel: each finishes only what it has begun.
-    const others = [activator.stop(), goLive.stop(), retention.stop(), auditor?.stop(), snapshotSchedule?.stop()];
-    await Promise.all([worker.stop(), ...others]);
-    await ownership.close();
-  };
 }

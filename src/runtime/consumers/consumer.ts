@@ -60,10 +60,17 @@ export interface Consumer {
 export function createConsumer({ source, pageSize = 1000, bufferedPages = 4 }: ConsumerOptions): Consumer {
   checkSize('pageSize', pageSize);
   checkSize('bufferedPages', bufferedPages);
-  return new SharedReadings({ source, pageSize, bufferedPages });
+  const readings = new SharedReadings({ source, pageSize, bufferedPages });
+  return {
+    add: (processors) => readings.add(processors),
+    get done() {
+      return readings.done;
+    },
+    stop: () => readings.stop(),
+  };
 }
 
-class SharedReadings implements Consumer {
+class SharedReadings {
   readonly #options: Required<ConsumerOptions>;
   /** Members whose distance is at most this many positions share a reading. */
   readonly #near: bigint;

@@ -1,0 +1,107 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/define-config.ts';
+import type { EventLog } from '../store/event-log.ts';
+import { createAdvisoryOwnership } from '../store/ownership/advisory-ownership.ts';
+import { createLeaseOwnership } from '../store/ownership/lease-ownership.ts';
+import { readWork } from '../store/ownership/work.ts';
+import type { Database } from '../store/postgres/database.ts';
+import { unitText } from '../store/server/processor-unit.ts';
+import { createActivator } from './activation/activator.ts';
+import { createGoLive } from './activation/go-live.ts';
+import type { EventSource } from './consumers/event-source.ts';
+import type { History } from './consumers/history.ts';
+import type { ProcessDescription } from './ownership/presence.ts';
+import { createProjectionUnits } from './ownership/projection-units.ts';
+import { createWorker } from './ownership/worker.ts';
+import { createRetention } from './processors/retention.ts';
+import { createReactorUnits } from './reactors/reactor-units.ts';
+import type { Positions } from './reads/positions.ts';
+import { createSnapshotSchedule } from './rebuilds/table-snapshot-schedule.ts';
+import { createAuditor } from './verification/auditor.ts';
+import type { Lifecycle } from './versions/lifecycle.ts';
+import type { TableWatch } from './versions/table-watch.ts';
+import { dropTablesOutOfUse } from './versions/version-tables.ts';
+import type { Versions } from './versions/versions.ts';
+
+export interface MaintenanceOptions {
+  readonly config: Config;
+  readonly url: string;
+  /** Identifies this process in the registry and the audit log. */
+  readonly owner: string;
+  readonly development: boolean;
+  readonly logger: Logger;
+  readonly described: ProcessDescription;
+  readonly db: Database;
+  readonly log: EventLog;
+  readonly source: EventSource;
+  readonly history: History;
+  readonly versions: Versions;
+  readonly positions: Positions;
+  readonly lifecycle: Lifecycle;
+  readonly tables: TableWatch;
+}
+
+/**
+ * Starts what maintains read tables and reactors in this process: the worker, activation, verification, snapshots and retention.
+ *
+ * @returns a function that stops all of it
+ */
+export function startMaintenance({
+  config,
+  url,
+  owner,
+  development,
+  logger,
+  described,
+  ...parts
+}: MaintenanceOptions): () => Promise<void> {
+  const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
+  const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
+  const ownership =
+    config.runtime.ownership === 'lease'
+      ? createLeaseOwnership({ url, prepare, sessions, leaseSeconds })
+      : createAdvisoryOwnership({ url, leaseSeconds, answerTimeoutMs });
+  const projectionUnits = createProjectionUnits({
+    ...parts,
+    readSchema: config.database.readSchema,
+    projections: config.projections,
+    owner,
+    freeze: development,
+    logger,
+  });
+  const reactorUnits = createReactorUnits({ ...parts, reactors: config.reactors, grace: stopTimeout, logger });
+  const worker = createWorker({
+    db: parts.db,
+    versions: parts.versions,
+    async work() {
+      const work = await readWork(parts.db);
+      return {
+        units: [...projectionUnits(work), ...(await reactorUnits())],
+        oldTables: work.oldTables,
+        stopped: new Set(work.stopped.map(unitText)),
+      };
+    },
+    dropOldTables: () => dropTablesOutOfUse({ db: parts.db, projections: config.projections, logger }),
+    source: parts.source,
+    history: parts.history,
+    pageSize,
+    bufferedPages,
+    ownership,
+    longestStallMs: leaseSeconds * 1000,
+    described,
+    logger,
+  });
+  const checks = { ...parts, readSchema: config.database.readSchema, projections: config.projections, owner, logger };
+  const retention = createRetention(parts.db, config.runtime, logger);
+  const activator = createActivator(checks);
+  const goLive = createGoLive({ ...checks, freeze: development });
+  const { audit } = config.runtime;
+  const snapshotSchedule = createSnapshotSchedule(checks);
+  const auditor = audit ? createAuditor({ ...checks, ...audit }) : undefined;
+  return async () => {
+    // Stop them in parallel: each finishes only what it has begun.
+    const others = [activator.stop(), goLive.stop(), retention.stop(), auditor?.stop(), snapshotSchedule?.stop()];
+    await Promise.all([worker.stop(), ...others]);
+    await ownership.close();
+  };
+}
