@@ -1,14 +1,6 @@
-import {
-  type DocumentNode,
-  type FieldNode,
-  type FragmentDefinitionNode,
-  Kind,
-  type OperationDefinitionNode,
-  type SelectionSetNode,
-} from 'graphql';
+import { type DocumentNode, type FieldNode, Kind, type OperationDefinitionNode, type SelectionSetNode } from 'graphql';
 import type { VersionMap } from '../../projections/declaration/version-map.ts';
-
-type Fragments = Readonly<Record<string, FragmentDefinitionNode>>;
+import { type Fragments, walkFields } from './selection-walk.ts';
 
 const severalReads = new WeakMap<OperationDefinitionNode, boolean>();
 const allNames = new WeakMap<OperationDefinitionNode, ReadonlySet<string>>();
@@ -56,18 +48,10 @@ export function selectedNames(operation: OperationDefinitionNode, fragments: Fra
   const known = allNames.get(operation);
   if (known) return known;
   const names = new Set<string>();
-  const spread = new Set<string>();
-  const visit = (set: SelectionSetNode | undefined): void => {
-    for (const selection of set?.selections ?? []) {
-      if (selection.kind === Kind.FIELD) names.add(selection.name.value);
-      if (selection.kind !== Kind.FRAGMENT_SPREAD) visit(selection.selectionSet);
-      else if (!spread.has(selection.name.value)) {
-        spread.add(selection.name.value);
-        visit(fragments[selection.name.value]?.selectionSet);
-      }
-    }
-  };
-  visit(operation.selectionSet);
+  walkFields(operation.selectionSet, fragments, (field) => {
+    names.add(field.name.value);
+    return 'below';
+  });
   allNames.set(operation, names);
   return names;
 }
@@ -89,18 +73,9 @@ export function readFields(operation: OperationDefinitionNode, fragments: Fragme
 
 function fieldsOf(node: { readonly selectionSet?: SelectionSetNode | undefined }, fragments: Fragments) {
   const fields: FieldNode[] = [];
-  // Each once: fragments that spread others twice would multiply exponentially.
-  const spread = new Set<string>();
-  const visit = (set: SelectionSetNode | undefined): void => {
-    for (const selection of set?.selections ?? []) {
-      if (selection.kind === Kind.FIELD) fields.push(selection);
-      else if (selection.kind === Kind.INLINE_FRAGMENT) visit(selection.selectionSet);
-      else if (!spread.has(selection.name.value)) {
-        spread.add(selection.name.value);
-        visit(fragments[selection.name.value]?.selectionSet);
-      }
-    }
-  };
-  visit(node.selectionSet);
+  walkFields(node.selectionSet, fragments, (field) => {
+    fields.push(field);
+    return 'next';
+  });
   return fields;
 }
