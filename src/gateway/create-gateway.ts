@@ -42,6 +42,7 @@ import { documentOf, usePersistedOperations } from './policies/persisted-operati
 import { createRateLimit } from './policies/rate-limit.ts';
 import { type ClientOf, clientOf as clientBehind } from './requests/client.ts';
 import { useCompression } from './requests/compression.ts';
+import { inOrder } from './requests/http-handler.ts';
 import { createErrorMask } from './requests/mask-errors.ts';
 import { useWrittenPosition } from './requests/written-position.ts';
 import { createCanaryChoice, useCanary } from './rollout/canary.ts';
@@ -193,18 +194,14 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     ],
   });
   const documentFor = (request: OperationRequest) => documentOf(persistedOperations, request);
+  const transport = { yoga, subscriptions, admission, maskError, maxBodySize, documentFor };
+  const sockets = { limit: openSockets, clientOf, origins: options.cors?.origins ?? [] };
   const webSockets = createWebSocketEndpoint({
-    yoga,
-    subscriptions,
-    maskError,
+    ...transport,
+    ...sockets,
     connectionInitTimeout: options.requestTimeout,
     maxPayload: maxBodySize,
-    origins: options.cors?.origins ?? [],
-    documentFor,
     chooseCanaries,
-    admission,
-    limit: openSockets,
-    clientOf,
     logger,
   });
 
@@ -219,39 +216,24 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     shadows,
     logger,
   });
-  const others = answerPlainPosts(yoga, {
-    maskError,
-    maxBodySize,
-    documentFor,
-    admission,
-    isCompressed: options.compression,
-    compiled,
-  });
-  const eventStreams = createEventStreams({
-    yoga,
-    subscriptions,
-    admission,
-    maskError,
-    maxBodySize,
-    documentFor,
-    others,
-  });
+  const eventStreams = createEventStreams(transport);
   const singleConnections = createSingleConnections({
-    yoga,
-    subscriptions,
-    admission,
-    maskError,
-    maxBodySize,
-    documentFor,
-    limit: openSockets,
-    clientOf,
+    ...transport,
+    ...sockets,
     reservationTimeout: options.requestTimeout,
-    origins: options.cors?.origins ?? [],
-    others: eventStreams.listener,
   });
   const isKnownHost = knownHosts({ ...options, development });
-  const listener = withReadableTargets(
-    withKnownHosts(withOrderedTypes(withCrossOrigin(singleConnections.listener, crossOrigin)), isKnownHost),
+  const listener = inOrder(
+    [
+      withReadableTargets,
+      withKnownHosts(isKnownHost),
+      withOrderedTypes,
+      withCrossOrigin(crossOrigin),
+      singleConnections.handler,
+      eventStreams.handler,
+      answerPlainPosts(yoga, { ...transport, isCompressed: options.compression, compiled }),
+    ],
+    (req, res) => void yoga(req, res),
   );
   const http = await listen(listener, options).catch((error) => {
     void singleConnections.close(0); // without streams there is nothing to wait for

@@ -1,16 +1,14 @@
-import type { RequestListener } from 'node:http';
+import type { HttpHandler } from '../requests/http-handler.ts';
 
 /**
  * Sorts the media types that a client accepts by their weights (RFC 9110, section 12.5.1). Yoga uses the first one that fits, and ignores
  * weights.
  */
-export function withOrderedTypes(listener: RequestListener): RequestListener {
-  return (req, res) => {
-    const { accept } = req.headers;
-    if (accept?.includes('q=')) req.headers.accept = orderedTypes(accept);
-    listener(req, res);
-  };
-}
+export const withOrderedTypes: HttpHandler = (req, res, next) => {
+  const { accept } = req.headers;
+  if (accept?.includes('q=')) req.headers.accept = orderedTypes(accept);
+  next(req, res);
+};
 
 export function orderedTypes(accept: string): string {
   const weighted = accept.split(',').map((range) => {

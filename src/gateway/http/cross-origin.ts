@@ -1,7 +1,7 @@
-import type { RequestListener } from 'node:http';
 import { type CORSOptions, getCORSHeadersByRequestAndOptions } from '@whatwg-node/server';
 import type { CorsOptions } from '../../config/gateway-policies.ts';
 import { plainRequest } from '../operations/plain-request.ts';
+import type { HttpHandler } from '../requests/http-handler.ts';
 import { positionHeader } from '../requests/written-position.ts';
 
 // The response headers about retries, versions and written positions. Browsers hide them from pages of other sites unless they are listed
@@ -16,12 +16,12 @@ export function crossOriginRules(cors: Required<CorsOptions> | undefined): CORSO
 }
 
 /** Adds the CORS headers to each response, whichever part of the gateway sends it. */
-export function withCrossOrigin(listener: RequestListener, rules: CORSOptions): RequestListener {
-  if (!rules) return listener;
-  return (req, res) => {
+export function withCrossOrigin(rules: CORSOptions): HttpHandler {
+  if (!rules) return (req, res, next) => next(req, res);
+  return (req, res, next) => {
     // Only the headers of the request are used.
     const headers = getCORSHeadersByRequestAndOptions(plainRequest(req) as unknown as Request, rules);
     for (const [name, value] of Object.entries(headers ?? {})) res.setHeader(name, value);
-    listener(req, res);
+    next(req, res);
   };
 }

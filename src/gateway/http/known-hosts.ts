@@ -1,4 +1,5 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { HttpHandler } from '../requests/http-handler.ts';
 
 /** Whether the host that a request names is this gateway. */
 export type IsKnownHost = (request: Pick<IncomingMessage, 'headers'>) => boolean;
@@ -26,9 +27,9 @@ export function knownHosts({ host, development, allowedHosts }: KnownHostsOption
   };
 }
 
-export function withKnownHosts(listener: RequestListener, isKnown: IsKnownHost): RequestListener {
-  return (req, res) => {
-    if (isKnown(req)) return listener(req, res);
+export function withKnownHosts(isKnown: IsKnownHost): HttpHandler {
+  return (req, res, next) => {
+    if (isKnown(req)) return next(req, res);
     const message =
       'This server does not serve the host that the request names. To allow it, add it to gateway.allowedHosts.';
     const body = JSON.stringify({ errors: [{ message, extensions: { code: 'FORBIDDEN' } }] });

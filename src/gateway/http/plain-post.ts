@@ -1,4 +1,4 @@
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { GraphQLError } from 'graphql';
 import { processRegularResult } from 'graphql-yoga';
 import type { CompiledOperations } from '../operations/compiled-operations.ts';
@@ -13,6 +13,7 @@ import type { OperationRequest, Yoga } from '../operations/run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
 import type { Admission } from '../policies/admission.ts';
 import { acceptedEncoding, compress, leastCompressed, varyByEncoding } from '../requests/compression.ts';
+import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { positionHeader, writtenPosition } from '../requests/written-position.ts';
 
@@ -47,7 +48,7 @@ interface Context extends TransportContext {
 export function answerPlainPosts(
   yoga: Yoga,
   { maskError, maxBodySize, documentFor, admission, isCompressed, compiled }: PlainPostOptions,
-): RequestListener {
+): HttpHandler {
   const { getResultForParams, waitUntil } = yoga;
 
   async function responseTo(
@@ -90,13 +91,13 @@ export function answerPlainPosts(
     res.writeHead(status, headers).end(body);
   }
 
-  return (req, res) => {
+  return (req, res, next) => {
     const mediaType = plainMediaType(req, maxBodySize);
-    if (mediaType === undefined) return void yoga(req, res);
+    if (mediaType === undefined) return next(req, res);
     readBody(req, (body) => {
       const operation = operationIn(body, documentFor);
       // Yoga looks there for a body that was already read.
-      if (operation === undefined) return void yoga(Object.assign(req, { body }), res);
+      if (operation === undefined) return next(Object.assign(req, { body }), res);
       answer(operation.document, operation.params, mediaType, {
         req,
         res,

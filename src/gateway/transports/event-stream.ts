@@ -1,10 +1,11 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { GraphQLError } from 'graphql';
 import { operationOf, plainRequest, readBody } from '../operations/plain-request.ts';
 import { type OperationRequest, prepareOperation, type Yoga } from '../operations/run-operation.ts';
 import type { ServedSchemaContext } from '../operations/served-schema.ts';
 import type { Admission } from '../policies/admission.ts';
+import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { deprecationHeaders } from '../rollout/pins.ts';
 import type { Answer } from '../subscriptions/answer.ts';
@@ -22,12 +23,11 @@ export interface EventStreamsOptions {
   readonly maxBodySize: number;
   /** Returns the document of a request; empty if the request has none. */
   readonly documentFor: (request: OperationRequest) => string;
-  /** Handles everything except subscriptions over server-sent events. */
-  readonly others: RequestListener;
 }
 
 export interface EventStreams {
-  readonly listener: RequestListener;
+  /** Passes on everything except subscriptions over server-sent events. */
+  readonly handler: HttpHandler;
   /** Ends all streams without `complete`; after `complete`, clients would not reconnect. */
   close(): void;
 }
@@ -41,7 +41,7 @@ const silence = 12_000;
  * yoga's. Requests that yoga would refuse are passed to yoga.
  */
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
-  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, others } = options;
+  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor } = options;
   const streams = new Set<EventStream>();
   let isClosed = false;
   const keepAlive = setInterval(() => {
@@ -74,16 +74,16 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   return {
-    listener(req, res) {
+    handler(req, res, next) {
       // With pipelined requests, a response has no socket until the responses before it are sent.
       const request = res.socket ? eventStreamRequest(req, maxBodySize) : undefined;
-      if (!request) return others(req, res);
+      if (!request) return next(req, res);
       const begin = (params: OperationRequest, refuse: () => void) =>
         subscribe(req, res, params, refuse).catch((error) => {
           maskError(error); // logs it
           res.destroy();
         });
-      if (request.method === 'GET') return void begin(request.operation, () => others(req, res));
+      if (request.method === 'GET') return void begin(request.operation, () => next(req, res));
       readBody(req, (body) => {
         // Yoga looks there for a body that was already read.
         const refuse = () => void yoga(Object.assign(req, { body }), res);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLError } from 'graphql';
 import type { Viewer } from '../../access.ts';
 import { operationOf, plainRequest } from '../operations/plain-request.ts';
@@ -9,6 +9,7 @@ import { type ServedSchemaContext, versionHeaders } from '../operations/served-s
 import type { Admission } from '../policies/admission.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';
+import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { unknownOutcome } from '../requests/unknown-outcome.ts';
 import { createAnswer } from '../subscriptions/answer.ts';
@@ -34,12 +35,11 @@ export interface SingleConnectionsOptions {
   readonly reservationTimeout: number;
   /** Origins of other sites whose pages may use it. */
   readonly origins: readonly string[];
-  /** Handles all other requests. */
-  readonly others: RequestListener;
 }
 
 export interface SingleConnections {
-  readonly listener: RequestListener;
+  /** Passes on requests of other paths. */
+  readonly handler: HttpHandler;
   /**
    * Ends all streams without completing their subscriptions, so that clients reconnect to another process. Streams on which results of queries
    * or mutations are pending end when these are written, after `patience` milliseconds at most. What is left then gets `OUTCOME_UNKNOWN`.
@@ -67,8 +67,7 @@ const silence = 12_000;
  * only the viewer who reserved a stream can use it.
  */
 export function createSingleConnections(options: SingleConnectionsOptions): SingleConnections {
-  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, limit, clientOf, origins, others } =
-    options;
+  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, limit, clientOf, origins } = options;
   const streams = new Map<string, ReservedStream>();
   let isClosed = false;
   const keepAlive = setInterval(() => {
@@ -172,10 +171,10 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
   }
 
   return {
-    listener(req, res) {
+    handler(req, res, next) {
       const [requested, query = ''] = (req.url ?? '').split('?', 2);
       // Yoga answers preflight requests of browsers.
-      if (requested !== path || req.method === 'OPTIONS') return others(req, res);
+      if (requested !== path || req.method === 'OPTIONS') return next(req, res);
       answer(req, res, new URLSearchParams(query)).catch((error) => {
         const masked = maskError(error);
         if (res.headersSent) res.destroy();
