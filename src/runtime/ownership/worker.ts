@@ -9,7 +9,7 @@ import { createRounds, type Rounds } from '../scheduling/rounds.ts';
 import type { Versions } from '../versions/versions.ts';
 import { ClaimableUnit, type ClaimOptions } from './claimable-unit.ts';
 import type { ProcessDescription } from './presence.ts';
-import { createWorkShares, type Standing, type WorkShares } from './work-shares.ts';
+import { createWorkShares, type Shares, type Standing, type WorkShares } from './work-shares.ts';
 
 export interface WorkerOptions {
   readonly db: Database;
@@ -106,6 +106,16 @@ class PeriodicWorker implements Worker {
     const { surplus, take, inherit } = await this.#shares.next(this.#standing());
     await this.#release(this.#named(surplus), () => this.#announce());
     const claimed = new Map<ClaimableUnit, MaintainedProcessor>();
+    try {
+      await this.#claim({ take, inherit }, claimed);
+    } finally {
+      // Also those that were claimed before a failure: no other process feeds them.
+      this.#feed(claimed);
+    }
+    if (claimed.size > 0) await this.#announce();
+  }
+
+  async #claim({ take, inherit }: Pick<Shares, 'take' | 'inherit'>, claimed: Map<ClaimableUnit, MaintainedProcessor>) {
     const claim = async (unit: ClaimableUnit): Promise<boolean> => {
       const processor = await unit.claim();
       if (processor) claimed.set(unit, processor);
@@ -119,12 +129,14 @@ class PeriodicWorker implements Worker {
       await this.#shares.declareGone(process);
       for (const unit of rest) await claim(unit);
     }
-    // Added together, so processors at nearby positions share one reading of the log.
+  }
+
+  /** Adds them together, so processors at nearby positions share one reading of the log. */
+  #feed(claimed: ReadonlyMap<ClaimableUnit, MaintainedProcessor>): void {
     const subscriptions = this.#consumer.add([...claimed.values()]);
     for (const [index, unit] of [...claimed.keys()].entries()) {
       unit.follow(subscriptions[index] as Subscription); // one for each
     }
-    if (claimed.size > 0) await this.#announce();
   }
 
   async #letOthersRetry(units: readonly ClaimableUnit[]): Promise<void> {

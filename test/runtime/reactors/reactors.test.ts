@@ -569,3 +569,23 @@ test('a reactor whose checkpoint the server refuses while events wait for it goe
   await settled(runtime);
   expect(handled.size).toBe(count);
 });
+
+test('a reactor that was claimed runs, also if its former owner can not be declared gone', async () => {
+  const admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+  await admin.query(`
+    insert into refold.processes (id, name, declares, owns, keeps, role, versions)
+    values (gen_random_uuid(), 'gone', '{reactor watch@0/0}', '{reactor watch@0/0}', '{}', 'worker', '{}');
+    create function refuse() returns trigger language plpgsql as $$
+      begin
+        raise exception 'could not extend file' using errcode = 'disk_full';
+      end $$;
+    create trigger refuse before delete on refold.processes
+      for each row when (old.name = 'gone') execute function refuse()`);
+  await admin.end();
+  const got: string[] = [];
+  const runtime = await start([onCredits(({ payload }) => got.push(payload.amount))]);
+  await append(runtime, 'a', '1');
+  await settled(runtime);
+  expect(got).toEqual(['1']);
+});
