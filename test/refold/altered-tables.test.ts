@@ -141,6 +141,39 @@ test('columns that were altered are named when their version is claimed; it goes
   });
 });
 
+test('a column that was added and must have a value is named, and no event becomes a dead letter because of it', async () => {
+  const owners = defineProjection({
+    name: 'owner',
+    version: 1,
+    events: account,
+    onError: 'dead-letter',
+    table: { accountId: t.text().primaryKey(), owner: t.text() },
+    key: (event) => event.streamId,
+    evolve: { Opened: (_, event) => ({ owner: event.payload.owner }) },
+  });
+  const app = await start(openingsV1, owners);
+  await open(app, 'a');
+  await caughtUp(app, 'owner', 1);
+  await db.query({
+    text: `alter table read_models.owner_v1 add harmless text default '', add note text not null default ''`,
+  });
+  await db.query({ text: 'alter table read_models.owner_v1 alter column note drop default' });
+  await open(app, 'b');
+  await until(async () => (await status(app, 'owner', 1))?.error?.code === 'TABLE_ALTERED');
+  expect(await status(app, 'owner', 1)).toMatchObject({
+    deadLetters: 0,
+    error: {
+      message:
+        "owner@1: its table read_models.owner_v1 was altered: column 'note' was added, is not null and has no default. 'refold rebuild owner@1' rebuilds it.",
+    },
+  });
+  await requestRebuild(db, owners, readSchema, byAnn);
+  await until(async () => (await status(app, 'owner', 1))?.processor === 'running');
+  await caughtUp(app, 'owner', 1);
+  const found = async () => (await ask(app, '{ owners(first: 10) { nodes { accountId } } }')).data;
+  expect(await until(found)).toEqual({ owners: { nodes: [{ accountId: 'a' }, { accountId: 'b' }] } });
+});
+
 test('a version on its way whose table is missing is failed, and a rebuild makes it ready', async () => {
   const app = await start(balanceV1, openingsV1, {
     ...balanceV2,

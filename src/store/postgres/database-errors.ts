@@ -86,14 +86,17 @@ export function sqlStateOf(error: unknown): string | undefined {
   return typeof sqlState === 'string' ? sqlState : undefined;
 }
 
-/** Whether a statement was refused because a table has changed: the table, a column or a type is missing. */
+/**
+ * Whether a statement was refused because a table has changed: the table, a column or a type is missing, or a column was added that may not be
+ * null.
+ */
 export function isTableError(error: unknown): boolean {
   return tableErrors.has(sqlStateOf(error) ?? '');
 }
 
 // undefined_table, undefined_column, undefined_function (for these types), datatype_mismatch; a prepared statement whose result type has
-// changed.
-const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000']);
+// changed; not_null_violation, of a column that was added.
+const tableErrors: ReadonlySet<string> = new Set(['42P01', '42703', '42883', '42804', '0A000', '23502']);
 
 /**
  * Whether PostgreSQL would refuse the same statement again: because of its values (classes 22 and 23) or its text. Excludes errors of

@@ -9,12 +9,13 @@ export class DoubtfulOrder extends Error {}
 
 /**
  * Whether PostgreSQL refused a row's values. The same rows would be refused again. Class 21 is a duplicate key within a statement, 22 an
- * invalid value, 23 and 44 a constraint, 54000 a text too long for its index. P0 and the others are raised by triggers.
+ * invalid value, 23 and 44 a constraint, 54000 a text too long for its index. P0 and the others are raised by triggers. Not 23502: declared
+ * columns are checked before, so a column that may not be null was added to the table, and every row is refused.
  */
 export function isRowRefusal(error: unknown): boolean {
-  return (
-    error instanceof DoubtfulOrder || /^(09...|2[1237]...|4[45]...|54000|P0...|[UZ]....)$/.test(sqlStateOf(error) ?? '')
-  );
+  if (error instanceof DoubtfulOrder) return true;
+  const state = sqlStateOf(error) ?? '';
+  return state !== '23502' && /^(09...|2[1237]...|4[45]...|54000|P0...|[UZ]....)$/.test(state);
 }
 
 /** Why the database refuses a row, without any of its values. */

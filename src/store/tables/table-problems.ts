@@ -22,9 +22,16 @@ interface Catalogued {
   readonly tableName: string;
   readonly definition: StoredDefinition;
   readonly exists: boolean;
-  /** The type and nullability of each column, by SQL name. */
-  readonly columns: Readonly<Record<string, { readonly type: string; readonly nullable: boolean }>>;
+  /** By SQL name. */
+  readonly columns: Readonly<Record<string, StoredColumn>>;
   readonly indexes: readonly StoredIndex[];
+}
+
+interface StoredColumn {
+  readonly type: string;
+  readonly nullable: boolean;
+  /** Whether an insert may omit it: it may be null, has a default, or a trigger may fill it. */
+  readonly optional: boolean;
 }
 
 interface StoredIndex {
@@ -56,7 +63,11 @@ export async function readTableProblems(db: Queryable): Promise<TableProblem[]> 
                 format_type(atttypid, atttypmod)
                   || case when collname <> 'default' then ' collate "' || collname || '"' else '' end,
                 'nullable',
-                not attnotnull
+                not attnotnull,
+                'optional',
+                not attnotnull or atthasdef or attidentity <> '' or exists (
+                  select from pg_trigger where tgrelid = class.oid and not tgisinternal and tgenabled <> 'D'
+                )
               )
             ),
             '{}'
@@ -113,6 +124,10 @@ function damageOf({ tableSchema, tableName, exists, definition, columns, indexes
     if (found.type !== expected) return [`column '${sqlName}' is ${found.type} instead of ${expected}`];
     return found.nullable && !flags.nullable ? [`column '${sqlName}' may be null`] : [];
   });
+  for (const [name, { optional }] of Object.entries(columns)) {
+    const isDeclared = definition.columns.some(({ sqlName }) => sqlName === name);
+    if (!isDeclared && !optional) differences.push(`column '${name}' was added, is not null and has no default`);
+  }
   const key = definition.keyColumns.map((name) => sqlNameOf(definition, name));
   if (!indexes.some((index) => index.primary && index.columns.join() === key.join()))
     differences.push('its primary key is missing');
