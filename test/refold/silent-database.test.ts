@@ -1,7 +1,9 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { untilActive } from '../support/patient.ts';
+import { freePort } from '../support/postgres-cluster.ts';
 import { account, balanceV1, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
@@ -32,14 +34,21 @@ afterAll(async () => {
   await database?.drop();
 });
 
-async function post(query: string): Promise<{ status: number; data?: Record<string, unknown>; code: unknown }> {
+interface Answer {
+  readonly status: number;
+  readonly data?: Record<string, unknown>;
+  readonly code: unknown;
+  readonly message: unknown;
+}
+
+async function post(query: string): Promise<Answer> {
   const response = await fetch(`${refold.url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ query }),
   });
   const { data, errors } = await response.json();
-  return { status: response.status, data, code: errors?.[0]?.extensions.code };
+  return { status: response.status, data, code: errors?.[0]?.extensions.code, message: errors?.[0]?.message };
 }
 
 async function readiness(): Promise<{ status: number; problems?: unknown }> {
@@ -47,8 +56,30 @@ async function readiness(): Promise<{ status: number; problems?: unknown }> {
   return { status: response.status, ...(await response.json()) };
 }
 
-const open = (id: string, key: string) =>
-  `mutation { openAccount(input: { accountId: "${id}", owner: "ada" }, idempotencyKey: "${key}") { streamVersion } }`;
+const open = (id: string, key?: string) => {
+  const keyed = key === undefined ? '' : `, idempotencyKey: "${key}"`;
+  return `mutation { openAccount(input: { accountId: "${id}", owner: "ada" }${keyed}) { streamVersion position } }`;
+};
+
+/** The log as it is, past the proxy. */
+async function written(streamId: string): Promise<{ position: bigint }[]> {
+  const db = createDatabase({ url: database.url });
+  const rows = await db.query<{ position: bigint }>({
+    text: 'select position from refold.events where stream_id = $1',
+    values: [streamId],
+  });
+  await db.close();
+  return rows;
+}
+
+/** Once the server has the next append, its answer is lost, and after that nobody can connect. */
+async function loseTheAnswer(nobody: number): Promise<void> {
+  await proxy.cutAfter((chunk) => chunk.includes('"type":"Opened"'));
+  proxy.retarget(nobody);
+  proxy.cutAll();
+}
+
+const serverIsBack = () => proxy.retarget(Number(new URL(database.url).port));
 
 test('a network that swallows everything is told as an outage, and all goes on by itself when it is over', async () => {
   expect(await post(open('before', 'k1'))).toMatchObject({ status: 200 });
@@ -62,7 +93,7 @@ test('a network that swallows everything is told as an outage, and all goes on b
   expect(query).toMatchObject({ status: 503, code: 'DATABASE_UNAVAILABLE' });
   expect(await readiness()).toMatchObject({ problems: { appends: expect.any(String), reads: expect.any(String) } });
   proxy.resume();
-  expect(await until(async () => (await post(open('during', 'k2'))).data)).toEqual({
+  expect(await until(async () => (await post(open('during', 'k2'))).data)).toMatchObject({
     openAccount: { streamVersion: 1 },
   });
   await until(async () => (await readiness()).status === 200);
@@ -84,4 +115,50 @@ test('open connections that are silent are replaced while new ones get through',
   });
   expect(await post('{ balances { nodes { amount } } }')).toMatchObject({ status: 200 });
   await until(async () => (await post('{ balance(accountId: "replaced") { amount } }')).data?.balance);
+});
+
+const unknown = {
+  status: 503,
+  code: 'OUTCOME_UNKNOWN',
+  message:
+    'The database did not answer. The command may have been written: send it again with the same idempotency key.',
+};
+
+test('a mutation whose append was executed and not answered is OUTCOME_UNKNOWN, and its key finds what was written', async () => {
+  const lost = loseTheAnswer(await freePort());
+  expect(await post(open('unanswered', 'k4'))).toMatchObject(unknown);
+  await lost;
+  const [event, ...more] = await until(async () => {
+    const events = await written('unanswered');
+    return events.length > 0 && events;
+  });
+  expect(more).toEqual([]);
+  serverIsBack();
+  const again = await until(async () => (await post(open('unanswered', 'k4'))).data);
+  const position = expect.stringMatching(new RegExp(`^${event?.position}\\.`));
+  expect(again).toEqual({ openAccount: { streamVersion: 1, position } });
+  expect(await written('unanswered')).toEqual([event]);
+});
+
+test('the same mutation without a key is not repeated by itself', async () => {
+  const lost = proxy.cutAfter((chunk) => chunk.includes('"type":"Opened"'));
+  expect(await post(open('without a key'))).toMatchObject(unknown);
+  await lost;
+  await until(async () => (await written('without a key')).length > 0);
+  expect(await written('without a key')).toHaveLength(1);
+});
+
+test('a mutation of which nothing could be sent is DATABASE_UNAVAILABLE, and nothing of it is written', async () => {
+  proxy.retarget(await freePort());
+  proxy.cutAll();
+  expect(await post(open('never sent', 'k5'))).toMatchObject({
+    status: 503,
+    code: 'DATABASE_UNAVAILABLE',
+    message: 'The database is not available. Nothing was done: try again.',
+  });
+  serverIsBack();
+  expect(await written('never sent')).toEqual([]);
+  const again = await until(async () => (await post(open('never sent', 'k5'))).data);
+  expect(again).toMatchObject({ openAccount: { streamVersion: 1 } });
+  expect(await written('never sent')).toHaveLength(1);
 });
