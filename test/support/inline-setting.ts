@@ -66,8 +66,8 @@ export async function expectRight(runtime: Runtime, projection: Projection): Pro
   expect(await storedTable(runtime.db, stored), projection.id).toEqual(await foldedTable(runtime.log, projection));
 }
 
-export function open(runtime: Runtime, streamId: string, owner = 'Ada') {
-  return runtime.log.append({ family: account, streamId, events: [{ type: 'Opened', payload: { owner } }] });
+export function open({ log }: Pick<Runtime, 'log'>, streamId: string, owner = 'Ada') {
+  return log.append({ family: account, streamId, events: [{ type: 'Opened', payload: { owner } }] });
 }
 
 export function creditOf(streamId: string, amount = '1.00') {

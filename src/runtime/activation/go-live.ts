@@ -7,6 +7,7 @@ import type { EventLog } from '../../store/event-log.ts';
 import { foldBatch, keysTouched, writesOf } from '../../store/inline/folded-batch.ts';
 import { readAppending } from '../../store/inline/inline-locks.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { isOutage } from '../../store/postgres/database-errors.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { pruneChanges } from '../../store/processors/checkpoints.ts';
 import { readBlockedAmong } from '../../store/processors/dead-letters.ts';
@@ -46,8 +47,8 @@ export interface GoLiveOptions {
 const lookMilliseconds = 250;
 // While the gate waits for running appends, appends of all families wait too. Most appends end within milliseconds.
 const gateTimeout = '100ms';
-// They also wait while this process is frozen or unreachable, so the server ends its transaction after this time.
-const mostIdleMs = 500;
+// They also wait while this process is frozen or unreachable, so the server ends its transaction after this time. Together: 250 ms.
+const mostIdleMs = 150;
 // An append that has been open for longer will probably outlast the lock timeout, so the gate is not tried.
 const mostSeconds = 0.1;
 const retryAtMost = 30_000;
@@ -106,8 +107,9 @@ export function createGoLive(options: GoLiveOptions): Rounds {
         );
       return true;
     } catch (error) {
-      // If the database refuses rows of the last events, the processor will handle that by the declared policy.
-      if (isHeld(error) || isRowRefusal(error)) return false;
+      // If the database refuses rows of the last events, the processor will handle that by the declared policy. On a busy machine, the server
+      // may also have ended the transaction because this process was too slow.
+      if (isHeld(error) || isRowRefusal(error) || isOutage(error)) return false;
       throw error;
     }
   }

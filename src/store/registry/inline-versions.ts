@@ -1,5 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
+import { sqlStateOf } from '../postgres/database-errors.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import { inlineGateKey, inlineVersionLockKey } from '../server/lock-keys.ts';
 
@@ -74,17 +75,24 @@ export async function announceLeave(db: Queryable, name: string, version: number
 
 /**
  * Completes a leave when all appends that entered before it have ended. The version is then `building`, and its table is complete up to its
- * checkpoint. Does not wait, and is a transaction of its own.
+ * checkpoint. A transaction of its own. Waits for no append. Appends may wait for it, so it waits only briefly for a row of the registry.
  *
  * @returns whether no append folds into the version any more
  */
 export async function settleLeave(db: Queryable, name: string, version: number): Promise<boolean> {
-  const [row] = await db.query<{ settled: boolean }>({
-    text: 'select refold.settle_inline($1, $2) as settled',
-    values: [name, version],
-  });
+  const [row] = await db
+    .query<{ settled: boolean }>({
+      text: `select refold.settle_inline($1, $2) as settled from set_config('lock_timeout', '100ms', true)`,
+      values: [name, version],
+    })
+    .catch((error: unknown) => {
+      if (sqlStateOf(error) === lockNotAvailable) return [];
+      throw error;
+    });
   return row?.settled ?? false;
 }
+
+const lockNotAvailable = '55P03';
 
 /** Prevents a version from becoming live until the transaction ends. @returns false if it is live already */
 export async function keepFromLive(tx: Queryable, name: string, version: number): Promise<boolean> {

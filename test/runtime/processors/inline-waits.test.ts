@@ -7,6 +7,7 @@ import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { isHeld, leaveInline } from '../../../src/runtime/versions/leave-inline.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
+import { readAppending } from '../../../src/store/inline/inline-locks.ts';
 import { sqlStateOf } from '../../../src/store/postgres/database-errors.ts';
 import type { Queryable } from '../../../src/store/postgres/statement.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
@@ -78,6 +79,9 @@ const isLeaving =
   (projection: Projection = inlineBalance) =>
   async (runtime: Runtime) =>
     (await statusOf(runtime, projection))?.inline === 'leaving';
+/** No version tries to join the appends any more until the transaction has ended. */
+const hasBeenOpenForLong = async ({ db }: Runtime) =>
+  (await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > 1);
 const nothingLeft = async ({ db }: Runtime) => (await readRebuilds(db)).length === 0;
 
 const steps: Record<string, OperatorStep> = {
@@ -143,12 +147,17 @@ test.each(
     await snapshotOf(runtime);
     await untilLive(runtime, inlineBalance);
   }
+  const impatient = createEventLog(runtime.db, [account], {
+    lockTimeoutMs: 250,
+    inline: { db: runtime.db, readSchema, projections: [inlineBalance, letters(true)], freeze: false },
+  });
   const [begun] = await whileOpen(runtime, async () => {
+    await until(() => hasBeenOpenForLong(runtime));
     const beginning = begin(runtime);
     beginning.catch(() => {}); // awaited below
     await until(() => waiting(runtime));
-    // At default limits; a failure says what was waited for.
-    for (let n = 0; n < 20; n++) await open(runtime, `account-${n}`);
+    // The server refuses an append that waits for any lock for longer; a failure says what was waited for.
+    for (let n = 0; n < 20; n++) await open({ log: impatient }, `account-${n}`);
     return [beginning];
   });
   // On a slow machine it may have waited for too long.
@@ -216,7 +225,15 @@ test('a snapshot that can’t be taken says who holds the version, and leaves no
   await open(runtime, 'held');
   await whileOpen(runtime, async (tx) => {
     const [own] = await tx.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
-    await expect(snapshotOf(runtime)).rejects.toThrow(
+    await until(() => hasBeenOpenForLong(runtime));
+    const taking = snapshotOf(runtime);
+    taking.catch(() => {}); // awaited below
+    const impatient = createEventLog(runtime.db, [account], {
+      lockTimeoutMs: 250,
+      inline: { db: runtime.db, readSchema, projections: [inlineBalance], freeze: false },
+    });
+    for (let n = 0; n < 20; n++) await open({ log: impatient }, `account-${n}`);
+    await expect(taking).rejects.toThrow(
       new RegExp(
         `^inline_balance@1 is inline, and session ${own?.pid} of 'refold.*' has appended to it in a transaction that is open for \\d+ s \\(idle in transaction\\)\\. .* End the transaction, or try again later\\.$`,
       ),
