@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { anchors } from './anchors.ts';
 import { append } from './append.ts';
 import { appendConflicts, appendInlineConflicts } from './append-conflicts.ts';
 import { appendInline } from './append-inline.ts';
@@ -29,6 +30,7 @@ export const scenarios: readonly Scenario[] = [
   growth,
   ...latency,
   tailAtTheHead,
+  anchors,
   memory,
   ...reads,
   ...fanOut,
