@@ -1,4 +1,5 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
 
 /** Identifies one lease from its grant to its end. A process that takes over gets a new one. */
@@ -39,23 +40,23 @@ export async function renewLeases(
   holders: readonly LeaseHolder[],
   seconds: number,
 ): Promise<ReadonlySet<LeaseHolder>> {
-  const rows = await db.query<{ holder: LeaseHolder }>({
-    name: 'renew leases',
-    text: `
-      update refold.leases
-      set expires_at = clock_timestamp() + make_interval(secs => $2)
-      where holder = any ($1::uuid[])
-      returning holder`,
-    values: [holders, seconds],
-  });
-  return new Set(rows.map(({ holder }) => holder));
+  const renewed = await run(
+    db,
+    refoldTables
+      .updateTable('refold.leases')
+      .set({ expires_at: sql`clock_timestamp() + make_interval(secs => ${seconds})` })
+      .where('holder', '=', anyOf(holders))
+      .returning('holder'),
+    'renew leases',
+  );
+  return new Set(renewed.map(({ holder }) => holder));
 }
 
 /** Releases leases immediately. */
 export async function releaseLeases(db: Queryable, holders: readonly LeaseHolder[]): Promise<void> {
-  await db.query({
-    name: 'release leases',
-    text: 'delete from refold.leases where holder = any ($1::uuid[])',
-    values: [holders],
-  });
+  await run(db, refoldTables.deleteFrom('refold.leases').where('holder', '=', anyOf(holders)), 'release leases');
+}
+
+function anyOf(holders: readonly LeaseHolder[]): RawBuilder<LeaseHolder> {
+  return sql`any (${holders}::uuid[])`;
 }

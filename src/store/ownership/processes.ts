@@ -1,4 +1,5 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { sql } from 'kysely';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessRole } from './live-processes.ts';
 
 /** A process that maintains units, as it announced itself. Units are named by `unitText`. */
@@ -95,13 +96,15 @@ export async function readLostOwners(db: Queryable, seconds: number): Promise<Lo
 
 /** Removes a process that stops in an orderly way. */
 export async function withdrawProcess(db: Queryable, id: string): Promise<void> {
-  await db.query({ text: 'delete from refold.processes where id = $1', values: [id] });
+  await run(db, refoldTables.deleteFrom('refold.processes').where('id', '=', id));
 }
 
 /** Removes processes that ended without withdrawing. */
 export async function forgetProcesses(db: Queryable, seconds: number): Promise<void> {
-  await db.query({
-    text: 'delete from refold.processes where heartbeat_at < clock_timestamp() - make_interval(secs => $1)',
-    values: [seconds],
-  });
+  await run(
+    db,
+    refoldTables
+      .deleteFrom('refold.processes')
+      .where('heartbeat_at', '<', sql<string>`clock_timestamp() - make_interval(secs => ${seconds})`),
+  );
 }

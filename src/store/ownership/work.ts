@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../postgres/statement.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
 
 export interface RequestedRebuild {
@@ -24,7 +24,7 @@ export interface Work {
 }
 
 export async function readWork(db: Queryable): Promise<Work> {
-  const [work] = await db.query<Work>({
+  const work = await db.query<Work>({
     name: 'read work',
     text: `
       select
@@ -64,5 +64,5 @@ export async function readWork(db: Queryable): Promise<Work> {
           ) as unit
         ) as stopped`,
   });
-  return work as Work; // a select without a table returns one row
+  return onlyRow(work);
 }

@@ -5,7 +5,9 @@ import {
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  type QueryExecutorProvider,
 } from 'kysely';
+import type { RefoldTables } from './refold-tables.generated.ts';
 
 /** A statement and its bound values. */
 export interface Statement {
@@ -23,17 +25,50 @@ export interface Queryable {
 /** Any table with any columns: tables of read models are known only at run time. */
 export type AnyTables = Record<string, Record<string, unknown>>;
 
-/** Kysely as a statement builder. It compiles and never connects. Run statements with {@link run}. */
-export const builder = new Kysely<AnyTables>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-});
+/** Builds statements over read tables. Kysely compiles them and never connects. */
+export const builder = createBuilder<AnyTables>();
 
-/** Runs a statement that the builder compiled. */
-export function run<Row extends object>(target: Queryable, query: CompiledQuery<Row>): Promise<Row[]> {
-  return target.query<Row>({ text: query.sql, values: query.parameters });
+/** Builds statements over Refold's own tables, whose columns and types it knows. Run them with {@link run}. */
+export const refoldTables = createBuilder<RefoldTables>();
+
+/** A statement of a builder, or a `sql` template with the type of its rows. */
+export interface TypedStatement<Row> {
+  compile(executor: QueryExecutorProvider): CompiledQuery<Row>;
+}
+
+/** Runs a typed statement, prepared if it has a name. Here, and only here, rows get their type without a check. */
+export function run<Row extends object>(
+  target: Queryable,
+  statement: TypedStatement<Row>,
+  name?: string,
+): Promise<Row[]> {
+  const { sql: text, parameters: values } = statement.compile(refoldTables);
+  return target.query<Row>({ text, values, ...(name === undefined ? {} : { name }) });
+}
+
+/** Runs a statement that returns exactly one row, whatever the tables hold. */
+export async function runForOne<Row extends object>(
+  target: Queryable,
+  statement: TypedStatement<Row>,
+  name?: string,
+): Promise<Row> {
+  return onlyRow(await run(target, statement, name));
+}
+
+/** The row of a result that always has one row: of an aggregate, or of a select without a table. */
+export function onlyRow<Row>(rows: readonly Row[]): Row {
+  const [row] = rows;
+  if (row === undefined || rows.length > 1) throw new Error(`expected one row, found ${rows.length}`);
+  return row;
+}
+
+function createBuilder<Tables>(): Kysely<Tables> {
+  return new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  });
 }

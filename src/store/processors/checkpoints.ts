@@ -2,19 +2,10 @@ import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/declaration/partition.ts';
 import type { Queryable } from '../postgres/statement.ts';
+import type { ProcessorError, StoredFloors } from '../postgres/stored-json.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
-import { readFloors, type StoredFloors } from './partitions.ts';
+import { readFloors } from './partitions.ts';
 import { insertRun } from './runs.ts';
-
-/** Why a processor stopped. */
-export interface ProcessorError {
-  readonly message: string;
-  readonly code?: string;
-  readonly position?: string;
-  readonly at: string;
-  /** Fingerprint of the code that stopped. */
-  readonly codeFingerprint?: string;
-}
 
 /**
  * Notification channel. After each batch it receives `name@version:checkpoint` or, with several partitions,

@@ -1,7 +1,9 @@
+import { sql } from 'kysely';
 import type { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { keyText, type RowKey } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { LetterError } from '../postgres/stored-json.ts';
 
 /** An event that is not folded into a read table. */
 export interface DeadLetter {
@@ -12,7 +14,7 @@ export interface DeadLetter {
   readonly type: string;
   readonly streamId: string;
   /** Null if the event waits behind an earlier one of its row. */
-  readonly error: { readonly message: string; readonly stack?: string } | null;
+  readonly error: LetterError | null;
   /** The number of attempts. */
   readonly attempts: number;
   readonly at: string;
@@ -23,11 +25,11 @@ export interface NewDeadLetter {
   readonly position: GlobalPosition;
   readonly type: string;
   readonly streamId: string;
-  readonly error: { readonly message: string; readonly stack?: string } | null;
+  readonly error: LetterError | null;
 }
 
 /** Converts an error to the form that a dead letter stores. */
-export function letterError(error: RefoldError): { message: string; stack?: string } {
+export function letterError(error: RefoldError): LetterError {
   const stack = error.cause instanceof Error ? error.cause.stack : error.stack;
   return { message: error.message, ...(stack === undefined ? {} : { stack }) };
 }
@@ -56,10 +58,16 @@ export async function insertDeadLetters(db: Queryable, table: Table, letters: re
 
 /** The keys of the rows that are blocked by a dead letter, as `keyText` writes them. */
 export async function readBlockedKeys(db: Queryable, tableName: string): Promise<string[]> {
-  const rows = await db.query<{ key: RowKey }>({
-    text: 'select distinct key from refold.dead_letters where table_name = $1 and key is not null',
-    values: [tableName],
-  });
+  const rows = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.dead_letters')
+      .select('key')
+      .distinct()
+      .where('table_name', '=', tableName)
+      .where('key', 'is not', null)
+      .$narrowType<{ key: RowKey }>(),
+  );
   return rows.map(({ key }) => keyText(key));
 }
 
@@ -76,28 +84,53 @@ export async function readBlockedAmong(db: Queryable, tableName: string, keys: r
   return rows.map(({ key }) => keyText(key));
 }
 
+/** The columns of {@link DeadLetter}. */
+const letterColumns = [
+  'id',
+  'key',
+  'position',
+  'event_type as type',
+  'stream_id as streamId',
+  'error',
+  'attempts',
+  'at',
+] as const;
+
 /** The dead letters of a table in log order; only those of one row if a key is given. */
 export async function readDeadLetters(db: Queryable, tableName: string, key?: string): Promise<DeadLetter[]> {
-  return db.query<DeadLetter>({
-    text: `
-      select id, key, position, event_type as type, stream_id as "streamId", error, attempts, at
-      from refold.dead_letters
-      where table_name = $1 and ($2::jsonb is null or key = $2)
-      order by position, id`,
-    values: [tableName, key ?? null],
-  });
+  let letters = refoldTables
+    .selectFrom('refold.dead_letters')
+    .select(letterColumns)
+    .where('table_name', '=', tableName)
+    .orderBy('position')
+    .orderBy('id');
+  if (key !== undefined) letters = letters.where('key', '=', sql<RowKey>`${key}::jsonb`);
+  return run(db, letters);
 }
+
+/** The dead letters in the tables in use, of versions that are not retired. */
+const lettersInUse = refoldTables
+  .selectFrom('refold.dead_letters as letter')
+  .innerJoin('refold.projections as projection', (join) =>
+    join
+      .onRef('projection.name', '=', 'letter.name')
+      .onRef('projection.version', '=', 'letter.version')
+      .onRef('projection.table_name', '=', 'letter.table_name'),
+  )
+  .where('state', '<>', 'retired');
 
 /** The dead letters of all versions that are not retired, by version and in log order. */
 export async function readAllDeadLetters(db: Queryable): Promise<(DeadLetter & { readonly of: string })[]> {
-  return db.query<DeadLetter & { of: string }>({
-    text: `
-      select name || '@' || version as of, id, key, position, event_type as type, stream_id as "streamId", error, attempts, at
-      from refold.dead_letters
-      join refold.projections using (name, version, table_name)
-      where state <> 'retired'
-      order by name, version, position, id`,
-  });
+  return run(
+    db,
+    lettersInUse
+      .select(sql<string>`letter.name || '@' || letter.version`.as('of'))
+      .select(letterColumns)
+      .orderBy('letter.name')
+      .orderBy('letter.version')
+      .orderBy('position')
+      .orderBy('id'),
+  );
 }
 
 export interface DeadLetterCount {
@@ -106,29 +139,31 @@ export interface DeadLetterCount {
   readonly letters: number;
 }
 
+const letterCounts = lettersInUse
+  .select(['letter.name', 'letter.version', sql<number>`count(*)::integer`.as('letters')])
+  .groupBy(['letter.name', 'letter.version']);
+
 /** The number of dead letters per version that is not retired, in the table in use. */
 export async function countDeadLetters(db: Queryable): Promise<DeadLetterCount[]> {
-  return db.query<DeadLetterCount>({
-    name: 'count dead letters',
-    text: `
-      select name, version, count(*)::integer as letters
-      from refold.dead_letters
-      join refold.projections using (name, version, table_name)
-      where state <> 'retired'
-      group by name, version`,
-  });
+  return run(db, letterCounts, 'count dead letters');
 }
 
 export async function deleteDeadLetters(db: Queryable, ids: readonly bigint[]): Promise<void> {
-  await db.query({ text: 'delete from refold.dead_letters where id = any ($1)', values: [ids] });
+  await run(
+    db,
+    refoldTables.deleteFrom('refold.dead_letters').where('id', '=', ({ fn, val }) => fn.any(val(ids))),
+  );
 }
 
 /** Records a failed retry with its error. */
-export async function recordAttempt(db: Queryable, id: bigint, error: NonNullable<DeadLetter['error']>): Promise<void> {
-  await db.query({
-    text: 'update refold.dead_letters set attempts = attempts + 1, error = $2, at = now() where id = $1',
-    values: [id, JSON.stringify(error)],
-  });
+export async function recordAttempt(db: Queryable, id: bigint, error: LetterError): Promise<void> {
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.dead_letters')
+      .set({ attempts: sql`attempts + 1`, error: JSON.stringify(error), at: sql`now()` })
+      .where('id', '=', id),
+  );
 }
 
 /**
@@ -136,21 +171,25 @@ export async function recordAttempt(db: Queryable, id: bigint, error: NonNullabl
  * caller must hold the lock on the processor's row.
  */
 export async function invalidateRows(db: Queryable, name: string, version: number): Promise<void> {
-  await db.query({
-    text: `
-      with fenced as (
-        update refold.processors
-        set
-          epoch = epoch + 1,
-          status = case status when 'stopped' then 'idle' else status end,
-          owner = case status when 'stopped' then null else owner end,
-          error = null,
-          updated_at = now()
-        where name = $1 and version = $2
+  await run(
+    db,
+    refoldTables
+      .with('fenced', (fence) =>
+        fence
+          .updateTable('refold.processors')
+          .set({
+            epoch: sql`epoch + 1`,
+            status: sql`case status when 'stopped' then 'idle' else status end`,
+            owner: sql`case status when 'stopped' then null else owner end`,
+            error: null,
+            updated_at: sql`now()`,
+          })
+          .where('name', '=', name)
+          .where('version', '=', version),
       )
-      update refold.projections
-      set generation = generation + 1
-      where name = $1 and version = $2`,
-    values: [name, version],
-  });
+      .updateTable('refold.projections')
+      .set({ generation: sql`generation + 1` })
+      .where('name', '=', name)
+      .where('version', '=', version),
+  );
 }

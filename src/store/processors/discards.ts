@@ -1,6 +1,7 @@
+import { sql } from 'kysely';
 import type { RowKey } from '../../projections/declaration/projection.ts';
 import { discardText } from '../../projections/fold/discarded.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
 export interface Discarding {
@@ -16,24 +17,29 @@ export async function insertDiscards(
   { name, version, actor, reason }: Discarding,
   letterIds: readonly bigint[],
 ): Promise<void> {
-  await tx.query({
-    text: `
+  await run(
+    tx,
+    sql`
       insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
-      select $1, $2, position, coalesce(key, 'null'), event_type, stream_id, $4, $5
+      select ${name}, ${version}, position, coalesce(key, 'null'), event_type, stream_id, ${actor}, ${reason}
       from refold.dead_letters
-      where id = any ($3)
+      where id = any (${letterIds})
       on conflict (name, version, position, key) do update
       set recalled_at = null, actor = excluded.actor, reason = excluded.reason, at = excluded.at`,
-    values: [name, version, letterIds, actor, reason],
-  });
+  );
 }
 
 /** The discarded events, as {@link discardText} writes them. */
 export async function readDiscards(db: Queryable, name: string, version: number): Promise<ReadonlySet<string>> {
-  const rows = await db.query<{ position: bigint; key: RowKey | null }>({
-    text: 'select position, key from refold.discards where name = $1 and version = $2 and recalled_at is null',
-    values: [name, version],
-  });
+  const rows = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.discards')
+      .select(['position', 'key'])
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('recalled_at', 'is', null),
+  );
   return new Set(rows.map(({ position, key }) => discardText(position, key)));
 }
 
@@ -47,40 +53,54 @@ export interface Discard extends Pick<DeadLetter, 'key' | 'position' | 'type' | 
 
 /** The discards of one version or of all versions, in log order. */
 export async function listDiscards(db: Queryable, name?: string, version?: number): Promise<Discard[]> {
-  return db.query<Discard>({
-    text: `
-      select name || '@' || version as of, nullif(key, 'null') as key, position, event_type as type, stream_id as "streamId", actor, reason, at
-      from refold.discards
-      where ($1::text is null or name = $1) and ($2::integer is null or version = $2) and recalled_at is null
-      order by name, version, position, key`,
-    values: [name ?? null, version ?? null],
-  });
+  let discards = refoldTables
+    .selectFrom('refold.discards')
+    .select([
+      sql<string>`name || '@' || version`.as('of'),
+      sql<RowKey | null>`nullif(key, 'null')`.as('key'), // JSON's null stands for no key
+      'position',
+      'event_type as type',
+      'stream_id as streamId',
+      'actor',
+      'reason',
+      'at',
+    ])
+    .where('recalled_at', 'is', null)
+    .orderBy('name')
+    .orderBy('version')
+    .orderBy('position')
+    .orderBy('key');
+  if (name !== undefined) discards = discards.where('name', '=', name);
+  if (version !== undefined) discards = discards.where('version', '=', version);
+  return run(db, discards);
 }
 
 /** Recalls discards, only those of one row if a key is given: the next fold of the log applies these events. Returns how many. */
 export async function recallDiscards(tx: Queryable, name: string, version: number, key?: string): Promise<number> {
-  const rows = await tx.query({
-    text: `
-      update refold.discards
-      set recalled_at = clock_timestamp()
-      where name = $1 and version = $2 and recalled_at is null and ($3::jsonb is null or key = $3)
-      returning position`,
-    values: [name, version, key ?? null],
-  });
-  return rows.length;
+  let discards = refoldTables
+    .updateTable('refold.discards')
+    .set({ recalled_at: sql`clock_timestamp()` })
+    .where('name', '=', name)
+    .where('version', '=', version)
+    .where('recalled_at', 'is', null)
+    .returning('position');
+  if (key !== undefined) discards = discards.where('key', '=', sql<RowKey>`${key}::jsonb`);
+  return (await run(tx, discards)).length;
 }
 
 /** Deletes recalled discards that the version's table now contains: those recalled before its fold began (`begunAt`, or now). */
 export async function forgetRecalled(tx: Queryable, name: string, version: number, begunAt?: string): Promise<void> {
-  await tx.query({
-    text: `
-      delete from refold.discards
-      where name = $1 and version = $2 and recalled_at < coalesce($3::timestamptz, clock_timestamp())`,
-    values: [name, version, begunAt ?? null],
-  });
+  await run(
+    tx,
+    refoldTables
+      .deleteFrom('refold.discards')
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('recalled_at', '<', begunAt ?? sql<string>`clock_timestamp()`),
+  );
 }
 
 /** Deletes all discards of a version. */
 export async function deleteDiscards(tx: Queryable, name: string, version: number): Promise<void> {
-  await tx.query({ text: 'delete from refold.discards where name = $1 and version = $2', values: [name, version] });
+  await run(tx, refoldTables.deleteFrom('refold.discards').where('name', '=', name).where('version', '=', version));
 }

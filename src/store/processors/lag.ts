@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 
 /** How far one processor is behind the log. */
 export interface Lag {
@@ -14,13 +14,14 @@ export interface Lag {
   readonly seconds: number;
 }
 
+const lags = refoldTables
+  .selectFrom('refold.lag')
+  .select(['name', 'version', 'partition', 'positions', 'events', 'exact', 'seconds'])
+  .orderBy('name')
+  .orderBy('version')
+  .orderBy('partition');
+
 /** The lag of every processor of a version that is not retired. Reads a bounded part of the log, by its key. */
 export function readLag(db: Queryable): Promise<Lag[]> {
-  return db.query<Lag>({
-    name: 'read lag',
-    text: `
-      select name, version, partition, positions, events, exact, seconds
-      from refold.lag
-      order by name, version, partition`,
-  });
+  return run(db, lags, 'read lag');
 }

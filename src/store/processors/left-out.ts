@@ -1,7 +1,7 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { type FoldFailure, keyText, type RowKey } from '../../projections/declaration/projection.ts';
 import { type Discarded, discardText } from '../../projections/fold/discarded.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
 
 /** A table of a version: the one in use, that of a rebuild, or a snapshot's copy. */
@@ -48,9 +48,12 @@ export async function recordSkips(
 // The values of `part` in an error that mean that the database refused the row. `key` and `evolve` fail again on every fold of the event.
 const refusedParts = ['row', 'evolveSql'];
 
-/** A SQL expression for the number of events that a table has skipped. The parameter is the table's name. */
-export function countOfSkips(tableName: `$${number}`): string {
-  return `(select count(distinct position) from refold.skips where table_name = ${tableName})`;
+/** The number of events that a table has skipped, for use in another statement. */
+export function countOfSkips(tableName: string) {
+  return refoldTables
+    .selectFrom('refold.skips')
+    .select(({ fn }) => fn.count<bigint>('position').distinct().as('skips'))
+    .where('table_name', '=', tableName);
 }
 
 /**
@@ -109,10 +112,16 @@ export async function readAllLeftOut(db: Queryable, { name, version, tableName }
 
 /** The positions of the events that a table has skipped because the database refused them, in order. */
 export async function readRefused(db: Queryable, tableName: string): Promise<GlobalPosition[]> {
-  const rows = await db.query<{ position: GlobalPosition }>({
-    text: 'select distinct position from refold.skips where table_name = $1 and refused order by position',
-    values: [tableName],
-  });
+  const rows = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.skips')
+      .select('position')
+      .distinct()
+      .where('table_name', '=', tableName)
+      .where('refused', 'is', true)
+      .orderBy('position'),
+  );
   return rows.map(({ position }) => position);
 }
 
@@ -190,13 +199,11 @@ export async function copyLeftOut(tx: Queryable, from: string, to: string): Prom
 
 /** Deletes the records of left-out events of a table that is no longer used. */
 export async function forgetLeftOut(db: Queryable, tableName: string): Promise<void> {
-  await db.query({
-    text: `
-      with skipped as (
-        delete from refold.skips where table_name = $1
-      )
-      delete from refold.dead_letters
-      where table_name = $1`,
-    values: [tableName],
-  });
+  await run(
+    db,
+    refoldTables
+      .with('skipped', (forget) => forget.deleteFrom('refold.skips').where('table_name', '=', tableName))
+      .deleteFrom('refold.dead_letters')
+      .where('table_name', '=', tableName),
+  );
 }

@@ -1,13 +1,6 @@
-import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer, Partition } from '../../projections/declaration/partition.ts';
-import type { Queryable } from '../postgres/statement.ts';
-
-/** Floors as stored in the database, because JSON has no bigint. */
-export interface StoredFloors {
-  /** At this position the floors become irrelevant. */
-  readonly until: string;
-  readonly layers: readonly { readonly of: number; readonly checkpoints: readonly string[] }[];
-}
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { StoredFloors } from '../postgres/stored-json.ts';
 
 export function readFloors(stored: StoredFloors | null): FloorLayer[] {
   return (stored?.layers ?? []).map(({ of, checkpoints }) => ({ of, checkpoints: checkpoints.map(BigInt) }));
@@ -15,20 +8,16 @@ export function readFloors(stored: StoredFloors | null): FloorLayer[] {
 
 /** Reads the partitions of a version in order, and locks their checkpoints until the transaction ends. */
 export async function lockPartitions(db: Queryable, name: string, version: number): Promise<Partition[]> {
-  const rows = await db.query<{
-    partition: number;
-    partitions: number;
-    checkpoint: GlobalPosition;
-    floors: StoredFloors | null;
-  }>({
-    text: `
-      select partition, partitions, checkpoint, floors
-      from refold.processors
-      where name = $1 and version = $2
-      order by partition
-      for update`,
-    values: [name, version],
-  });
+  const rows = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.processors')
+      .select(['partition', 'partitions', 'checkpoint', 'floors'])
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .orderBy('partition')
+      .forUpdate(),
+  );
   return rows.map((row) => ({ ...row, floors: readFloors(row.floors) }));
 }
 

@@ -1,51 +1,66 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 
 /**
  * Deletes old changes of versions without an owner: retired versions, and versions that no process declares. Owners prune the changes of
  * their own versions every minute.
  */
 export async function pruneChangesWithoutOwner(db: Queryable, keepMinutes: number): Promise<void> {
-  await db.query({
-    text: `
-      delete from refold.changes
-      where at < now() - make_interval(mins => $1)
-        and not exists (
-          select from refold.processors
-          where processors.name = changes.name and processors.version = changes.version and owner is not null
-        )`,
-    values: [keepMinutes],
-  });
+  await run(
+    db,
+    refoldTables
+      .deleteFrom('refold.changes as change')
+      .where('at', '<', sql<string>`now() - make_interval(mins => ${keepMinutes})`)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('refold.processors as processor')
+              .whereRef('processor.name', '=', 'change.name')
+              .whereRef('processor.version', '=', 'change.version')
+              .where('owner', 'is not', null),
+          ),
+        ),
+      ),
+  );
 }
 
 /** Deletes old intervals of the run log. */
 export async function pruneRuns(db: Queryable, keepDays: number): Promise<void> {
-  await db.query({
-    text: 'delete from refold.runs where started_at < now() - make_interval(days => $1)',
-    values: [keepDays],
-  });
+  await run(
+    db,
+    refoldTables
+      .deleteFrom('refold.runs')
+      .where('started_at', '<', sql<string>`now() - make_interval(days => ${keepDays})`),
+  );
 }
 
 /** Deletes dead letters, skips and discards of retired versions whose tables are dropped. */
 export async function pruneRetired(db: Queryable): Promise<void> {
-  const isGone = `
-    version_of.state = 'retired'
-    and not exists (
-      select from refold.old_tables where table_schema = version_of.table_schema and old_tables.table_name = version_of.table_name
-    )`;
-  for (const table of ['dead_letters', 'skips', 'discards']) {
-    await db.query({
-      text: `
-        delete from refold.${table} as forgotten
-        using refold.projections as version_of
-        where version_of.name = forgotten.name and version_of.version = forgotten.version and ${isGone}`,
-    });
+  for (const table of ['refold.dead_letters', 'refold.skips', 'refold.discards'] as const) {
+    await run(db, refoldTables.deleteFrom(table).where(isOfGoneVersion(sql.table(table))));
   }
+}
+
+/** Whether a row with the columns `name` and `version` belongs to a retired version without a table. */
+function isOfGoneVersion(table: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql`exists (
+    select from refold.projections as gone
+    where gone.name = ${table}.name
+      and gone.version = ${table}.version
+      and gone.state = 'retired'
+      and not exists (
+        select from refold.old_tables
+        where old_tables.table_schema = gone.table_schema and old_tables.table_name = gone.table_name
+      )
+  )`;
 }
 
 /** Deletes leases that expired long ago. */
 export async function pruneLeases(db: Queryable, keepDays: number): Promise<void> {
-  await db.query({
-    text: 'delete from refold.leases where expires_at < clock_timestamp() - make_interval(days => $1)',
-    values: [keepDays],
-  });
+  await run(
+    db,
+    refoldTables
+      .deleteFrom('refold.leases')
+      .where('expires_at', '<', sql<string>`clock_timestamp() - make_interval(days => ${keepDays})`),
+  );
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessorKind } from '../server/processor-unit.ts';
 
 /**
@@ -39,20 +39,23 @@ export interface Throughput {
   readonly busyShare: number;
 }
 
+const throughputs = refoldTables
+  .selectFrom('refold.throughput')
+  .select([
+    'name',
+    'version',
+    'partition',
+    'kind',
+    'events_per_second as eventsPerSecond',
+    'rows_per_second as rowsPerSecond',
+    'positions_per_second as positionsPerSecond',
+    'busy_share as busyShare',
+  ])
+  .orderBy('name')
+  .orderBy('version')
+  .orderBy('partition')
+  .orderBy('kind');
+
 export function readThroughput(db: Queryable): Promise<Throughput[]> {
-  return db.query<Throughput>({
-    name: 'read throughput',
-    text: `
-      select
-        name,
-        version,
-        partition,
-        kind,
-        events_per_second as "eventsPerSecond",
-        rows_per_second as "rowsPerSecond",
-        positions_per_second as "positionsPerSecond",
-        busy_share as "busyShare"
-      from refold.throughput
-      order by name, version, partition, kind`,
-  });
+  return run(db, throughputs, 'read throughput');
 }

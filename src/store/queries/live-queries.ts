@@ -111,7 +111,7 @@ export async function matchFilters(
       .selectFrom(projection.tableName)
       .select(columns)
       .where(hasKey(projection, keys));
-    const [row] = await run<Record<string, boolean | null>>(db, query.compile());
+    const [row] = await run<Record<string, boolean | null>>(db, query);
     matched.push(...some.map((_, index) => row?.[`m${index}`] === true));
   }
   return matched;

@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { LetterError } from '../postgres/stored-json.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { reactorFenced } from './reactors.ts';
 
@@ -10,7 +12,7 @@ export interface ReactorLetter {
   readonly type: string;
   readonly streamId: string;
   /** Null if the event waits behind an earlier one of its key. */
-  readonly error: { readonly message: string; readonly stack?: string } | null;
+  readonly error: LetterError | null;
   /** The number of attempts. */
   readonly attempts: number;
   /** An operator's request that the owner has not carried out yet. */
@@ -48,23 +50,20 @@ export async function insertReactorLetter(
 
 /** For each key with dead letters, the position of the first one. */
 export async function readParkedKeys(db: Queryable, reactor: string): Promise<Map<string, GlobalPosition>> {
-  const rows = await db.query<{ key: string; first: GlobalPosition }>({
-    text: 'select key, min(position) as first from refold.reactor_letters where reactor = $1 group by key',
-    values: [reactor],
-  });
+  const rows = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.reactor_letters')
+      .select(({ fn }) => ['key', fn.min('position').as('first')])
+      .where('reactor', '=', reactor)
+      .groupBy('key'),
+  );
   return new Map(rows.map(({ key, first }) => [key, first]));
 }
 
 /** The dead letters of a reactor in log order; only those of one key if it is given. */
 export async function readReactorLetters(db: Queryable, reactor: string, key?: string): Promise<ReactorLetter[]> {
-  return db.query<ReactorLetter>({
-    text: `
-      select position, key, event_type as type, stream_id as "streamId", error, attempts, requested, at
-      from refold.reactor_letters
-      where reactor = $1 and ($2::text is null or key = $2)
-      order by position`,
-    values: [reactor, key ?? null],
-  });
+  return run(db, lettersOf(reactor, key));
 }
 
 /** A dead letter with its row version. An operator's request in the meantime changes the row version. */
@@ -74,15 +73,16 @@ export interface ReadLetter extends ReactorLetter {
 
 /** The dead letters of a key in log order, for {@link keepReactorLetter}. */
 export async function readLettersOfKey(db: Queryable, reactor: string, key: string): Promise<ReadLetter[]> {
-  return db.query<ReadLetter>({
-    text: `
-      select
-        position, key, event_type as type, stream_id as "streamId", error, attempts, requested, at, xmin::text as "rowVersion"
-      from refold.reactor_letters
-      where reactor = $1 and key = $2
-      order by position`,
-    values: [reactor, key],
-  });
+  return run(db, lettersOf(reactor, key).select(sql<string>`xmin::text`.as('rowVersion')));
+}
+
+function lettersOf(reactor: string, key: string | undefined) {
+  const letters = refoldTables
+    .selectFrom('refold.reactor_letters')
+    .select(['position', 'key', 'event_type as type', 'stream_id as streamId', 'error', 'attempts', 'requested', 'at'])
+    .where('reactor', '=', reactor)
+    .orderBy('position');
+  return key === undefined ? letters : letters.where('key', '=', key);
 }
 
 /** Requests the owner to retry or discard dead letters. Returns how many. */
@@ -92,15 +92,13 @@ export async function requestReactorLetters(
   key: string | undefined,
   requested: 'retry' | 'discard',
 ): Promise<number> {
-  const rows = await db.query({
-    text: `
-      update refold.reactor_letters
-      set requested = $3
-      where reactor = $1 and ($2::text is null or key = $2)
-      returning position`,
-    values: [reactor, key ?? null, requested],
-  });
-  return rows.length;
+  const letters = refoldTables
+    .updateTable('refold.reactor_letters')
+    .set({ requested })
+    .where('reactor', '=', reactor)
+    .returning('position');
+  const marked = await run(db, key === undefined ? letters : letters.where('key', '=', key));
+  return marked.length;
 }
 
 /** Deletes a dead letter that was handled or discarded. @throws RefoldError `PROCESSOR_FENCED` */
@@ -170,8 +168,8 @@ export async function deleteReactorLettersPast(
   reactor: string,
   position: GlobalPosition,
 ): Promise<void> {
-  await db.query({
-    text: 'delete from refold.reactor_letters where reactor = $1 and position > $2',
-    values: [reactor, position],
-  });
+  await run(
+    db,
+    refoldTables.deleteFrom('refold.reactor_letters').where('reactor', '=', reactor).where('position', '>', position),
+  );
 }

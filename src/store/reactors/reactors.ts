@@ -1,6 +1,7 @@
+import { sql } from 'kysely';
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 
 /** A reactor's row. */
@@ -17,24 +18,24 @@ export interface RegisteredReactor {
   readonly deadLetters: number;
 }
 
+const registeredReactors = refoldTables
+  .selectFrom('refold.reactors')
+  .select([
+    'name',
+    'checkpoint',
+    'owner',
+    'status',
+    'error',
+    'paused',
+    'events_handled as eventsHandled',
+    'events_skipped as eventsSkipped',
+    sql<number>`(select count(*)::integer from refold.reactor_letters where reactor = name)`.as('deadLetters'),
+  ])
+  .orderBy('name');
+
 /** All reactors, by name. */
 export async function readReactors(db: Queryable): Promise<RegisteredReactor[]> {
-  return db.query<RegisteredReactor>({
-    name: 'read reactors',
-    text: `
-      select
-        name,
-        checkpoint,
-        owner,
-        status,
-        error,
-        paused,
-        events_handled as "eventsHandled",
-        events_skipped as "eventsSkipped",
-        (select count(*)::integer from refold.reactor_letters where reactor = name) as "deadLetters"
-      from refold.reactors
-      order by name`,
-  });
+  return run(db, registeredReactors, 'read reactors');
 }
 
 export interface RunnableReactor {
@@ -44,30 +45,31 @@ export interface RunnableReactor {
   readonly requestedKeys: readonly string[];
 }
 
+const runnableReactors = refoldTables
+  .selectFrom('refold.reactors')
+  .select(['name', 'generation'])
+  .select(
+    sql<string[]>`array(
+      select distinct key from refold.reactor_letters where reactor = name and requested is not null
+    )`.as('requestedKeys'),
+  )
+  .where('paused', 'is', false);
+
 /** The reactors that are not paused, with pending requests. */
 export async function readRunnableReactors(db: Queryable): Promise<RunnableReactor[]> {
-  return db.query<RunnableReactor>({
-    name: 'read runnable reactors',
-    text: `
-      select
-        name,
-        generation,
-        array(select distinct key from refold.reactor_letters where reactor = name and requested is not null) as "requestedKeys"
-      from refold.reactors
-      where not paused`,
-  });
+  return run(db, runnableReactors, 'read runnable reactors');
 }
 
 /** Adds a reactor unless it exists. Returns whether it was added. */
 export async function insertReactor(db: Queryable, name: string, checkpoint: GlobalPosition): Promise<boolean> {
-  const added = await db.query({
-    text: `
-      insert into refold.reactors (name, checkpoint)
-      values ($1, $2)
-      on conflict do nothing
-      returning name`,
-    values: [name, checkpoint],
-  });
+  const added = await run(
+    db,
+    refoldTables
+      .insertInto('refold.reactors')
+      .values({ name, checkpoint })
+      .onConflict((same) => same.doNothing())
+      .returning('name'),
+  );
   return added.length > 0;
 }
 
@@ -110,51 +112,57 @@ export type LockedReactor = Pick<RegisteredReactor, 'checkpoint' | 'paused' | 'o
 
 /** Reads a reactor's row and locks it until the transaction ends. */
 export async function lockReactor(db: Queryable, name: string): Promise<LockedReactor | undefined> {
-  const rows = await db.query<LockedReactor>({
-    text: 'select checkpoint, paused, owner, status from refold.reactors where name = $1 for update',
-    values: [name],
-  });
-  return rows[0];
+  const [locked] = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.reactors')
+      .select(['checkpoint', 'paused', 'owner', 'status'])
+      .where('name', '=', name)
+      .forUpdate(),
+  );
+  return locked;
 }
 
 /** Pauses or resumes a locked reactor. Its owner releases it in an orderly way. */
 export async function setReactorPaused(db: Queryable, name: string, paused: boolean): Promise<void> {
-  await db.query({
-    text: `
-      update refold.reactors
-      set
-        paused = $2,
-        generation = generation + 1,
-        status = case status when 'stopped' then 'idle' else status end,
-        error = null,
-        updated_at = now()
-      where name = $1`,
-    values: [name, paused],
-  });
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.reactors')
+      .set({
+        paused,
+        generation: sql`generation + 1`,
+        status: sql`case status when 'stopped' then 'idle' else status end`,
+        error: null,
+        updated_at: sql`now()`,
+      })
+      .where('name', '=', name),
+  );
 }
 
 /** Sets the position of a locked reactor. Its owner is fenced, and the next owner starts there. */
 export async function setReactorCheckpoint(db: Queryable, name: string, checkpoint: GlobalPosition): Promise<void> {
-  await db.query({
-    text: `
-      update refold.reactors
-      set
-        checkpoint = $2,
-        anchor = null,
-        epoch = epoch + 1,
-        generation = generation + 1,
-        owner = null,
-        status = 'idle',
-        error = null,
-        updated_at = now()
-      where name = $1`,
-    values: [name, checkpoint],
-  });
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.reactors')
+      .set({
+        checkpoint,
+        anchor: null,
+        epoch: sql`epoch + 1`,
+        generation: sql`generation + 1`,
+        owner: null,
+        status: 'idle',
+        error: null,
+        updated_at: sql`now()`,
+      })
+      .where('name', '=', name),
+  );
 }
 
 /** Deletes a locked reactor with its dead letters. The audit log stays. */
 export async function deleteReactor(db: Queryable, name: string): Promise<void> {
-  await db.query({ text: 'delete from refold.reactors where name = $1', values: [name] });
+  await run(db, refoldTables.deleteFrom('refold.reactors').where('name', '=', name));
 }
 
 export interface ReactorStep {
@@ -176,12 +184,17 @@ export interface ReactorStep {
 
 /** Records an operation in the audit log. */
 export async function insertReactorStep(db: Queryable, step: ReactorStep): Promise<void> {
-  await db.query({
-    text: `
-      insert into refold.reactor_steps (reactor, step, from_position, to_position, actor, reason)
-      values ($1, $2, $3, $4, $5, $6)`,
-    values: [step.reactor, step.step, step.from, step.to, step.actor, step.reason],
-  });
+  await run(
+    db,
+    refoldTables.insertInto('refold.reactor_steps').values({
+      reactor: step.reactor,
+      step: step.step,
+      from_position: step.from,
+      to_position: step.to,
+      actor: step.actor,
+      reason: step.reason,
+    }),
+  );
 }
 
 /** The audit log of a reactor, newest first. */
@@ -189,12 +202,12 @@ export async function readReactorSteps(
   db: Queryable,
   name: string,
 ): Promise<(ReactorStep & { readonly at: string })[]> {
-  return db.query<ReactorStep & { readonly at: string }>({
-    text: `
-      select reactor, step, from_position as "from", to_position as "to", actor, reason, at
-      from refold.reactor_steps
-      where reactor = $1
-      order by id desc`,
-    values: [name],
-  });
+  return run(
+    db,
+    refoldTables
+      .selectFrom('refold.reactor_steps')
+      .select(['reactor', 'step', 'from_position as from', 'to_position as to', 'actor', 'reason', 'at'])
+      .where('reactor', '=', name)
+      .orderBy('id', 'desc'),
+  );
 }

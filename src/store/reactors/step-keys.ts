@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 
 /** Matches the index `append_keys_of_steps` of migration 0001. A step's key is `command:reactor/event/step`; other keys have another form. */
 const isStepKey = `not coalesce(result ? 'input', false) and key like '%:%/________-____-____-____-____________/%'`;
@@ -62,15 +62,15 @@ export async function stepsForgottenAfter(
   reactor: string,
   position: GlobalPosition,
 ): Promise<string | undefined> {
-  const [row] = await tx.query<{ since: string }>({
-    text: `
-      select steps_kept_since as since
-      from refold.reactors
-      where name = $1
-        and steps_kept_since > (
-          select recorded_at from refold.events where position > $2 order by position limit 1
-        )`,
-    values: [reactor, position],
-  });
-  return row?.since;
+  const [row] = await run(
+    tx,
+    refoldTables
+      .selectFrom('refold.reactors')
+      .select('steps_kept_since as since')
+      .where('name', '=', reactor)
+      .where('steps_kept_since', '>', ({ selectFrom }) =>
+        selectFrom('refold.events').select('recorded_at').where('position', '>', position).orderBy('position').limit(1),
+      ),
+  );
+  return row?.since ?? undefined;
 }

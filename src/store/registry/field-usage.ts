@@ -1,4 +1,5 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 
 /** Counts of the schema elements that one client's operations used. */
 export interface UsageCount {
@@ -79,29 +80,38 @@ export async function addUsage(db: Queryable, counts: readonly UsageCount[], mos
 }
 
 export async function pruneUsage(db: Queryable, keepDays: number): Promise<void> {
-  for (const table of ['field_usage', 'usage_clients']) {
-    await db.query({
-      text: `delete from refold.${table} where day < (now() at time zone 'utc')::date - $1::integer`,
-      values: [keepDays],
-    });
+  for (const table of ['refold.field_usage', 'refold.usage_clients'] as const) {
+    await run(db, refoldTables.deleteFrom(table).where('day', '<', daysAgo(keepDays)));
   }
+}
+
+/** The date of this many days ago, in UTC. */
+function daysAgo(days: number): RawBuilder<string> {
+  return sql<string>`(now() at time zone 'utc')::date - ${days}::integer`;
 }
 
 /** Marks that a gateway records usage from now on, or that it does not. In that case nothing can be known to be unused. */
 export async function markRecording(db: Queryable, records: boolean): Promise<void> {
-  await db.query({
-    text: records
-      ? 'insert into refold.usage_recording default values on conflict do nothing'
-      : 'delete from refold.usage_recording',
-  });
+  if (records) {
+    await run(
+      db,
+      refoldTables
+        .insertInto('refold.usage_recording')
+        .defaultValues()
+        .onConflict((same) => same.doNothing()),
+    );
+  } else await run(db, refoldTables.deleteFrom('refold.usage_recording'));
 }
 
 /** For how many days all gateways have recorded usage; null if one of them does not, or none ever has. */
 export async function recordedDays(db: Queryable): Promise<number | null> {
-  const rows = await db.query<{ days: number }>({
-    text: `select extract(epoch from now() - since)::float8 / 86400 as days from refold.usage_recording`,
-  });
-  return rows[0]?.days ?? null;
+  const [row] = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.usage_recording')
+      .select(sql<number>`extract(epoch from now() - since)::float8 / 86400`.as('days')),
+  );
+  return row?.days ?? null;
 }
 
 export interface UsageQuery {
@@ -121,18 +131,24 @@ export interface FieldUsage extends UsageCount {
 /** Ordered by path, then by the number of operations, highest first. */
 export async function readUsage(
   db: Queryable,
-  { days, paths, unpinnedFrom = '' }: UsageQuery,
+  { days, paths, unpinnedFrom }: UsageQuery,
 ): Promise<readonly FieldUsage[]> {
-  const rows = await db.query<Omit<FieldUsage, 'operations'> & { operations: bigint }>({
-    text: `
-      select path, client, client_version as "clientVersion", pins, sum(operations)::bigint as operations, max(last_at) as "lastAt"
-      from refold.field_usage
-      where day > (now() at time zone 'utc')::date - $1::integer
-        and ($2::text[] is null or path = any ($2) or split_part(path, '.', 1) = any ($2))
-        and ($3 = '' or ',' || pins not like '%,' || $4 || '@%')
-      group by path, client, client_version, pins
-      order by path, operations desc, client, client_version`,
-    values: [days, paths ?? null, unpinnedFrom, unpinnedFrom.replaceAll('_', '\\_')],
-  });
+  let query = refoldTables
+    .selectFrom('refold.field_usage')
+    .select(['path', 'client', 'client_version as clientVersion', 'pins'])
+    .select(({ fn }) => [sql<bigint>`sum(operations)::bigint`.as('operations'), fn.max('last_at').as('lastAt')])
+    .where('day', '>', daysAgo(days))
+    .groupBy(['path', 'client', 'client_version', 'pins'])
+    .orderBy('path')
+    .orderBy('operations', 'desc')
+    .orderBy('client')
+    .orderBy('client_version');
+  if (paths)
+    query = query.where(
+      sql<boolean>`(path = any (${paths}::text[]) or split_part(path, '.', 1) = any (${paths}::text[]))`,
+    );
+  if (unpinnedFrom !== undefined)
+    query = query.where(sql<boolean>`',' || pins not like '%,' || ${unpinnedFrom.replaceAll('_', '\\_')} || '@%'`);
+  const rows = await run(db, query);
   return rows.map((row) => ({ ...row, operations: Number(row.operations) }));
 }

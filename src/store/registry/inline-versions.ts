@@ -1,7 +1,8 @@
+import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run, runForOne } from '../postgres/statement.ts';
 import { inlineGateKey, inlineVersionLockKey } from '../server/lock-keys.ts';
 
 /**
@@ -45,32 +46,35 @@ export function readInlineVersions(db: Queryable): Promise<InlineVersion[]> {
 
 /** Makes the version known to appends, as `building`. If they know it already, its status stays. */
 export async function declareInline(db: Queryable, { id, name, version, filter }: Projection): Promise<void> {
-  await db.query({
-    text: `
-      insert into refold.inline_versions (name, version, families, lock_key)
-      values ($1, $2, $3, $4)
-      on conflict (name, version) do update set families = excluded.families`,
-    values: [name, version, filter.map(({ family }) => family), inlineVersionLockKey(id)],
-  });
+  const families = filter.map(({ family }) => family);
+  await run(
+    db,
+    refoldTables
+      .insertInto('refold.inline_versions')
+      .values({ name, version, families, lock_key: inlineVersionLockKey(id) })
+      .onConflict((same) => same.columns(['name', 'version']).doUpdateSet({ families })),
+  );
 }
 
 /** Makes appends forget the version. If it is live, call {@link announceLeave} first, unless no process maintains it any more. */
 export async function forgetInline(db: Queryable, name: string, version: number): Promise<void> {
-  await db.query({
-    text: `
-      with forgotten as (
-        delete from refold.inline_departures where name = $1 and version = $2
+  await run(
+    db,
+    refoldTables
+      .with('forgotten', (forget) =>
+        forget.deleteFrom('refold.inline_departures').where('name', '=', name).where('version', '=', version),
       )
-      delete from refold.inline_versions where name = $1 and version = $2`,
-    values: [name, version],
-  });
+      .deleteFrom('refold.inline_versions')
+      .where('name', '=', name)
+      .where('version', '=', version),
+  );
 }
 
 /**
  * Makes new appends skip the version; see the migration. Does not wait. Call it outside of a transaction: appends see it when it commits.
  */
 export async function announceLeave(db: Queryable, name: string, version: number): Promise<void> {
-  await db.query({ text: 'select refold.announce_leave($1, $2, false)', values: [name, version] });
+  await run(db, sql`select refold.announce_leave(${name}, ${version}, false)`);
 }
 
 /**
@@ -80,15 +84,14 @@ export async function announceLeave(db: Queryable, name: string, version: number
  * @returns whether no append folds into the version any more
  */
 export async function settleLeave(db: Queryable, name: string, version: number): Promise<boolean> {
-  const [row] = await db
-    .query<{ settled: boolean }>({
-      text: `select refold.settle_inline($1, $2) as settled from set_config('lock_timeout', '100ms', true)`,
-      values: [name, version],
-    })
-    .catch((error: unknown) => {
-      if (sqlStateOf(error) === lockNotAvailable) return [];
-      throw error;
-    });
+  const [row] = await run(
+    db,
+    sql<{ settled: boolean }>`
+      select refold.settle_inline(${name}, ${version}) as settled from set_config('lock_timeout', '100ms', true)`,
+  ).catch((error: unknown) => {
+    if (sqlStateOf(error) === lockNotAvailable) return [];
+    throw error;
+  });
   return row?.settled ?? false;
 }
 
@@ -96,25 +99,26 @@ const lockNotAvailable = '55P03';
 
 /** Prevents a version from becoming live until the transaction ends. @returns false if it is live already */
 export async function keepFromLive(tx: Queryable, name: string, version: number): Promise<boolean> {
-  const [row] = await tx.query<{ status: InlineVersion['status'] }>({
-    text: `
-      select status
-      from refold.inline_versions
-      where name = $1 and version = $2
-      for no key update`,
-    values: [name, version],
-  });
+  const [row] = await run(
+    tx,
+    refoldTables
+      .selectFrom('refold.inline_versions')
+      .select('status')
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .forNoKeyUpdate(),
+  );
   return row?.status !== 'live';
 }
 
 /** Limits the wait for each lock until the transaction ends, such as `100ms`. */
 export async function limitLockWaits(tx: Queryable, timeout: string): Promise<void> {
-  await tx.query({ text: `set local lock_timeout = '${timeout}'` });
+  await run(tx, sql`set local lock_timeout = ${sql.lit(timeout)}`);
 }
 
 /** Closes the gate: waits for all appending transactions, and blocks new ones until this transaction ends. */
 export async function closeGate(tx: Queryable): Promise<void> {
-  await tx.query({ text: 'select pg_advisory_xact_lock($1)', values: [inlineGateKey] });
+  await run(tx, sql`select pg_advisory_xact_lock(${inlineGateKey})`);
 }
 
 /** Makes the version live. Its rows must be complete up to `checkpoint`, and the gate closed: appends fold into it from now on. */
@@ -124,29 +128,29 @@ export async function becomeLive(
   version: number,
   checkpoint: GlobalPosition,
 ): Promise<void> {
-  await tx.query({
-    text: `
+  await run(
+    tx,
+    sql`
       with moved as (
         update refold.processors
-        set checkpoint = $3, epoch = epoch + 1, status = 'idle', owner = null, error = null, updated_at = now()
-        where name = $1 and version = $2
+        set checkpoint = ${checkpoint}, epoch = epoch + 1, status = 'idle', owner = null, error = null, updated_at = now()
+        where name = ${name} and version = ${version}
       ), left_before as (
-        delete from refold.inline_departures where name = $1 and version = $2
+        delete from refold.inline_departures where name = ${name} and version = ${version}
       ), live as (
         update refold.inline_versions
         set status = 'live', passed_at = null
-        where name = $1 and version = $2
+        where name = ${name} and version = ${version}
       )
-      select nextval('refold.inline_lives'), pg_notify('refold_registry', $1::text || '@' || $2::text)`,
-    values: [name, version, checkpoint],
-  });
+      select nextval('refold.inline_lives'), pg_notify('refold_registry', ${name}::text || '@' || ${version}::text)`,
+  );
 }
 
 /** The highest assigned position. If the gate is closed or the version is held, all its events up to there are committed or rolled back. */
 export async function readLast(tx: Queryable): Promise<GlobalPosition> {
-  const [row] = await tx.query<{ last: GlobalPosition }>({
-    text: `select coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as last`,
-  });
-  if (!row) throw new Error('a select without a table must return one row');
-  return row.last;
+  const { last } = await runForOne(
+    tx,
+    sql<{ last: GlobalPosition }>`select coalesce(pg_sequence_last_value('refold.events_position_seq'), 0) as last`,
+  );
+  return last;
 }

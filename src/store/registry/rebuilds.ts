@@ -1,6 +1,8 @@
+import { type QueryCreator, sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { VersionState } from '../../projections/declaration/version-map.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { RefoldTables } from '../postgres/refold-tables.generated.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import { checkpointChannel, type ProcessorClaim } from '../processors/checkpoints.ts';
 import { countOfSkips } from '../processors/left-out.ts';
 
@@ -89,26 +91,26 @@ export interface RebuildRequest {
 
 /** Requests a rebuild. Returns false if one is in progress. */
 export async function insertRebuild(db: Queryable, request: RebuildRequest): Promise<boolean> {
-  const rows = await db.query({
-    text: `
-      insert into refold.rebuilds
-        (name, version, form, table_name, checkpoint, started_at_position, snapshot_id, state_before, requested_by, reason)
-      values ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9)
-      on conflict do nothing
-      returning name`,
-    values: [
-      request.name,
-      request.version,
-      request.form,
-      request.tableName,
-      request.startAt,
-      request.snapshotId,
-      request.stateBefore,
-      request.actor,
-      request.reason,
-    ],
-  });
-  return rows.length > 0;
+  const inserted = await run(
+    db,
+    refoldTables
+      .insertInto('refold.rebuilds')
+      .values({
+        name: request.name,
+        version: request.version,
+        form: request.form,
+        table_name: request.tableName,
+        checkpoint: request.startAt,
+        started_at_position: request.startAt,
+        snapshot_id: request.snapshotId,
+        state_before: request.stateBefore,
+        requested_by: request.actor,
+        reason: request.reason,
+      })
+      .onConflict((same) => same.doNothing())
+      .returning('name'),
+  );
+  return inserted.length > 0;
 }
 
 /** Makes the rebuild wait for an operator, for this reason, or continue (null). Has no effect for a former owner. */
@@ -117,26 +119,31 @@ export async function holdRebuild(
   { name, version, epoch }: ProcessorClaim,
   reason: string | null,
 ): Promise<void> {
-  await db.query({
-    text: `
-      update refold.rebuilds
-      set held_reason = $4
-      where name = $1 and version = $2 and epoch = $3 and held_reason is distinct from $4`,
-    values: [name, version, epoch, reason],
-  });
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.rebuilds')
+      .set({ held_reason: reason })
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('epoch', '=', epoch)
+      .where('held_reason', 'is distinct from', reason),
+  );
 }
 
 /** Lets a waiting rebuild continue despite its dead letters. Returns false if none waits. */
 export async function acceptDeadLetters(db: Queryable, name: string, version: number): Promise<boolean> {
-  const rows = await db.query({
-    text: `
-      update refold.rebuilds
-      set dead_letters_accepted = true, held_reason = null
-      where name = $1 and version = $2 and held_reason is not null
-      returning name`,
-    values: [name, version],
-  });
-  return rows.length > 0;
+  const accepted = await run(
+    db,
+    refoldTables
+      .updateTable('refold.rebuilds')
+      .set({ dead_letters_accepted: true, held_reason: null })
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('held_reason', 'is not', null)
+      .returning('name'),
+  );
+  return accepted.length > 0;
 }
 
 /** A rebuild that has ended. */
@@ -157,20 +164,20 @@ export async function deleteRebuild(
   version: number,
   form?: RebuildForm,
 ): Promise<EndedRebuild | undefined> {
-  const rows = await db.query<EndedRebuild>({
-    text: `
-      delete from refold.rebuilds
-      where name = $1 and version = $2 and ($3::text is null or form = $3)
-      returning
-        table_name as "tableName",
-        started_at_position as "startedAtPosition",
-        snapshot_id as "snapshotId",
-        events_folded as "eventsFolded",
-        state_before as "stateBefore",
-        requested_at as "requestedAt"`,
-    values: [name, version, form ?? null],
-  });
-  return rows[0];
+  let rebuild = refoldTables.deleteFrom('refold.rebuilds').where('name', '=', name).where('version', '=', version);
+  if (form !== undefined) rebuild = rebuild.where('form', '=', form);
+  const [ended] = await run(
+    db,
+    rebuild.returning([
+      'table_name as tableName',
+      'started_at_position as startedAtPosition',
+      'snapshot_id as snapshotId',
+      'events_folded as eventsFolded',
+      'state_before as stateBefore',
+      'requested_at as requestedAt',
+    ]),
+  );
+  return ended;
 }
 
 export interface AdoptedTable {
@@ -186,20 +193,15 @@ export interface AdoptedTable {
  * owners drop their cached rows of the old table.
  */
 export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<void> {
-  await db.query({
-    text: `
-      with moved as (
-        update refold.processors
-        set
-          checkpoint = $4, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, updated_at = now(),
-          events_skipped = case partition when 0 then ${countOfSkips('$3')} else 0 end
-        where name = $1 and version = $2
-      )
-      update refold.projections
-      set table_name = $3, generation = generation + 1, code_fingerprint = $5
-      where name = $1 and version = $2`,
-    values: [adopted.name, adopted.version, adopted.tableName, adopted.checkpoint, adopted.codeFingerprint],
-  });
+  await run(
+    db,
+    refoldTables
+      .with('moved', (move) => restartProcessors(move, adopted))
+      .updateTable('refold.projections')
+      .set(adoption(adopted))
+      .where('name', '=', adopted.name)
+      .where('version', '=', adopted.version),
+  );
 }
 
 /**
@@ -207,34 +209,56 @@ export async function adoptTable(db: Queryable, adopted: AdoptedTable): Promise<
  * recorded changes of the old rows are deleted. Listeners are notified of the new position.
  */
 export async function beginAgain(db: Queryable, begun: AdoptedTable): Promise<void> {
-  await db.query({
-    text: `
-      with moved as (
-        update refold.processors
-        set
-          checkpoint = $4, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, updated_at = now(),
-          events_folded = 0, rows_written = 0, events_skipped = case partition when 0 then ${countOfSkips('$3')} else 0 end
-        where name = $1 and version = $2
-      ), forgotten as (
-        delete from refold.changes where name = $1 and version = $2
-      ), renamed as (
-        update refold.projections
-        set table_name = $3, generation = generation + 1, code_fingerprint = $5
-        where name = $1 and version = $2
+  const { name, version, checkpoint } = begun;
+  await run(
+    db,
+    refoldTables
+      .with('moved', (move) => restartProcessors(move, begun).set({ events_folded: 0, rows_written: 0 }))
+      .with('forgotten', (forget) =>
+        forget.deleteFrom('refold.changes').where('name', '=', name).where('version', '=', version),
       )
-      select pg_notify('${checkpointChannel}', $1::text || '@' || $2::text || ':' || $4::text)`,
-    values: [begun.name, begun.version, begun.tableName, begun.checkpoint, begun.codeFingerprint],
-  });
+      .with('renamed', (rename) =>
+        rename
+          .updateTable('refold.projections')
+          .set(adoption(begun))
+          .where('name', '=', name)
+          .where('version', '=', version),
+      )
+      .selectNoFrom(sql`pg_notify(${checkpointChannel}, ${`${name}@${version}:${checkpoint}`})`.as('notified')),
+  );
+}
+
+/** Sets the processors of the version to the position of the table, and fences their owners. */
+function restartProcessors(tables: QueryCreator<RefoldTables>, { name, version, tableName, checkpoint }: AdoptedTable) {
+  return tables
+    .updateTable('refold.processors')
+    .set({
+      checkpoint,
+      anchor: null,
+      epoch: sql`epoch + 1`,
+      status: 'idle',
+      error: null,
+      floors: null,
+      updated_at: sql`now()`,
+      events_skipped: sql`case partition when 0 then ${countOfSkips(tableName)} else 0 end`,
+    })
+    .where('name', '=', name)
+    .where('version', '=', version);
+}
+
+function adoption({ tableName, codeFingerprint }: AdoptedTable) {
+  return { table_name: tableName, generation: sql<number>`generation + 1`, code_fingerprint: codeFingerprint };
 }
 
 /** The number of events that the version's processors have folded since the version began or was reset. */
 export async function readEventsFolded(db: Queryable, name: string, version: number): Promise<bigint> {
-  const rows = await db.query<{ events: bigint }>({
-    text: `
-      select coalesce(sum(events_folded), 0)::bigint as events
-      from refold.processors
-      where name = $1 and version = $2`,
-    values: [name, version],
-  });
-  return rows[0]?.events ?? 0n;
+  const [row] = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.processors')
+      .select(sql<bigint>`coalesce(sum(events_folded), 0)::bigint`.as('events'))
+      .where('name', '=', name)
+      .where('version', '=', version),
+  );
+  return row?.events ?? 0n;
 }

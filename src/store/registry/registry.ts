@@ -1,10 +1,11 @@
+import { sql } from 'kysely';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Partition } from '../../projections/declaration/partition.ts';
 import type { CanaryRule, VersionState } from '../../projections/declaration/version-map.ts';
-import type { Queryable } from '../postgres/statement.ts';
-import type { ProcessorError } from '../processors/checkpoints.ts';
-import { readFloors, type StoredFloors } from '../processors/partitions.ts';
-import { definitionJson, type StoredDefinition } from './definitions.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { ProcessorError, StoredDefinition, StoredFloors } from '../postgres/stored-json.ts';
+import { readFloors } from '../processors/partitions.ts';
+import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 import type { HeldBy } from './transitions.ts';
 
@@ -205,21 +206,23 @@ export type LockedVersion = Pick<
  * foreign key. It would wait for this transaction, which may wait for the batch's checkpoint.
  */
 export async function lockVersion(db: Queryable, name: string, version: number): Promise<LockedVersion | undefined> {
-  const rows = await db.query<LockedVersion>({
-    text: `
-      select
-        state,
-        held_reason as "heldReason",
-        held_by as "heldBy",
-        table_name as "tableName",
-        generation,
-        table_fingerprint as "tableFingerprint"
-      from refold.projections
-      where name = $1 and version = $2
-      for no key update`,
-    values: [name, version],
-  });
-  return rows[0];
+  const [locked] = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.projections')
+      .select([
+        'state',
+        'held_reason as heldReason',
+        'held_by as heldBy',
+        'table_name as tableName',
+        'generation',
+        'table_fingerprint as tableFingerprint',
+      ])
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .forNoKeyUpdate(),
+  );
+  return locked;
 }
 
 /** Records the code that built the version's rows. */
@@ -227,10 +230,14 @@ export async function recordCode(
   db: Queryable,
   { name, version, codeFingerprint }: Pick<NewVersion, 'name' | 'version' | 'codeFingerprint'>,
 ): Promise<void> {
-  await db.query({
-    text: 'update refold.projections set code_fingerprint = $3 where name = $1 and version = $2',
-    values: [name, version, codeFingerprint],
-  });
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.projections')
+      .set({ code_fingerprint: codeFingerprint })
+      .where('name', '=', name)
+      .where('version', '=', version),
+  );
 }
 
 /**
@@ -263,22 +270,17 @@ export interface ReadyVersion {
   readonly seconds: number;
 }
 
+const readyVersions = refoldTables
+  .selectFrom('refold.projections')
+  .select(['name', 'version', 'held_reason as heldReason', 'held_by as heldBy'])
+  .select(sql<number>`extract(epoch from now() - state_changed_at)::float8`.as('seconds'))
+  .where('state', '=', 'ready');
+
 export async function readReadyVersions(db: Queryable): Promise<ReadyVersion[]> {
-  return db.query<ReadyVersion>({
-    name: 'read ready versions',
-    text: `
-      select
-        name,
-        version,
-        held_reason as "heldReason",
-        held_by as "heldBy",
-        extract(epoch from now() - state_changed_at)::float8 as seconds
-      from refold.projections
-      where state = 'ready'`,
-  });
+  return run(db, readyVersions, 'read ready versions');
 }
 
 /** Serializes the processes that register versions, until the transaction ends. */
 export async function lockRegistry(db: Queryable, key: bigint): Promise<void> {
-  await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [key] });
+  await run(db, sql`select pg_advisory_xact_lock(${key})`);
 }

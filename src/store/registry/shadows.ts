@@ -1,27 +1,27 @@
+import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import { registryChannel } from './transitions.ts';
 
 /** Starts or restarts a comparison. Deletes the counts of an earlier one. */
 export async function writeShadow(db: Queryable, name: string, version: number, oneOf: number): Promise<void> {
-  await db.query({ text: 'delete from refold.shadows where name = $1 and version = $2', values: [name, version] });
-  await db.query({
-    text: 'insert into refold.shadows (name, version, one_of) values ($1, $2, $3)',
-    values: [name, version, oneOf],
-  });
+  await run(db, refoldTables.deleteFrom('refold.shadows').where('name', '=', name).where('version', '=', version));
+  await run(db, refoldTables.insertInto('refold.shadows').values({ name, version, one_of: oneOf }));
 }
 
 /** Stops the comparison and keeps its results. Returns false if none was running. */
 export async function endShadow(db: Queryable, name: string, version: number): Promise<boolean> {
-  const rows = await db.query({
-    text: `
-      update refold.shadows
-      set stopped_at = now()
-      where name = $1 and version = $2 and stopped_at is null
-      returning name`,
-    values: [name, version],
-  });
-  return rows.length > 0;
+  const ended = await run(
+    db,
+    refoldTables
+      .updateTable('refold.shadows')
+      .set({ stopped_at: sql`now()` })
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('stopped_at', 'is', null)
+      .returning('name'),
+  );
+  return ended.length > 0;
 }
 
 export type ShadowOutcome = 'same' | 'different' | 'failed' | 'skipped';
@@ -198,7 +198,10 @@ export async function readShadowStandings(db: Queryable): Promise<ShadowStanding
 
 /** Deletes counts that are older than any declaration can require. */
 export async function pruneShadowCounts(db: Queryable): Promise<void> {
-  await db.query({ text: `delete from refold.shadow_counts where minute < now() - interval '8 days'` });
+  await run(
+    db,
+    refoldTables.deleteFrom('refold.shadow_counts').where('minute', '<', sql<string>`now() - interval '8 days'`),
+  );
 }
 
 /** A difference between two versions, with the values of its last occurrence. */
@@ -227,37 +230,63 @@ export interface Shadow {
 
 export async function readShadows(db: Queryable): Promise<readonly Shadow[]> {
   // One statement, because the counts and the examples must be of one moment.
-  const rows = await db.query<Omit<Shadow, 'examples'> & (ShadowExample | { readonly operation: null })>({
-    text: `
-      select
-        name,
-        version,
-        one_of as "oneOf",
-        started_at as "startedAt",
-        stopped_at as "stoppedAt",
-        same::float8 as same,
-        different::float8 as different,
-        failed::float8 as failed,
-        skipped::float8 as skipped,
-        operation,
-        path,
-        times::float8 as times,
-        older,
-        newer,
-        position,
-        seen_at as "seenAt"
-      from refold.shadows
-      left join refold.shadow_examples using (name, version)
-      order by name, version, times desc, operation, path`,
-  });
+  const rows = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.shadows as shadow')
+      .leftJoin('refold.shadow_examples as example', (join) =>
+        join.onRef('example.name', '=', 'shadow.name').onRef('example.version', '=', 'shadow.version'),
+      )
+      .select([
+        'shadow.name',
+        'shadow.version',
+        'one_of as oneOf',
+        'started_at as startedAt',
+        'stopped_at as stoppedAt',
+        'same',
+        'different',
+        'failed',
+        'skipped',
+        'operation',
+        'path',
+        'times',
+        'older',
+        'newer',
+        'position',
+        'seen_at as seenAt',
+      ])
+      .orderBy('shadow.name')
+      .orderBy('shadow.version')
+      .orderBy('times', 'desc')
+      .orderBy('operation')
+      .orderBy('path'),
+  );
   return [...Map.groupBy(rows, ({ name, version }) => `${name}@${version}`).values()].flatMap(([first, ...others]) => {
     if (!first) return [];
     const { name, version, oneOf, startedAt, stoppedAt, same, different, failed, skipped } = first;
-    const examples = [first, ...others].flatMap((row) => (row.operation === null ? [] : [exampleOf(row)]));
-    return [{ name, version, oneOf, startedAt, stoppedAt, same, different, failed, skipped, examples }];
+    return [
+      {
+        name,
+        version,
+        oneOf,
+        startedAt,
+        stoppedAt,
+        same: Number(same),
+        different: Number(different),
+        failed: Number(failed),
+        skipped: Number(skipped),
+        examples: [first, ...others].flatMap(exampleOf),
+      },
+    ];
   });
 }
 
-function exampleOf({ operation, path, times, older, newer, position, seenAt }: ShadowExample): ShadowExample {
-  return { operation, path, times, older, newer, position, seenAt };
+/** The example of a joined row. A shadow without examples has one row in which all of its columns are null. */
+function exampleOf({ operation, path, times, older, newer, position, seenAt }: JoinedExample): ShadowExample[] {
+  if (operation === null || path === null || older === null || newer === null || seenAt === null) return [];
+  return [{ operation, path, times: Number(times), older, newer, position, seenAt }];
 }
+
+type JoinedExample = { readonly [Name in Exclude<keyof ShadowExample, 'times'>]: ShadowExample[Name] | null } & {
+  readonly times: bigint | null;
+};

@@ -1,5 +1,5 @@
 import type { VersionState } from '../../projections/declaration/version-map.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 
 /** The channel that notifies every process of changes in the registry. */
 export const registryChannel = 'refold_registry';
@@ -53,27 +53,31 @@ export async function restateHold(
   heldBy: HeldBy,
   reason: string,
 ): Promise<void> {
-  await db.query({
-    text: `
-      update refold.projections
-      set held_reason = $4
-      where name = $1 and version = $2 and held_by = $3 and held_reason <> $4`,
-    values: [name, version, heldBy, reason],
-  });
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.projections')
+      .set({ held_reason: reason })
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('held_by', '=', heldBy)
+      .where('held_reason', '<>', reason),
+  );
 }
 
 /** The reason of a version's last transition. */
 export async function lastReason(db: Queryable, name: string, version: number): Promise<string | undefined> {
-  const rows = await db.query<{ reason: string }>({
-    text: `
-      select reason
-      from refold.transitions
-      where name = $1 and version = $2
-      order by id desc
-      limit 1`,
-    values: [name, version],
-  });
-  return rows[0]?.reason;
+  const [last] = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.transitions')
+      .select('reason')
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .orderBy('id', 'desc')
+      .limit(1),
+  );
+  return last?.reason;
 }
 
 /** One transition of a version in the audit log. */
@@ -90,19 +94,14 @@ export interface Transition {
 /** The last transitions, oldest first: of all projections, of one, or of one version. */
 export async function readTransitions(
   db: Queryable,
-  { name = null, version = null, limit }: { name?: string | null; version?: number | null; limit: number },
+  { name, version, limit }: { name?: string | null; version?: number | null; limit: number },
 ): Promise<Transition[]> {
-  return db.query<Transition>({
-    text: `
-      select name, version, "from", "to", actor, reason, at
-      from (
-        select id, name, version, from_state as "from", to_state as "to", actor, reason, at
-        from refold.transitions
-        where ($1::text is null or name = $1) and ($2::integer is null or version = $2)
-        order by id desc
-        limit $3
-      ) last
-      order by id`,
-    values: [name, version, limit],
-  });
+  let last = refoldTables
+    .selectFrom('refold.transitions')
+    .select(['name', 'version', 'from_state as from', 'to_state as to', 'actor', 'reason', 'at'])
+    .orderBy('id', 'desc')
+    .limit(limit);
+  if (name != null) last = last.where('name', '=', name);
+  if (version != null) last = last.where('version', '=', version);
+  return (await run(db, last)).reverse();
 }

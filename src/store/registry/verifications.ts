@@ -1,5 +1,6 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 
 /** Why rows are compared with the log: before a version becomes active, or periodically. */
 export type VerificationKind = 'activation' | 'audit';
@@ -23,31 +24,53 @@ export async function claimVerification(
   wanted: Omit<VerificationClaim, 'round'>,
 ): Promise<VerificationClaim | undefined> {
   const { name, version, kind, owner } = wanted;
-  const rows = await db.query<{ round: bigint }>({
-    text: `
-      insert into refold.verifications (name, version, kind, owner, busy_until)
-      values ($1, $2, $3, $4, now() + make_interval(secs => $5))
-      on conflict (name, version, kind) do update
-        set owner = excluded.owner, busy_until = excluded.busy_until
-        where verifications.next_at <= now()
-          and (verifications.busy_until is null or verifications.busy_until < now())
-      returning round`,
-    values: [name, version, kind, owner, busySeconds],
-  });
-  return rows[0] && { ...wanted, round: rows[0].round };
+  const claimed = { owner, busy_until: secondsFromNow(busySeconds) };
+  const [row] = await run(
+    db,
+    refoldTables
+      .insertInto('refold.verifications')
+      .values({ name, version, kind, ...claimed })
+      .onConflict((same) =>
+        same
+          .columns(['name', 'version', 'kind'])
+          .doUpdateSet(claimed)
+          .where('refold.verifications.next_at', '<=', sql<string>`now()`)
+          .where(({ eb, or }) =>
+            or([
+              eb('refold.verifications.busy_until', 'is', null),
+              eb('refold.verifications.busy_until', '<', sql<string>`now()`),
+            ]),
+          ),
+      )
+      .returning('round'),
+  );
+  return row && { ...wanted, round: row.round };
 }
 
 /** Extends the claim. Returns false if another process has taken over. */
 export async function renewVerification(db: Queryable, claim: VerificationClaim): Promise<boolean> {
-  const rows = await db.query({
-    text: `
-      update refold.verifications
-      set busy_until = now() + make_interval(secs => $6)
-      where name = $1 and version = $2 and kind = $3 and owner = $4 and round = $5
-      returning name`,
-    values: [claim.name, claim.version, claim.kind, claim.owner, claim.round, busySeconds],
-  });
-  return rows.length > 0;
+  const renewed = await run(
+    db,
+    updateClaimed(claim)
+      .set({ busy_until: secondsFromNow(busySeconds) })
+      .returning('name'),
+  );
+  return renewed.length > 0;
+}
+
+/** Updates the row of a verification, if the claim is still valid. */
+function updateClaimed({ name, version, kind, owner, round }: VerificationClaim) {
+  return refoldTables
+    .updateTable('refold.verifications')
+    .where('name', '=', name)
+    .where('version', '=', version)
+    .where('kind', '=', kind)
+    .where('owner', '=', owner)
+    .where('round', '=', round);
+}
+
+function secondsFromNow(seconds: number): RawBuilder<string> {
+  return sql<string>`now() + make_interval(secs => ${seconds})`;
 }
 
 /** The result of a completed verification. */
@@ -68,60 +91,51 @@ export async function endVerification(
   { position, rowsCompared, differences, samples }: VerificationResult,
   nextInSeconds: number,
 ): Promise<boolean> {
-  const rows = await db.query({
-    text: `
-      update refold.verifications
-      set
-        round = round + 1,
-        owner = null,
-        busy_until = null,
-        next_at = now() + make_interval(secs => $10),
-        ended_at = now(),
-        position = $6,
-        rows_compared = $7,
-        differences = $8,
-        total_rows_compared = total_rows_compared + $7,
-        total_differences = total_differences + $8,
-        samples = case when $8 > 0 then $9 else samples end,
-        found_at = case when $8 > 0 then now() else found_at end
-      where name = $1 and version = $2 and kind = $3 and owner = $4 and round = $5
-      returning name`,
-    values: [
-      claim.name,
-      claim.version,
-      claim.kind,
-      claim.owner,
-      claim.round,
-      position,
-      rowsCompared,
-      differences,
-      JSON.stringify(samples),
-      nextInSeconds,
-    ],
-  });
-  return rows.length > 0;
+  const found = differences > 0 ? { samples: JSON.stringify(samples), found_at: sql<string>`now()` } : {};
+  const ended = await run(
+    db,
+    updateClaimed(claim)
+      .set({
+        round: sql`round + 1`,
+        owner: null,
+        busy_until: null,
+        next_at: secondsFromNow(nextInSeconds),
+        ended_at: sql`now()`,
+        position,
+        rows_compared: rowsCompared,
+        differences,
+        total_rows_compared: sql`total_rows_compared + ${rowsCompared}`,
+        total_differences: sql`total_differences + ${differences}`,
+        ...found,
+      })
+      .returning('name'),
+  );
+  return ended.length > 0;
 }
 
 /** Releases an unfinished verification for the next process. */
 export async function releaseVerification(db: Queryable, claim: VerificationClaim, nextInSeconds = 0): Promise<void> {
-  await db.query({
-    text: `
-      update refold.verifications
-      set owner = null, busy_until = null, next_at = now() + make_interval(secs => $6)
-      where name = $1 and version = $2 and kind = $3 and owner = $4 and round = $5`,
-    values: [claim.name, claim.version, claim.kind, claim.owner, claim.round, nextInSeconds],
-  });
+  await run(db, updateClaimed(claim).set({ owner: null, busy_until: null, next_at: secondsFromNow(nextInSeconds) }));
 }
 
 /** Call this when the version's rows were replaced: deletes the results for the old rows and cancels a running verification. */
 export async function forgetDifferences(db: Queryable, name: string, version: number): Promise<void> {
-  await db.query({
-    text: `
-      update refold.verifications
-      set round = round + 1, owner = null, busy_until = null, next_at = now(), samples = null, found_at = null, differences = null
-      where name = $1 and version = $2`,
-    values: [name, version],
-  });
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.verifications')
+      .set({
+        round: sql`round + 1`,
+        owner: null,
+        busy_until: null,
+        next_at: sql`now()`,
+        samples: null,
+        found_at: null,
+        differences: null,
+      })
+      .where('name', '=', name)
+      .where('version', '=', version),
+  );
 }
 
 /** The last completed verification of a kind, and the last differences that any of them found. */
@@ -140,24 +154,26 @@ export interface StoredVerification {
   readonly foundAt: string | null;
 }
 
+const storedVerifications = refoldTables
+  .selectFrom('refold.verifications')
+  .select([
+    'name',
+    'version',
+    'kind',
+    'round as rounds',
+    'ended_at as endedAt',
+    'position',
+    'rows_compared as rowsCompared',
+    'differences',
+    'total_rows_compared as totalRowsCompared',
+    'total_differences as totalDifferences',
+    'samples',
+    'found_at as foundAt',
+  ])
+  .orderBy('name')
+  .orderBy('version')
+  .orderBy('kind');
+
 export async function readVerifications(db: Queryable): Promise<StoredVerification[]> {
-  return db.query<StoredVerification>({
-    name: 'read verifications',
-    text: `
-      select
-        name,
-        version,
-        kind,
-        round as rounds,
-        ended_at as "endedAt",
-        position,
-        rows_compared as "rowsCompared",
-        differences,
-        total_rows_compared as "totalRowsCompared",
-        total_differences as "totalDifferences",
-        samples,
-        found_at as "foundAt"
-      from refold.verifications
-      order by name, version, kind`,
-  });
+  return run(db, storedVerifications, 'read verifications');
 }

@@ -1,24 +1,29 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../postgres/database.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { limitLockWaits } from '../registry/inline-versions.ts';
 
 /** Schedules a table to be dropped. Running operations may still read it. */
 export async function dropLater(db: Queryable, readSchema: string, tableName: string, seconds: number): Promise<void> {
-  await db.query({
-    text: `
-      insert into refold.old_tables (table_schema, table_name, drop_after)
-      values ($1, $2, now() + make_interval(secs => $3))
-      on conflict do nothing`,
-    values: [readSchema, tableName, seconds],
-  });
+  await run(
+    db,
+    refoldTables
+      .insertInto('refold.old_tables')
+      .values({ table_schema: readSchema, table_name: tableName, drop_after: secondsFromNow(seconds) })
+      .onConflict((same) => same.doNothing()),
+  );
 }
 
 /** Cancels the drop, because the table is in use again. */
 export async function dropNever(db: Queryable, readSchema: string, tableName: string): Promise<void> {
-  await db.query({
-    text: 'delete from refold.old_tables where table_schema = $1 and table_name = $2',
-    values: [readSchema, tableName],
-  });
+  await run(
+    db,
+    refoldTables
+      .deleteFrom('refold.old_tables')
+      .where('table_schema', '=', readSchema)
+      .where('table_name', '=', tableName),
+  );
 }
 
 // A query may still read an old table, or hold it in a transaction. The next run tries again.
@@ -44,12 +49,13 @@ export async function dropOldTables(
   db: Database,
   { drop, failed }: OldTableHandling = { drop: dropAlone, failed: (_, error) => Promise.reject(error) },
 ): Promise<string[]> {
-  const due = await db.query<OldTable>({
-    text: `
-      select table_schema as "readSchema", table_name as "tableName"
-      from refold.old_tables
-      where drop_after <= now()`,
-  });
+  const due = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.old_tables')
+      .select(['table_schema as readSchema', 'table_name as tableName'])
+      .where('drop_after', '<=', sql<string>`now()`),
+  );
   const dropped: string[] = [];
   for (const table of due) {
     try {
@@ -68,36 +74,41 @@ export async function dropOldTables(
 
 /** Drops only the table, without hooks of a declaration. */
 export async function dropAlone(tx: Queryable, { readSchema, tableName }: OldTable): Promise<void> {
-  await tx.query({ text: `drop table if exists "${readSchema}"."${tableName}"` });
+  await run(tx, sql`drop table if exists ${sql.id(readSchema, tableName)}`);
 }
 
 /** Postpones a drop that failed. */
 export async function postponeDrop(db: Queryable, { readSchema, tableName }: OldTable, seconds: number): Promise<void> {
-  await db.query({
-    text: `
-      update refold.old_tables
-      set drop_after = now() + make_interval(secs => $3)
-      where table_schema = $1 and table_name = $2`,
-    values: [readSchema, tableName, seconds],
-  });
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.old_tables')
+      .set({ drop_after: secondsFromNow(seconds) })
+      .where('table_schema', '=', readSchema)
+      .where('table_name', '=', tableName),
+  );
+}
+
+function secondsFromNow(seconds: number): RawBuilder<string> {
+  return sql`now() + make_interval(secs => ${seconds})`;
 }
 
 const lockNotAvailable = '55P03';
 
 async function takeOldTable(tx: Queryable, { readSchema, tableName }: OldTable): Promise<boolean> {
-  const rows = await tx.query({
-    text: `
+  const taken = await run(
+    tx,
+    sql`
       delete from refold.old_tables
       where (table_schema, table_name) in (
         select table_schema, table_name
         from refold.old_tables
-        where table_schema = $1 and table_name = $2 and drop_after <= now()
+        where table_schema = ${readSchema} and table_name = ${tableName} and drop_after <= now()
         for update skip locked
       )
       returning table_name`,
-    values: [readSchema, tableName],
-  });
-  if (rows.length === 0) return false;
-  await tx.query({ text: `set local lock_timeout = '${dropLockTimeout}'` });
+  );
+  if (taken.length === 0) return false;
+  await limitLockWaits(tx, dropLockTimeout);
   return true;
 }

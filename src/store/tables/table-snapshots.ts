@@ -1,6 +1,8 @@
+import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { qualified } from '../postgres/identifiers.ts';
+import { type Queryable, refoldTables, run, runForOne } from '../postgres/statement.ts';
 import { copyLeftOut, forgetLeftOut } from '../processors/left-out.ts';
 import { snapshotLockKey } from '../server/lock-keys.ts';
 
@@ -28,26 +30,30 @@ export interface TableSnapshot {
   readonly takenAt: string;
 }
 
-const columns = `
-  id,
-  name,
-  version,
-  table_schema as "tableSchema",
-  table_name as "tableName",
-  checkpoint,
-  row_count as rows,
-  bytes,
-  (
-    select count(*)::integer
-    from refold.dead_letters
-    where dead_letters.table_name = table_snapshots.table_name
-  ) as "deadLetters",
-  table_fingerprint as "tableFingerprint",
-  code_fingerprint as "codeFingerprint",
-  automatic,
-  actor,
-  reason,
-  taken_at as "takenAt"`;
+const columns = [
+  'id',
+  'name',
+  'version',
+  'table_schema as tableSchema',
+  'table_name as tableName',
+  'checkpoint',
+  'row_count as rows',
+  'bytes',
+  'table_fingerprint as tableFingerprint',
+  'code_fingerprint as codeFingerprint',
+  'automatic',
+  'actor',
+  'reason',
+  'taken_at as takenAt',
+] as const;
+
+const deadLetters = sql<number>`(
+  select count(*)::integer
+  from refold.dead_letters
+  where dead_letters.table_name = table_snapshots.table_name
+)`.as('deadLetters');
+
+const tableSnapshots = refoldTables.selectFrom('refold.table_snapshots').select(columns).select(deadLetters);
 
 export interface NewTableSnapshot {
   readonly name: string;
@@ -67,59 +73,53 @@ export interface NewTableSnapshot {
 /** Copies the table, and the records of the events that it left out, as the transaction sees them. */
 export async function insertTableSnapshot(tx: Queryable, snapshot: NewTableSnapshot): Promise<TableSnapshot> {
   const { name, version, readSchema, source } = snapshot;
-  const [drawn] = await tx.query<{ id: bigint }>({
-    text: `select nextval(pg_get_serial_sequence('refold.table_snapshots', 'id')) as id`,
-  });
-  const id = drawn?.id ?? 0n;
+  const { id } = await runForOne(
+    tx,
+    sql<{ id: bigint }>`select nextval(pg_get_serial_sequence('refold.table_snapshots', 'id')) as id`,
+  );
   const tableName = `${name}_v${version}_s${id}`;
-  const table = `"${readSchema}"."${tableName}"`;
+  const copy = sql.id(readSchema, tableName);
   // Without indexes, because it is only read as a whole.
-  await tx.query({ text: `create table ${table} as select * from "${readSchema}"."${source}"` });
+  await run(tx, sql`create table ${copy} as select * from ${sql.id(readSchema, source)}`);
   await copyLeftOut(tx, source, tableName);
-  const rows = await tx.query<TableSnapshot>({
-    text: `
+  await run(
+    tx,
+    sql`
       insert into refold.table_snapshots (
         id, name, version, table_schema, table_name, checkpoint, row_count, bytes, events_folded,
         table_fingerprint, code_fingerprint, automatic, actor, reason, lacks
       )
       overriding system value
       select
-        $1, $2, $3, $4, $5, $6, (select count(*) from ${table}), pg_total_relation_size($7::regclass), $8, $9, $10, $11, $12, $13,
+        ${id},
+        ${name},
+        ${version},
+        ${readSchema},
+        ${tableName},
+        ${snapshot.checkpoint},
+        (select count(*) from ${copy}),
+        pg_total_relation_size(${qualified(readSchema, tableName)}::regclass),
+        ${snapshot.eventsFolded},
+        ${snapshot.tableFingerprint},
+        ${snapshot.codeFingerprint},
+        ${snapshot.automatic},
+        ${snapshot.actor},
+        ${snapshot.reason},
         (
           select coalesce(jsonb_agg(jsonb_build_array(position, key)), '[]')
           from refold.discards
-          where name = $2 and version = $3 and position <= $6
-        )
-      returning ${columns}`,
-    values: [
-      id,
-      name,
-      version,
-      readSchema,
-      tableName,
-      snapshot.checkpoint,
-      table,
-      snapshot.eventsFolded,
-      snapshot.tableFingerprint,
-      snapshot.codeFingerprint,
-      snapshot.automatic,
-      snapshot.actor,
-      snapshot.reason,
-    ],
-  });
-  return rows[0] as TableSnapshot; // one row was inserted
+          where name = ${name} and version = ${version} and position <= ${snapshot.checkpoint}
+        )`,
+  );
+  return runForOne(tx, tableSnapshots.where('id', '=', id));
 }
 
 /** The snapshots of a version, or of all versions; newest first within a version. */
 export async function readTableSnapshots(db: Queryable, name?: string, version?: number): Promise<TableSnapshot[]> {
-  return db.query<TableSnapshot>({
-    text: `
-      select ${columns}
-      from refold.table_snapshots
-      where ($1::text is null or name = $1) and ($2::integer is null or version = $2)
-      order by name, version, id desc`,
-    values: [name ?? null, version ?? null],
-  });
+  let snapshots = tableSnapshots.orderBy('name').orderBy('version').orderBy('id', 'desc');
+  if (name !== undefined) snapshots = snapshots.where('name', '=', name);
+  if (version !== undefined) snapshots = snapshots.where('version', '=', version);
+  return run(db, snapshots);
 }
 
 /** Selects a snapshot of a version: the one taken last, one by id, or the newest at or below a position. */
@@ -132,19 +132,12 @@ export async function lockTableSnapshot(
   version: number,
   which: WhichSnapshot,
 ): Promise<TableSnapshot | undefined> {
-  const id = which !== 'latest' && 'id' in which ? which.id : null;
-  const upTo = which !== 'latest' && 'upTo' in which ? which.upTo : null;
-  const rows = await tx.query<TableSnapshot>({
-    text: `
-      select ${columns}
-      from refold.table_snapshots
-      where name = $1 and version = $2 and ($3::bigint is null or id = $3) and ($4::bigint is null or checkpoint <= $4)
-      order by ${upTo === null ? '' : 'checkpoint desc,'} id desc
-      limit 1
-      for share`,
-    values: [name, version, id, upTo],
-  });
-  return rows[0];
+  let snapshots = tableSnapshots.where('name', '=', name).where('version', '=', version);
+  if (which !== 'latest' && 'id' in which) snapshots = snapshots.where('id', '=', which.id);
+  if (which !== 'latest' && 'upTo' in which)
+    snapshots = snapshots.where('checkpoint', '<=', which.upTo).orderBy('checkpoint', 'desc');
+  const [locked] = await run(tx, snapshots.orderBy('id', 'desc').limit(1).forShare());
+  return locked;
 }
 
 /** Why a snapshot's rows differ from a fold of the log, even after later events are applied. */
@@ -188,15 +181,14 @@ export async function fillFromSnapshot(
   projection: Projection,
   snapshot: TableSnapshot,
 ): Promise<void> {
-  const names = Object.values(projection.sqlNames)
-    .map((name) => `"${name}"`)
-    .join(', ');
-  await tx.query({
-    text: `
-      insert into "${readSchema}"."${projection.tableName}" (${names})
+  const names = sql.join(Object.values(projection.sqlNames).map((name) => sql.id(name)));
+  await run(
+    tx,
+    sql`
+      insert into ${sql.id(readSchema, projection.tableName)} (${names})
       select ${names}
-      from "${snapshot.tableSchema}"."${snapshot.tableName}"`,
-  });
+      from ${sql.id(snapshot.tableSchema, snapshot.tableName)}`,
+  );
   await copyLeftOut(tx, snapshot.tableName, projection.tableName);
 }
 
@@ -207,39 +199,37 @@ export async function deleteTableSnapshot(
   version: number,
   id: bigint,
 ): Promise<TableSnapshot | undefined> {
-  const rows = await tx.query<TableSnapshot>({
-    text: `delete from refold.table_snapshots where name = $1 and version = $2 and id = $3 returning ${columns}`,
-    values: [name, version, id],
-  });
-  if (rows[0]) await dropCopy(tx, rows[0]);
-  return rows[0];
+  const [deleted] = await run(tx, deleteSnapshots(name, version).where('id', '=', id));
+  if (deleted) await dropCopy(tx, deleted);
+  return deleted;
 }
 
 /** Drops all snapshots of a version. */
 export async function deleteTableSnapshotsOf(tx: Queryable, name: string, version: number): Promise<void> {
-  const rows = await tx.query<TableSnapshot>({
-    text: `delete from refold.table_snapshots where name = $1 and version = $2 returning ${columns}`,
-    values: [name, version],
-  });
-  for (const snapshot of rows) await dropCopy(tx, snapshot);
+  for (const snapshot of await run(tx, deleteSnapshots(name, version))) await dropCopy(tx, snapshot);
 }
 
 /** Drops the oldest automatic snapshots of a version, and leaves `keep` of them. */
 export async function pruneTableSnapshots(tx: Queryable, name: string, version: number, keep: number): Promise<void> {
-  const rows = await tx.query<TableSnapshot>({
-    text: `
-      delete from refold.table_snapshots
-      where id in (
-        select id
-        from refold.table_snapshots
-        where name = $1 and version = $2 and automatic
-        order by id desc
-        offset $3
-      )
-      returning ${columns}`,
-    values: [name, version, keep],
-  });
-  for (const snapshot of rows) await dropCopy(tx, snapshot);
+  const oldest = deleteSnapshots(name, version).where('id', 'in', ({ selectFrom }) =>
+    selectFrom('refold.table_snapshots')
+      .select('id')
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('automatic', 'is', true)
+      .orderBy('id', 'desc')
+      .offset(keep),
+  );
+  for (const snapshot of await run(tx, oldest)) await dropCopy(tx, snapshot);
+}
+
+function deleteSnapshots(name: string, version: number) {
+  return refoldTables
+    .deleteFrom('refold.table_snapshots')
+    .where('name', '=', name)
+    .where('version', '=', version)
+    .returning(columns)
+    .returning(deadLetters);
 }
 
 /**
@@ -271,14 +261,14 @@ export async function eventsSinceSnapshot(db: Queryable, name: string, version: 
 
 /** Acquires the right to take the next scheduled snapshot, until the transaction ends. Returns false if another process has it. */
 export async function trySnapshotLock(tx: Queryable, name: string, version: number): Promise<boolean> {
-  const rows = await tx.query<{ taken: boolean }>({
-    text: 'select pg_try_advisory_xact_lock($1) as taken',
-    values: [snapshotLockKey(name, version)],
-  });
-  return rows[0]?.taken === true;
+  const { taken } = await runForOne(
+    tx,
+    sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${snapshotLockKey(name, version)}) as taken`,
+  );
+  return taken;
 }
 
 async function dropCopy(tx: Queryable, { tableSchema, tableName }: TableSnapshot): Promise<void> {
-  await tx.query({ text: `drop table if exists "${tableSchema}"."${tableName}"` });
+  await run(tx, sql`drop table if exists ${sql.id(tableSchema, tableName)}`);
   await forgetLeftOut(tx, tableName);
 }
