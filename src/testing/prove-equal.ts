@@ -8,6 +8,7 @@ import { compareRow, foldAgain, missingRows } from '../runtime/verification/veri
 import { withScratchDatabase } from '../store/embedded/scratch-database.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import type { Database } from '../store/postgres/database.ts';
+import { qualified } from '../store/postgres/identifiers.ts';
 import { createReadSchema, createReadTable } from '../store/tables/read-table.ts';
 import { createSetMerge } from '../store/tables/sql-fold.ts';
 import { scanTable } from '../store/tables/table-scan.ts';
@@ -97,7 +98,7 @@ async function foldWithSql(
   const table = createReadTable(projection, schema);
   await table.drop(db);
   await table.create(db);
-  const merge = createSetMerge(projection, fold, `"${schema}"."${projection.tableName}"`);
+  const merge = createSetMerge(projection, fold, qualified(schema, projection.tableName));
   await db.transaction((tx) => merge.check(tx));
   let after = beginning;
   for (const upTo of ends) {

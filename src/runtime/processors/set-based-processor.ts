@@ -5,6 +5,7 @@ import type { FoldFailure } from '../../projections/declaration/projection.ts';
 import type { SqlFold } from '../../projections/declaration/sql-fold.ts';
 import { sqlFoldFailed } from '../../projections/fold/fold-failures.ts';
 import type { EventLog } from '../../store/event-log.ts';
+import { qualified } from '../../store/postgres/identifiers.ts';
 import { savepoint } from '../../store/postgres/savepoint.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { addWork, advanceCheckpoint, insertChanges } from '../../store/processors/checkpoints.ts';
@@ -37,7 +38,7 @@ const largestUpcastBatch = 5_000n;
  */
 export function createSetBasedProcessor(options: SetBasedProcessorOptions): MaintainedProcessor {
   const { db, projection, claim, log, fold } = options;
-  const merge = createSetMerge(projection, fold, `"${options.readSchema}"."${projection.tableName}"`);
+  const merge = createSetMerge(projection, fold, qualified(options.readSchema, projection.tableName));
   let state = options.state;
   let checkpoint = claim.checkpoint;
   const prune = createPruning(db, claim);

@@ -3,6 +3,7 @@ import { beginning, type GlobalPosition, globalPosition } from '../../events/glo
 import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
 import type { SqlFold } from '../../projections/declaration/sql-fold.ts';
 import type { EventLog } from '../../store/event-log.ts';
+import { qualified } from '../../store/postgres/identifiers.ts';
 import { savepoint } from '../../store/postgres/savepoint.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRefused } from '../../store/processors/left-out.ts';
@@ -44,7 +45,7 @@ export async function verifySetBased({
   samples,
   onBatch,
 }: VerifySetBasedOptions) {
-  const found = `"${readSchema}"."${tableName}"`;
+  const found = qualified(readSchema, tableName);
   const expected = await createTemporaryTable(snapshot, storedIn(projection, tableName), readSchema);
   const merge = createSetMerge(projection, fold, expected);
   const size = merge.upcast.length > 0 ? upcastBatchSize : batchSize;

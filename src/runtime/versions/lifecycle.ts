@@ -8,7 +8,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { expectClaim, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { deleteCanary } from '../../store/registry/canaries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
-import { forgetInline } from '../../store/registry/inline-versions.ts';
+import { forgetInline, limitLockWaits } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/registry/rebuilds.ts';
 import { readRegistry, recordCode } from '../../store/registry/registry.ts';
 import { type HeldBy, recordStep } from '../../store/registry/transitions.ts';
@@ -115,7 +115,7 @@ async function becomeActive(
 export async function pointView(tx: Queryable, readSchema: string, name: string): Promise<void> {
   await lockView(tx, name);
   const active = await highestActive(tx, name);
-  await tx.query({ text: `set local lock_timeout = '${viewLockTimeout}'` });
+  await limitLockWaits(tx, viewLockTimeout);
   await moveView(tx, readSchema, name, active?.tableName ?? null);
 }
 

@@ -2,6 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
 import type { Database, Transaction } from '../../store/postgres/database.ts';
+import { qualified } from '../../store/postgres/identifiers.ts';
 import { deleteDiscards } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { changePartitions } from '../../store/processors/partitions.ts';
@@ -21,7 +22,7 @@ import { recordStep } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
-import { createReadSchema, createReadTable } from '../../store/tables/read-table.ts';
+import { createReadSchema, createReadTable, moveView } from '../../store/tables/read-table.ts';
 import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
@@ -193,7 +194,7 @@ async function compareVersion(
   if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
   if (development) {
     await expectLeft(tx, projection);
-    await tx.query({ text: `drop view if exists "${readSchema}"."${name}"` });
+    await moveView(tx, readSchema, name, null);
     await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
     const rebuild = await deleteRebuild(tx, name, version);
     if (rebuild && rebuild.tableName !== known.tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
@@ -233,7 +234,7 @@ function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: R
 /** Makes an unknown column or function an error of the start, not of the first batch. */
 async function checkSqlFold(tx: Transaction, readSchema: string, projection: Projection): Promise<void> {
   const { sqlFold, tableName } = projection;
-  if (sqlFold) await createSetMerge(projection, sqlFold, `"${readSchema}"."${tableName}"`).check(tx);
+  if (sqlFold) await createSetMerge(projection, sqlFold, qualified(readSchema, tableName)).check(tx);
 }
 
 export function tableChangedMessage({ id, name, version }: Projection): string {

@@ -4,6 +4,7 @@ import { type Projection, storedIn } from '../../projections/declaration/project
 import type { TableHook } from '../../projections/declaration/table-hooks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
+import { qualified } from '../../store/postgres/identifiers.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
@@ -69,7 +70,7 @@ async function runHook(
   try {
     await hook({
       query: (text, values) => tx.query<Record<string, unknown>>({ text, ...(values ? { values } : {}) }),
-      table: `"${schema}"."${tableName}"`,
+      table: qualified(schema, tableName),
       schema,
       tableName,
     });

@@ -1,4 +1,5 @@
 import { keyText, type Projection } from '../../projections/declaration/projection.ts';
+import { quoted } from '../postgres/identifiers.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
 /** A row that differs from the expected one. */
@@ -26,7 +27,7 @@ export async function compareTables(
   sampleSize: number,
 ): Promise<Comparison> {
   const { codec, keyColumns } = projection;
-  const sql = (table: string, name: string) => `${table}."${projection.sqlNames[name]}"`;
+  const sql = (table: string, name: string) => `${table}.${quoted(String(projection.sqlNames[name]))}`;
   const names = Object.keys(projection.columns);
   const [firstKey] = keyColumns as [string]; // a table has a key
   const differs = (name: string) => `${sql('expected', name)} is distinct from ${sql('found', name)}`;
@@ -41,7 +42,7 @@ export async function compareTables(
           else 'different'
         end as "refold kind",
         array_remove(array[${names.map((name) => `case when ${differs(name)} then '${name}' end`).join(', ')}], null) as "refold columns",
-        ${keyColumns.map((name) => `coalesce(${sql('expected', name)}, ${sql('found', name)}) as "${projection.sqlNames[name]}"`).join(', ')}
+        ${keyColumns.map((name) => `coalesce(${sql('expected', name)}, ${sql('found', name)}) as ${quoted(String(projection.sqlNames[name]))}`).join(', ')}
       from ${tables.expected} as expected
       full join ${tables.found} as found
         on ${keyColumns.map((name) => `${sql('expected', name)} = ${sql('found', name)}`).join(' and ')}

@@ -1,4 +1,5 @@
 import type { Projection } from '../../projections/declaration/projection.ts';
+import { qualified, quoted } from '../postgres/identifiers.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
 export interface TableDiff {
@@ -35,11 +36,11 @@ export async function diffTables(
 ): Promise<TableDiff> {
   const shared = sharedColumns(older, newer);
   const sql = (version: Projection, name: string) =>
-    `${version === older ? 'older' : 'newer'}."${(version.sqlNames as Readonly<Record<string, string>>)[name]}"`;
+    `${version === older ? 'older' : 'newer'}.${quoted(String(version.sqlNames[name]))}`;
   const key = newer.keyColumns;
   const joined = `
-    from "${readSchema}"."${older.tableName}" as older
-    full join "${readSchema}"."${newer.tableName}" as newer on ${key.map((name) => `${sql(older, name)} = ${sql(newer, name)}`).join(' and ')}`;
+    from ${qualified(readSchema, older.tableName)} as older
+    full join ${qualified(readSchema, newer.tableName)} as newer on ${key.map((name) => `${sql(older, name)} = ${sql(newer, name)}`).join(' and ')}`;
   const [onlyNewer, onlyOlder] = [older, newer].map((version) => `${sql(version, key[0] as string)} is null`); // a version has a key
   const inBoth = `not (${onlyOlder}) and not (${onlyNewer})`;
   const differs = (name: string) => `${sql(older, name)} is distinct from ${sql(newer, name)}`;

@@ -4,6 +4,7 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { PassingValues } from '../../projections/fold/unique-claims.ts';
 import type { Transaction } from '../postgres/database.ts';
+import { qualified, quoted } from '../postgres/identifiers.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import { type AlongWithAdvance, changesAlong } from '../processors/checkpoints.ts';
 import { type Told, tellChangesText, toldValues } from '../processors/tell-changes.ts';
@@ -44,7 +45,7 @@ export interface ReadTable {
 
 export function createReadTable(projection: Projection, readSchema: string): ReadTable {
   const { codec, keyColumns, columns, tableName } = projection;
-  const table = `${quoted(readSchema)}.${quoted(tableName)}`;
+  const table = qualified(readSchema, tableName);
   const names = Object.keys(columns);
   const sql = (name: string) => quoted(projection.sqlNames[name] as string); // one name for each column
   const typed = (list: readonly string[]) =>
@@ -208,7 +209,7 @@ export async function createTemporaryTable(db: Queryable, projection: Projection
   await db.query({
     text: `
       create temporary table refold_again (
-        like ${quoted(readSchema)}.${quoted(tableName)} including constraints,
+        like ${qualified(readSchema, tableName)} including constraints,
         primary key (${list(keyColumns)})${unique}
       ) on commit drop`,
   });
@@ -225,8 +226,8 @@ export async function moveView(
   name: string,
   tableName: string | null,
 ): Promise<void> {
-  const view = `${quoted(readSchema)}.${quoted(name)}`;
-  const table = tableName === null ? null : `${quoted(readSchema)}.${quoted(tableName)}`;
+  const view = qualified(readSchema, name);
+  const table = tableName === null ? null : qualified(readSchema, tableName);
   if (table === null || !(await hasColumnsOf(db, table, view))) await db.query({ text: `drop view if exists ${view}` });
   if (table !== null) await db.query({ text: `create or replace view ${view} as select * from ${table}` });
 }
@@ -285,8 +286,4 @@ export function indexName(tableName: string, column: string): string {
   return name.length <= 63
     ? name
     : `${name.slice(0, 54)}_${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
-}
-
-function quoted(identifier: string): string {
-  return `"${identifier.replaceAll('"', '""')}"`;
 }

@@ -4,6 +4,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import { textLimits } from '../../projections/columns/text-limits.ts';
 import { type EventFilter, keyText, type Projection } from '../../projections/declaration/projection.ts';
 import type { MergeRule, SqlFold } from '../../projections/declaration/sql-fold.ts';
+import { quoted } from '../postgres/identifiers.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import { guarded } from './value-guards.ts';
 
@@ -43,7 +44,7 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
   const names = Object.keys(columns);
   const limits = textLimits(columns, keyColumns);
   const fitting = (name: string, value: string) => guarded(columns[name], value, name, limits[name]);
-  const sql = (name: string) => `"${projection.sqlNames[name]}"`; // letters, digits and _ only
+  const sql = (name: string) => quoted(String(projection.sqlNames[name]));
   const list = (columnNames: readonly string[], of = '') => columnNames.map((name) => `${of}${sql(name)}`).join(', ');
   const hasUpcasters = (family: string, type: string) =>
     (families.find(({ name }) => name === family)?.upcasters[type]?.length ?? 0) > 0;

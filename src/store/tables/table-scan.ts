@@ -1,5 +1,6 @@
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
+import { qualified, quoted } from '../postgres/identifiers.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
 /**
@@ -17,15 +18,15 @@ export async function* scanTable(
 ): AsyncGenerator<readonly Row[]> {
   const { codec, keyColumns, tableName } = projection;
   const sqlNames: Readonly<Record<string, string>> = projection.sqlNames;
-  const columns = columnNames.map((name) => `"${sqlNames[name]}" as "${name}"`);
-  const key = keyColumns.map((name) => `"${sqlNames[name]}"`).join(', ');
+  const columns = columnNames.map((name) => `${quoted(String(sqlNames[name]))} as ${quoted(name)}`);
+  const key = keyColumns.map((name) => quoted(String(sqlNames[name]))).join(', ');
   const places = keyColumns.map((name, index) => `$${index + 2}::text::${keyType(projection, name)}`).join(', ');
   let last: Row | undefined;
   for (;;) {
     const raw = await db.query<Record<string, unknown>>({
       text: `
         select ${columns.join(', ')}
-        from "${readSchema}"."${tableName}"
+        from ${qualified(readSchema, tableName)}
         ${last ? `where (${key}) > (${places})` : ''}
         order by ${key}
         limit $1`,

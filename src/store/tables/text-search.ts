@@ -1,6 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
+import { qualified } from '../postgres/identifiers.ts';
 import type { Queryable } from '../postgres/statement.ts';
 
 /**
@@ -39,7 +40,7 @@ export async function requireTextSearch(db: Queryable, { id, columns }: Projecti
 /** The operator class for a trigram index, with the schema of the extension. */
 export async function trigramOperators(db: Queryable): Promise<string> {
   const schema = await extensionSchema(db);
-  return schema === undefined ? 'gin_trgm_ops' : `"${schema.replaceAll('"', '""')}".gin_trgm_ops`;
+  return schema === undefined ? 'gin_trgm_ops' : qualified(schema, 'gin_trgm_ops');
 }
 
 async function extensionSchema(db: Queryable): Promise<string | undefined> {
