@@ -1,5 +1,5 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../postgres/statement.ts';
 
 /**
  * The position up to which the log is complete. A *later* statement that reads up to here sees all events that will ever be there. Never
@@ -25,14 +25,14 @@ export interface LogHead {
 }
 
 export async function readLogHead(target: Queryable, known: GlobalPosition | null): Promise<LogHead> {
-  const [row] = await target.query<LogHead>({
+  const rows = await target.query<LogHead>({
     name: 'refold_read_head',
     text: `
       select horizon, anchor, known_anchor as "knownAnchor", server_start as "serverStart"
       from refold.read_head($1)`,
     values: [known],
   });
-  return row as LogHead; // the function returns one row
+  return onlyRow(rows);
 }
 
 /** The anchor of a position, and the server's start time. */
@@ -40,12 +40,12 @@ export async function readAnchor(
   target: Queryable,
   position: GlobalPosition,
 ): Promise<Pick<LogHead, 'anchor' | 'serverStart'>> {
-  const [row] = await target.query<Pick<LogHead, 'anchor' | 'serverStart'>>({
+  const rows = await target.query<Pick<LogHead, 'anchor' | 'serverStart'>>({
     name: 'refold_anchor',
     text: 'select refold.anchor($1) as anchor, refold.server_start() as "serverStart"',
     values: [position],
   });
-  return row as Pick<LogHead, 'anchor' | 'serverStart'>; // a select without from returns one row
+  return onlyRow(rows);
 }
 
 /** The highest position that was assigned. Appends up to here may be in progress or rolled back. */

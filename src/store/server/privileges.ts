@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../postgres/statement.ts';
 
 interface Missing {
   readonly role: string;
@@ -18,7 +18,7 @@ export async function privilegeProblem(db: Queryable, readSchema: string): Promi
 }
 
 async function readMissing(db: Queryable, readSchema: string): Promise<Missing> {
-  const [row] = await db.query<Missing>({
+  const rows = await db.query<Missing>({
     text: `
       with needed as (
         select 1 as rank, format('create on database %I', current_database()) as privilege,
@@ -58,5 +58,5 @@ async function readMissing(db: Queryable, readSchema: string): Promise<Missing> 
       from needed`,
     values: [readSchema],
   });
-  return row as Missing; // an aggregate returns one row
+  return onlyRow(rows);
 }

@@ -1,6 +1,6 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { VersionState } from '../../projections/declaration/version-map.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../postgres/statement.ts';
 
 /** A position in a server's write-ahead log. */
 export interface WalPlace {
@@ -26,7 +26,7 @@ export interface PrimaryState {
 
 /** The primary's WAL position, and the anchor of the event that it has at the replica's last position. */
 export async function readPrimaryState(db: Queryable, position: GlobalPosition | null): Promise<PrimaryState> {
-  const [row] = await db.query<{ system: string; timeline: number; at: string; anchor: string | null }>({
+  const rows = await db.query<{ system: string; timeline: number; at: string; anchor: string | null }>({
     name: 'read primary state',
     text: `
       select
@@ -37,7 +37,7 @@ export async function readPrimaryState(db: Queryable, position: GlobalPosition |
         refold.anchor($1) as anchor`,
     values: [position],
   });
-  const only = row as { system: string; timeline: number; at: string; anchor: string | null }; // a select without from returns one row
+  const only = onlyRow(rows);
   return { place: placeOf(only), anchor: only.anchor };
 }
 

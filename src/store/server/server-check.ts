@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../postgres/statement.ts';
 import { requireMigrated } from './migrate.ts';
 import { privilegeProblem } from './privileges.ts';
 import { refuse, requireSuitableServer } from './server-facts.ts';
@@ -51,7 +51,7 @@ export function logProblem({ sequenceCache, hasTagTrigger, seesLocks }: LogFacts
 }
 
 async function readLogFacts(target: Queryable): Promise<LogFacts> {
-  const [facts] = await target.query<LogFacts>({
+  const facts = await target.query<LogFacts>({
     text: `
       select
         (
@@ -67,5 +67,5 @@ async function readLogFacts(target: Queryable): Promise<LogFacts> {
         ) as "hasTagTrigger",
         has_table_privilege('pg_locks', 'select') and has_function_privilege('pg_lock_status()', 'execute') as "seesLocks"`,
   });
-  return facts as LogFacts; // a select without from returns one row
+  return onlyRow(facts);
 }

@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import { databaseAddress } from '../postgres/database-errors.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../postgres/statement.ts';
 
 /** What a server reports about itself and about the session's database. */
 export interface ServerFacts {
@@ -49,7 +49,7 @@ export function serverProblem(facts: ServerFacts): string | undefined {
 }
 
 async function readServerFacts(target: Queryable): Promise<ServerFacts> {
-  const [facts] = await target.query<ServerFacts>({
+  const facts = await target.query<ServerFacts>({
     text: `
       select
         current_setting('server_version') as version,
@@ -60,7 +60,7 @@ async function readServerFacts(target: Queryable): Promise<ServerFacts> {
         current_setting('default_transaction_isolation') as isolation,
         current_setting('session_replication_role') = 'replica' as "skipsTriggers"`,
   });
-  return facts as ServerFacts; // a select without from returns one row
+  return onlyRow(facts);
 }
 
 /** The number of sessions that the server allows for all roles except superusers. */

@@ -32,7 +32,7 @@ export async function compareTables(
   const [firstKey] = keyColumns as [string]; // a table has a key
   const differs = (name: string) => `${sql('expected', name)} is distinct from ${sql('found', name)}`;
   const [counted] = await db.query<{ rows: bigint }>({ text: `select count(*) as rows from ${tables.found}` });
-  const different = await db.query<Record<string, unknown>>({
+  const different = await db.query<DifferentRow>({
     text: `
       select
         count(*) over () as "refold differences",
@@ -55,12 +55,19 @@ export async function compareTables(
     rows: Number(counted?.rows ?? 0),
     differences: Number(different[0]?.['refold differences'] ?? 0),
     samples: different.map((row) => {
-      const kind = row['refold kind'] as Difference['kind']; // the statement returns one of these three
+      const kind = row['refold kind'];
       return {
         key: keyText(keyColumns.map((name) => codec.decodeValue(name, row[String(projection.sqlNames[name])]))),
         kind,
-        columns: kind === 'different' ? (row['refold columns'] as string[]) : [], // the statement returns texts
+        columns: kind === 'different' ? row['refold columns'] : [],
       };
     }),
   };
 }
+
+/** A row that differs: the columns of its key, by their SQL names, and what differs. */
+type DifferentRow = Readonly<Record<string, unknown>> & {
+  readonly 'refold differences': bigint;
+  readonly 'refold kind': Difference['kind'];
+  readonly 'refold columns': readonly string[];
+};
