@@ -116,7 +116,8 @@ export type { OperationContext, ReadModels } from './schema/contract/operation-c
 export { extendSchema, type RowFieldMaker, type SchemaExtension, type SchemaTools } from './schema/extend-schema.ts';
 export type { Builder } from './schema/types/builder.ts';
 export type { VersionChange } from './schema/version-changes.ts';
-export type { AppendRequest, AppendResult, AppendToStreamsRequest, EventLog } from './store/event-log.ts';
+export type { AppendRequest, AppendToStreamsRequest, EventLog } from './store/event-log.ts';
+export type { AppendResult } from './store/log/append-result.ts';
 export type { StateOf, StateOfOptions } from './store/log/stream-state.ts';
 export type { ReactorLetter } from './store/reactors/reactor-letters.ts';
 export type { ReactorStep } from './store/reactors/reactors.ts';

@@ -1,18 +1,20 @@
 import type { StreamState } from '../commands/define-state.ts';
-import { ConcurrencyConflict, InvalidInput, invalidDeclaration, RefoldError } from '../errors.ts';
+import { type ConcurrencyConflict, InvalidInput, invalidDeclaration, type RefoldError } from '../errors.ts';
 import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
-import { type GlobalPosition, laterPosition } from '../events/global-position.ts';
+import type { GlobalPosition } from '../events/global-position.ts';
 import { createInlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
 import { type AppendQueueOptions, createAppendQueue } from './log/append-queue.ts';
 import { type CheckedAppend, checkAppend, type StreamAppend } from './log/append-request.ts';
 import {
-  type AppendOutcome,
-  appendBatch,
-  findAppend,
-  type StreamVersion,
-  type WrittenAppend,
-} from './log/append-statement.ts';
+  type AppendResult,
+  conflictOf,
+  decidedOtherwise,
+  lastWritten,
+  refuseOtherRequest,
+  resultOf,
+} from './log/append-result.ts';
+import { type AppendOutcome, appendBatch, findAppend } from './log/append-statement.ts';
 import { type LogHead, readHead, readHorizon, readLogHead } from './log/horizon.ts';
 import { createPageDecoder } from './log/page-decoder.ts';
 import { createReadAhead } from './log/read-ahead.ts';
@@ -58,17 +60,6 @@ export interface AppendToStreamsRequest {
    */
   readonly idempotencyFingerprint?: string;
   readonly metadata?: EventMetadata;
-}
-
-export interface AppendResult {
-  /** Position of the last event. A read model that has reached it shows the append. */
-  readonly position: GlobalPosition;
-  readonly firstPosition: GlobalPosition;
-  /** The version of each stream after the append. */
-  readonly streams: readonly StreamVersion[];
-  readonly events: readonly RecordedEvent[];
-  /** True if the idempotency key was used before: nothing was written now, and this is the earlier result. */
-  readonly duplicate: boolean;
 }
 
 /** The outcome of one append of a list that was sent together. */
@@ -271,45 +262,4 @@ export function createEventLog(
     readAll,
     readTail: (tailOptions, within = db) => readTail(within, byName, tailOptions),
   };
-}
-
-function lastWritten(outcomes: readonly AppendOutcome[]): GlobalPosition | undefined {
-  let last: GlobalPosition | undefined;
-  for (const outcome of outcomes) {
-    const position = outcome.kind === 'written' ? outcome.positions.at(-1) : undefined;
-    if (position !== undefined) last = laterPosition(last ?? position, position);
-  }
-  return last;
-}
-
-function refuseOtherRequest(before: WrittenAppend, fingerprint: string | undefined): void {
-  const { idempotencyFingerprint: kept } = before;
-  if (kept === undefined || fingerprint === undefined || kept === fingerprint) return;
-  const message = 'this key was used with another input before; a key belongs to one request. Send another key.';
-  throw new InvalidInput('BAD_USER_INPUT', 'The idempotency key', [{ path: ['idempotencyKey'], message }]);
-}
-
-function conflictOf({ part, actual }: AppendOutcome & { kind: 'conflict' }): ConcurrencyConflict {
-  const { family, streamId, expectedVersion } = part;
-  if (expectedVersion === 'any') throw new Error("an append that expects 'any' version is never refused"); // refold.append
-  return new ConcurrencyConflict({ family, streamId, expected: expectedVersion, actual });
-}
-
-/** The key belongs to a workflow step. Another process ran the same step in the meantime and recorded that it writes nothing. */
-function decidedOtherwise(): RefoldError {
-  return new RefoldError(
-    'PROCESSOR_FENCED',
-    'Another process has run this step in the meantime and wrote no event. Run it again.',
-  );
-}
-
-function resultOf(
-  outcome: AppendOutcome & { kind: 'written' | 'duplicate' },
-  events: readonly RecordedEvent[],
-): AppendResult {
-  const { positions, streams, kind } = outcome;
-  const [firstPosition] = positions;
-  const position = positions.at(-1);
-  if (firstPosition === undefined || position === undefined) throw new Error('an append has at least one event'); // checkAppend refuses empty appends
-  return { position, firstPosition, streams, events, duplicate: kind === 'duplicate' };
 }

@@ -9,7 +9,7 @@ import { readAppending } from '../../store/inline/inline-locks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
-import { pruneChanges } from '../../store/processors/checkpoints.ts';
+import { pruneChanges } from '../../store/processors/changes.ts';
 import { readBlockedAmong } from '../../store/processors/dead-letters.ts';
 import { readDiscards } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';

@@ -3,8 +3,9 @@ import { beginning, type GlobalPosition, laterPosition } from '../../events/glob
 import type { PositionToken } from '../../events/position-token.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
 import { readHorizon } from '../../store/log/horizon.ts';
-import type { Database, Transaction } from '../../store/postgres/database.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { roundTrip } from '../../store/postgres/round-trip.ts';
+import type { Transaction } from '../../store/postgres/transaction.ts';
 import { type RecentBatch, type RecentChanges, readChanges, type ToAnchor } from '../../store/queries/live-queries.ts';
 import type { History } from '../consumers/history.ts';
 import type { Positions } from '../reads/positions.ts';

@@ -1,5 +1,6 @@
 import type { Database } from '../../store/postgres/database.ts';
-import { type ProcessorClaim, pruneChanges } from '../../store/processors/checkpoints.ts';
+import { pruneChanges } from '../../store/processors/changes.ts';
+import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 
 export const keepChangesMinutes = 15;
 export const pruneEveryMilliseconds = 60_000;

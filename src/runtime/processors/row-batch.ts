@@ -15,10 +15,12 @@ import { type Discarded, eventsToFold, stepsToFold } from '../../projections/fol
 import { type FoldStep, fold, foldAround, foldSteps } from '../../projections/fold/fold.ts';
 import { isEvolveFailure, rowRefused } from '../../projections/fold/fold-failures.ts';
 import { createUniqueClaims } from '../../projections/fold/unique-claims.ts';
-import type { Database, Transaction } from '../../store/postgres/database.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
-import { advanceCheckpoint, insertChanges, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import type { Transaction } from '../../store/postgres/transaction.ts';
+import { insertChanges } from '../../store/processors/changes.ts';
+import { advanceCheckpoint, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { insertDeadLetters, type NewDeadLetter, readBlockedKeys } from '../../store/processors/dead-letters.ts';
 import { readDiscards } from '../../store/processors/discards.ts';
 import { recordSkips } from '../../store/processors/left-out.ts';

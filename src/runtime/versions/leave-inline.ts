@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import { readInlineHolders } from '../../store/inline/inline-locks.ts';
-import type { Database, Transaction } from '../../store/postgres/database.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
+import type { Transaction } from '../../store/postgres/transaction.ts';
 import { announceLeave, keepFromLive, readInlineVersions, settleLeave } from '../../store/registry/inline-versions.ts';
 
 type Version = Pick<Projection, 'name' | 'version'>;

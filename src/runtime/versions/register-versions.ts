@@ -1,8 +1,9 @@
 import { RefoldError } from '../../errors.ts';
 import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
-import type { Database, Transaction } from '../../store/postgres/database.ts';
+import type { Database } from '../../store/postgres/database.ts';
 import { qualified } from '../../store/postgres/identifiers.ts';
+import type { Transaction } from '../../store/postgres/transaction.ts';
 import { deleteDiscards } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { changePartitions } from '../../store/processors/partitions.ts';

@@ -16,6 +16,7 @@ import { expectOrder } from '../tables/write-rows.ts';
 import { enterInline, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
 import { foldApart } from './fold-apart.ts';
 import { type FoldedBatch, foldBatch, keysTouched, writesOf } from './folded-batch.ts';
+import { Refused, refusedBy, refuseFailed } from './refused-appends.ts';
 
 export interface InlineAppendsOptions {
   /** Separate connections for appends that fold, preferably with pipelining. */
@@ -270,32 +271,4 @@ interface AppendAndFold {
 
 function lastPosition(groups: readonly (readonly RecordedEvent[])[]): RecordedEvent['position'] | undefined {
   return groups.findLast((events) => events.length > 0)?.at(-1)?.position;
-}
-
-/** Some appends of a batch cannot be folded. Nothing of the batch may be written. */
-class Refused extends Error {
-  readonly appends: ReadonlyMap<number, RefoldError>;
-
-  constructor(appends: ReadonlyMap<number, RefoldError>) {
-    super('refused');
-    this.appends = appends;
-  }
-}
-
-function refuseFailed(folded: readonly { projection: Projection; batch: FoldedBatch }[]): void {
-  const appends = new Map<number, RefoldError>();
-  for (const {
-    projection,
-    batch: { refused },
-  } of folded) {
-    for (const [index, error] of refused) {
-      if (!appends.has(index)) appends.set(index, refusedBy(projection, error));
-    }
-  }
-  if (appends.size > 0) throw new Refused(appends);
-}
-
-function refusedBy({ id }: Projection, error: RefoldError): RefoldError {
-  const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append. Fix the projection, or declare another 'onError'.`;
-  return new RefoldError(error.code, message, { ...error.fields }, { cause: error.cause });
 }

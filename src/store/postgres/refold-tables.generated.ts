@@ -44,11 +44,11 @@ interface ChangeFloorsTable {
 interface ChangesTable {
   name: string;
   version: number;
+  partition: Generated<number>;
   checkpoint: GlobalPosition;
   upserted: Json<readonly RowKey[]>;
   deleted: Json<readonly RowKey[]>;
   at: Generated<string>;
-  partition: Generated<number>;
 }
 
 interface DeadLettersTable {
@@ -163,48 +163,48 @@ interface OldTablesTable {
 interface ProcessesTable {
   id: string;
   name: string;
+  role: 'gateway' | 'worker' | 'all' | null;
+  versions: Generated<Texts>;
   declares: Texts;
   owns: Texts;
   keeps: Texts;
   started_at: Generated<string>;
   heartbeat_at: Generated<string>;
-  role: 'gateway' | 'worker' | 'all' | null;
-  versions: Generated<Texts>;
 }
 
 interface ProcessorsTable {
   name: string;
   version: number;
   partition: Generated<number>;
+  partitions: Generated<number>;
   checkpoint: Generated<GlobalPosition>;
+  anchor: string | null;
+  floors: Json<StoredFloors> | null;
   epoch: Generated<Int8>;
   owner: string | null;
   status: Generated<'idle' | 'running' | 'stopped'>;
   error: Json<ProcessorError> | null;
   events_folded: Generated<Int8>;
   rows_written: Generated<Int8>;
+  events_skipped: Generated<Int8>;
   started_at: string | null;
   updated_at: Generated<string>;
-  partitions: Generated<number>;
-  floors: Json<StoredFloors> | null;
-  anchor: string | null;
-  events_skipped: Generated<Int8>;
 }
 
 interface ProjectionsTable {
   name: string;
   version: number;
   state: 'building' | 'ready' | 'active' | 'retired' | 'failed';
+  held_by: 'operator' | 'breaking' | 'verification' | 'dead-letters' | null;
+  held_reason: string | null;
   table_schema: string;
   table_name: string;
   table_fingerprint: string;
   code_fingerprint: string;
   definition: Json<StoredDefinition>;
-  held_reason: string | null;
   generation: Generated<number>;
   declared_at: Generated<string>;
   state_changed_at: Generated<string>;
-  held_by: 'operator' | 'breaking' | 'verification' | 'dead-letters' | null;
 }
 
 interface ReactorLettersTable {
@@ -233,6 +233,7 @@ interface ReactorStepsTable {
 interface ReactorsTable {
   name: string;
   checkpoint: GlobalPosition;
+  anchor: string | null;
   epoch: Generated<Int8>;
   owner: string | null;
   status: Generated<'idle' | 'running' | 'stopped'>;
@@ -241,36 +242,35 @@ interface ReactorsTable {
   generation: Generated<number>;
   events_handled: Generated<Int8>;
   events_skipped: Generated<Int8>;
+  steps_kept_since: string | null;
   declared_at: Generated<string>;
   started_at: string | null;
   updated_at: Generated<string>;
-  anchor: string | null;
-  steps_kept_since: string | null;
 }
 
 interface RebuildsTable {
   name: string;
   version: number;
+  form: Generated<'beside' | 'in place'>;
   table_name: string;
+  snapshot_id: Int8 | null;
+  started_at_position: Generated<GlobalPosition>;
   checkpoint: Generated<GlobalPosition>;
+  anchor: string | null;
   epoch: Generated<Int8>;
   owner: string | null;
   status: Generated<'idle' | 'running' | 'stopped'>;
   error: Json<ProcessorError> | null;
   events_folded: Generated<Int8>;
   rows_written: Generated<Int8>;
+  state_before: VersionState | null;
+  held_reason: string | null;
+  dead_letters_accepted: Generated<boolean>;
   requested_by: string;
   reason: string;
   requested_at: Generated<string>;
   started_at: string | null;
   updated_at: Generated<string>;
-  form: Generated<'beside' | 'in place'>;
-  started_at_position: Generated<GlobalPosition>;
-  snapshot_id: Int8 | null;
-  state_before: VersionState | null;
-  anchor: string | null;
-  held_reason: string | null;
-  dead_letters_accepted: Generated<boolean>;
 }
 
 interface RunsTable {
@@ -314,15 +314,15 @@ interface ShadowsTable {
   name: string;
   version: number;
   one_of: number;
+  needed_queries: number | null;
+  most_different: number | null;
+  within_seconds: number | null;
   started_at: Generated<string>;
   stopped_at: string | null;
   same: Generated<Int8>;
   different: Generated<Int8>;
   failed: Generated<Int8>;
   skipped: Generated<Int8>;
-  needed_queries: number | null;
-  most_different: number | null;
-  within_seconds: number | null;
 }
 
 interface SkipsTable {
@@ -369,13 +369,13 @@ interface TableSnapshotsTable {
   row_count: Int8;
   bytes: Int8;
   events_folded: Int8;
+  lacks: Generated<Json<unknown>>;
   table_fingerprint: string;
   code_fingerprint: string;
   automatic: boolean;
   actor: string;
   reason: string;
   taken_at: Generated<string>;
-  lacks: Generated<Json<unknown>>;
 }
 
 interface TagsTable {

@@ -233,52 +233,6 @@ export async function addWork(
 }
 
 /**
- * Records which keys a batch changed. Subscriptions follow these records and resume from them. After its number of partitions changes, a
- * version may reach the same position again with other keys.
- */
-export async function insertChanges(
-  db: Queryable,
-  claim: ProcessorClaim,
-  checkpoint: GlobalPosition,
-  upserted: string,
-  deleted: string,
-): Promise<void> {
-  await db.query({
-    name: 'insert changes',
-    text: insertChangesText('values ($1, $2, $3, $4, $5, $6)'),
-    values: [claim.name, claim.version, claim.partition, checkpoint, upserted, deleted],
-  });
-}
-
-/** The position may already exist: from another number of partitions, or from a lost history. */
-export function insertChangesText(changes: string): string {
-  return `
-      insert into refold.changes as before (name, version, partition, checkpoint, upserted, deleted)
-      ${changes}
-      on conflict (name, version, partition, checkpoint) do update
-      set upserted = before.upserted || excluded.upserted, deleted = before.deleted || excluded.deleted, at = now()`;
-}
-
-/** The same as a CTE of {@link advanceCheckpoint}, with the keys in a parameter. Only for rows that were upserted. */
-export function changesAlong(upserted: `$${number}`): string {
-  return `, kept as (${insertChangesText(`select $1, $2, $3, $6, ${upserted}::jsonb, '[]' from moved`)})`;
-}
-
-/** Deletes changes that no subscription can need any more. */
-export async function pruneChanges(
-  db: Queryable,
-  claim: Pick<ProcessorClaim, 'name' | 'version'>,
-  keepMinutes: number,
-): Promise<void> {
-  await db.query({
-    text: `
-      delete from refold.changes
-      where name = $1 and version = $2 and at < now() - make_interval(mins => $3)`,
-    values: [claim.name, claim.version, keepMinutes],
-  });
-}
-
-/**
  * Marks the unit as stopped. Its owner keeps it: another process would fail at the same event.
  *
  * @throws RefoldError `PROCESSOR_FENCED` if another owner took over

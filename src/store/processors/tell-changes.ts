@@ -1,7 +1,8 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { keysText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
 import type { Queryable } from '../postgres/statement.ts';
-import { checkpointChannel, insertChangesText } from './checkpoints.ts';
+import { insertChangesText } from './changes.ts';
+import { checkpointChannel } from './checkpoints.ts';
 
 /** The rows that a batch changed, for subscriptions. */
 export interface Told {

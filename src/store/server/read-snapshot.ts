@@ -1,5 +1,6 @@
-import type { Database, Transaction } from '../postgres/database.ts';
+import type { Database } from '../postgres/database.ts';
 import type { Queryable } from '../postgres/statement.ts';
+import type { Transaction } from '../postgres/transaction.ts';
 
 /** A read-only transaction that stays open: all its reads see the same state of the database. */
 export interface ReadSnapshot extends Queryable {

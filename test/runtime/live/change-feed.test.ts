@@ -9,7 +9,7 @@ import { defineProjection } from '../../../src/projections/declaration/define-pr
 import { type Projection, storedIn } from '../../../src/projections/declaration/projection.ts';
 import { type ChangeCursor, cursorText, parseCursor } from '../../../src/projections/queries/change-cursor.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../../src/schema/contract/change-feed.ts';
-import { pruneChanges } from '../../../src/store/processors/checkpoints.ts';
+import { pruneChanges } from '../../../src/store/processors/changes.ts';
 import { createReadModelWriter, type ReadModelWriter } from '../../support/read-model-writer.ts';
 import { createLiveSetting, type LiveSetting, pull } from './live-setting.ts';
 

@@ -1,0 +1,33 @@
+import { RefoldError } from '../../errors.ts';
+import type { Projection } from '../../projections/declaration/projection.ts';
+import type { FoldedBatch } from './folded-batch.ts';
+
+/** Some appends of a batch cannot be folded. Nothing of the batch may be written. */
+export class Refused extends Error {
+  readonly appends: ReadonlyMap<number, RefoldError>;
+
+  constructor(appends: ReadonlyMap<number, RefoldError>) {
+    super('refused');
+    this.appends = appends;
+  }
+}
+
+/** @throws Refused if a version with the policy `stop` could not fold some of the appends */
+export function refuseFailed(folded: readonly { projection: Projection; batch: FoldedBatch }[]): void {
+  const appends = new Map<number, RefoldError>();
+  for (const {
+    projection,
+    batch: { refused },
+  } of folded) {
+    for (const [index, error] of refused) {
+      if (!appends.has(index)) appends.set(index, refusedBy(projection, error));
+    }
+  }
+  if (appends.size > 0) throw new Refused(appends);
+}
+
+/** The error of a refused append. */
+export function refusedBy({ id }: Projection, error: RefoldError): RefoldError {
+  const message = `${error.message} Nothing was appended, because the rows of ${id} commit with the append. Fix the projection, or declare another 'onError'.`;
+  return new RefoldError(error.code, message, { ...error.fields }, { cause: error.cause });
+}

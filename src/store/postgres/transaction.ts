@@ -1,0 +1,138 @@
+import pg from 'pg';
+import { RefoldError } from '../../errors.ts';
+import { copyInto } from './copy-into.ts';
+import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
+import { type Pipeline, roundTrip } from './round-trip.ts';
+import type { Queryable, Statement } from './statement.ts';
+import type { WatchedClient } from './watched-client.ts';
+
+export interface TransactionOptions {
+  /** @default 'read committed' */
+  readonly isolation?: 'read committed' | 'repeatable read';
+  /** @default false */
+  readonly readOnly?: boolean;
+  /**
+   * The server rolls back the transaction if it is idle for this long, in milliseconds. A process that stalls in the middle then does not
+   * keep its locks. @default no limit
+   */
+  readonly idleTimeoutMs?: number;
+}
+
+/** One transaction on one connection. */
+export interface Transaction extends Queryable {
+  readonly client: pg.PoolClient;
+  /** Set if statements can be pipelined. */
+  readonly pipeline: Pipeline | undefined;
+  /** Runs `copy … from stdin` with these pieces of its text format. A piece may end anywhere. */
+  copyInto(text: string, pieces: Iterable<string>): Promise<void>;
+}
+
+interface Conditions {
+  readonly url: string;
+  readonly prepare: boolean;
+  /** Settings of the session that each transaction must set, as SQL that follows the `begin`. */
+  readonly settings: string;
+  readonly pipeline: boolean;
+}
+
+/** Commits if `work` returns, rolls back if it throws. Releases the connection. */
+export async function inTransaction<T>(
+  client: pg.PoolClient,
+  { url, prepare, settings, pipeline }: Conditions,
+  work: (tx: Transaction) => Promise<T>,
+  { isolation = 'read committed', readOnly = false, idleTimeoutMs }: TransactionOptions = {},
+): Promise<T> {
+  const translate = (error: unknown) => translateDatabaseError(error, url);
+  const query: Transaction['query'] = (statement) =>
+    rowsOf<never>(client, statement, prepare).catch((error: unknown) => Promise.reject(translate(error)));
+  const idle = setLocally('idle_in_transaction_session_timeout', idleTimeoutMs);
+  // One message, regardless of the number of settings.
+  const begin = { text: `begin isolation level ${isolation}${readOnly ? ' read only' : ''}${settings}${idle}` };
+  const together = pipeline ? sendTogether(client) : undefined;
+  const transaction: Transaction = {
+    client,
+    pipeline: together,
+    query,
+    copyInto: (text, pieces) =>
+      copyInto(client, text, pieces).catch((error: unknown) => Promise.reject(translate(error))),
+  };
+  let broken: Error | undefined;
+  let committing = false;
+  try {
+    const result = together && readOnly ? await beginAlong(together) : await beginFirst();
+    committing = true;
+    const { command } = await client.query('commit');
+    // PostgreSQL answers the commit of a failed transaction with ROLLBACK and no error.
+    if (command !== 'COMMIT') {
+      const problem = 'The transaction was rolled back: one of its statements had failed, and the failure was ignored.';
+      throw new RefoldError('DATABASE_ERROR', problem);
+    }
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch((rollbackError: Error) => {
+      broken = rollbackError;
+    });
+    // Errors of `work` are passed on unchanged, even if the connection broke. Errors of the driver come from the commit or the raw client.
+    const translated =
+      error instanceof pg.DatabaseError || (broken && isConnectionLoss(error)) ? translate(error) : error;
+    if (committing) throw readOnly ? translated : unknownOutcome(translated);
+    throw translated instanceof RefoldError ? nothingSent(translated) : translated; // nothing was committed
+  } finally {
+    client.release(broken);
+  }
+
+  async function beginFirst(): Promise<T> {
+    await query(begin);
+    return work(transaction);
+  }
+
+  /**
+   * For read-only transactions: if the `begin` fails, a statement that writes would run outside of the transaction. The result is then
+   * discarded.
+   */
+  async function beginAlong(send: Pipeline): Promise<T> {
+    let begun: Promise<unknown> = Promise.resolve();
+    const onceBegun: Transaction['query'] = async (statement) =>
+      (await Promise.all([query<never>(statement), begun]))[0];
+    const [, result] = await roundTrip<[unknown, T]>(send, [
+      () => {
+        begun = query(begin);
+        return begun;
+      },
+      async () => work({ ...transaction, query: onceBegun }),
+    ]);
+    return result;
+  }
+}
+
+/** Sends several statements as one packet. Otherwise each is a packet of its own, which wakes up this process and the server. */
+export function sendTogether(client: pg.PoolClient): Pipeline {
+  const { stream } = (client as WatchedClient & pg.PoolClient).connection; // the pool creates its clients from this class
+  return (send) => {
+    stream.cork();
+    try {
+      return send();
+    } finally {
+      stream.uncork();
+    }
+  };
+}
+
+/** Runs a statement on a connection. Its errors are those of the driver. */
+export async function rowsOf<Row extends object>(
+  target: pg.Pool | pg.PoolClient,
+  statement: Statement,
+  prepare: boolean,
+): Promise<Row[]> {
+  const { text, values, name } = statement;
+  const result = await target.query<Row>({
+    text,
+    ...(values === undefined ? {} : { values: values as unknown[] }), // pg does not change it
+    ...(name === undefined || !prepare ? {} : { name }),
+  });
+  return result.rows;
+}
+
+function setLocally(setting: string, milliseconds: number | undefined): string {
+  return milliseconds === undefined ? '' : `; set local ${setting} = ${Math.trunc(milliseconds)}`;
+}
