@@ -32,7 +32,10 @@ export function inlineLocksOf(projection: Projection, keys: ReadonlyMap<string, 
   ];
 }
 
-/** The given locks that cannot be taken now because other sessions hold them. */
+/**
+ * The given locks that cannot be taken now because other sessions hold them. A shared lock conflicts only with an exclusive one
+ * (`ExclusiveLock`), an exclusive one with any.
+ */
 export async function heldAmong(db: Queryable, locks: readonly InlineLock[]): Promise<InlineLock[]> {
   const held = await db.query<{ number: number }>({
     text: `
@@ -52,7 +55,7 @@ export async function heldAmong(db: Queryable, locks: readonly InlineLock[]): Pr
   return held.flatMap(({ number }) => locks[number - 1] ?? []);
 }
 
-/** A transaction that holds locks of inline projections. */
+/** A transaction that holds locks of inline projections, as `pg_locks` shows it. */
 export interface InlineHolder {
   /** Unique id of the transaction. */
   readonly transaction: string;
@@ -75,6 +78,7 @@ export function readAppending(db: Queryable): Promise<InlineHolder[]> {
   return readHolders(db, [inlineGateKey]);
 }
 
+/** A prepared transaction holds its locks without a session: `pg_locks` has no `pid` for it. */
 function readHolders(db: Queryable, keys: readonly bigint[]): Promise<InlineHolder[]> {
   return db.query<InlineHolder>({
     text: `

@@ -2,7 +2,8 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import { onlyRow, type Queryable } from '../postgres/statement.ts';
 
 /**
- * The position up to which the log is complete. A *later* statement that reads up to here sees all events that will ever be there. Never
+ * The position up to which the log is complete: the sequence's last value, or the lowest tag of a running writer if that is lower. Tags are
+ * advisory locks, read from `pg_locks` (migration 0002). A *later* statement that reads up to here sees all events that will ever be there. Never
  * read events in the same statement or in an older snapshot.
  */
 export async function readHorizon(target: Queryable): Promise<GlobalPosition> {

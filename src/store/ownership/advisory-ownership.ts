@@ -142,7 +142,10 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
   return { client, query, ended, verify };
 }
 
-/** Ends the session that holds the lock if its heartbeat is overdue. */
+/**
+ * Ends the session that holds the lock if its heartbeat is overdue. `pg_locks` names the session, and `pg_stat_activity` knows when it last began
+ * or ended a statement. Ending it releases its locks. A role may end its own sessions.
+ */
 async function endSilentHolder(session: Session, key: bigint, seconds: number): Promise<void> {
   await session
     .query(

@@ -280,7 +280,7 @@ export async function readReadyVersions(db: Queryable): Promise<ReadyVersion[]> 
   return run(db, readyVersions, 'read ready versions');
 }
 
-/** Serializes the processes that register versions, until the transaction ends. */
+/** Serializes the transactions that register versions: an advisory lock, because there may be no row to lock yet. */
 export async function lockRegistry(db: Queryable, key: bigint): Promise<void> {
   await run(db, sql`select pg_advisory_xact_lock(${key})`);
 }

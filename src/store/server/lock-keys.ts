@@ -2,11 +2,21 @@ import { hash, randomUUID } from 'node:crypto';
 import { type ProcessorUnit, unitText } from './processor-unit.ts';
 
 /**
- * Creates the keys of all advisory locks of Refold (except in the tag trigger of migration 0002, which uses {@link tagMagic}). The top 16
- * bits hold the kind of lock, which prevents collisions between kinds.
+ * Creates the keys of all advisory locks of Refold, except that of a writer's tag in migration 0002, which has {@link tagMagic}. An advisory
+ * lock is a lock on a number, and PostgreSQL gives it no meaning. The top 16 bits of each key hold the kind of lock, so kinds never
+ * collide. The other 48 bits are a hash of what is locked.
+ *
+ * `xact` locks end with their transaction, other locks with their session or `pg_advisory_unlock`.
+ *
+ * `pg_locks` shows who holds a lock, without waiting for it. It splits a key of one bigint into `classid` (the upper 32 bits) and `objid` (the
+ * lower 32), with `objsubid` 1, and lists the locks of all databases of the server. So each look compares `database`, too, and the key by
+ * `classid::bigint << 32 | objid::bigint`.
  */
 
-/** The prefix of appenders' tags: `tagMagic << 48 | position`. 15 bits, because the bigint key must be positive. */
+/**
+ * The prefix of writers' tags: `tagMagic << 48 | position`. 15 bits, because the bigint key must be positive. Shared, to the end of the
+ * transaction that appends. Readers of the log look for the lowest tag in `pg_locks` (`refold.horizon`).
+ */
 export const tagMagic = 0x5246;
 
 const processorMagic = 0x5247n;
@@ -19,41 +29,50 @@ const inlineRowMagic = 0x5251n;
 const inlineLeaveMagic = 0x5252n;
 const probeMagic = 0x5253n;
 
-/** The lock of the owner of a unit. One of 2^48 keys: in practice two units never share one. */
+/**
+ * The lock of the owner of a unit, held exclusively by its session: the server releases it when the session ends, however that happens. One of
+ * 2^48 keys: in practice two units never share one.
+ */
 export function processorLockKey(unit: ProcessorUnit): bigint {
   return (processorMagic << 48n) | hash48(unitText(unit));
 }
 
-/** Held while a process registers declared versions. Serializes processes that start together. */
+/** Exclusive, while a transaction registers declared versions: processes that start together register one after the other. */
 export const registryLockKey: bigint = registryMagic << 48n;
 
-/** Held while the stable view of a projection is moved. */
+/** Exclusive, while a transaction moves the stable view of a projection: two versions may become active at the same time. */
 export function viewLockKey(name: string): bigint {
   return (viewMagic << 48n) | hash48(`view ${name}`);
 }
 
-/** Held while a scheduled snapshot of a version's read table is taken. */
+/** Exclusive, while a transaction takes a scheduled snapshot of a version's read table. Other processes try it, and skip this snapshot. */
 export function snapshotLockKey(name: string, version: number): bigint {
   return (tableSnapshotMagic << 48n) | hash48(`snapshot ${name}@${version}`);
 }
 
-/** Held by the processes that use an embedded server, in that server's database `postgres`. */
+/**
+ * Shared by the sessions of the processes that use an embedded server, in that server's database `postgres`. A process that gets it exclusively is
+ * the last one, and stops the server.
+ */
 export const embeddedOwnerLockKey: bigint = 0x5249n << 48n;
 
 /**
- * The gate of inline projections. Every appending transaction shares it, and a version becomes live while holding it exclusively. The same
- * as `refold.inline_gate()` in the migration.
+ * The gate of inline projections. Every appending transaction shares it to its end. A version becomes live in a transaction that holds it
+ * exclusively, so no append is halfway through then. The same as `refold.inline_gate()` of migration 0004.
  */
 export const inlineGateKey: bigint = 0x524en << 48n;
 
-/** Shared by appends that fold into a live inline version. A process that holds it exclusively knows that no such append is running. */
+/**
+ * Shared by transactions that fold into a live inline version. `refold.settle_inline` tries it exclusively, which succeeds when no such
+ * transaction is running.
+ */
 export function inlineVersionLockKey(id: string): bigint {
   return (inlineVersionMagic << 48n) | hash48(id);
 }
 
 /**
- * Shared by transactions that announce that appends leave an inline version, until they end. The same as `refold.inline_leave_key()` in the
- * migration.
+ * Shared by transactions that announce that appends leave an inline version, until they end. Appends look for it in `pg_locks`, because the
+ * announcement itself is invisible before its commit. The same as `refold.inline_leave_key()` of migration 0004.
  */
 export function inlineLeaveLockKey(id: string): bigint {
   return (inlineLeaveMagic << 48n) | hash48(id);
@@ -66,12 +85,15 @@ export function inlineRowsLockKey(id: string): bigint {
   return (inlineRowsMagic << 48n) | hash48(id);
 }
 
-/** One row of an inline version, by its key text. Another row may have the same lock key. */
+/**
+ * One row of an inline version, by its key text. Exclusive, to the end of the append: the next append of the row draws later positions. Two rows
+ * may share a key; their appends then wait for each other needlessly.
+ */
 export function inlineRowLockKey(id: string, keyText: string): bigint {
   return (inlineRowMagic << 48n) | hash48(`${id} ${keyText}`);
 }
 
-/** A lock key that nothing else uses, to test whether locks work. */
+/** A lock that nothing else uses. At the start, one connection takes it and another looks for it in `pg_locks`. */
 export function newProbeLockKey(): bigint {
   return (probeMagic << 48n) | hash48(randomUUID());
 }

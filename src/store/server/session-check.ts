@@ -77,7 +77,7 @@ async function sessionProblem(connection: Session, pids: Set<number>): Promise<s
 // One round trip, even on a busy machine.
 const answerMilliseconds = 10_000;
 
-/** The same condition as in the view `refold.tags`. */
+/** Looks for a lock as the view `refold.tags` does: by the two halves of its key, in this database. */
 function isSeen(key: bigint) {
   return {
     text: `

@@ -243,7 +243,7 @@ async function hasColumnsOf(db: Queryable, table: string, view: string): Promise
   return lost.length === 0;
 }
 
-/** Serializes transactions that move a projection's view, until this one ends: two versions may become active at the same time. */
+/** Serializes transactions that move a projection's view: an advisory lock, because the view may not exist yet. */
 export async function lockView(db: Queryable, name: string): Promise<void> {
   await db.query({ text: 'select pg_advisory_xact_lock($1)', values: [viewLockKey(name)] });
 }
