@@ -28,7 +28,7 @@ let folder: string;
 let dataDir: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'refold-embedded-'));
-  chmodSync(folder, 0o755); // where root runs the tests, another account runs the server
+  chmodSync(folder, 0o755); // if root runs the tests, another account runs the server
   dataDir = join(folder, 'postgres');
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -42,7 +42,7 @@ async function query(url: string, text: string): Promise<object[]> {
   }
 }
 
-/** A process that owns a server until it is told to end. */
+/** A process that owns a server until it receives a signal. */
 function spawnOwner(env: NodeJS.ProcessEnv = {}): ChildProcess & { readonly stdout: Readable } {
   const program = `
     import { startEmbeddedPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../../src/store/embedded/embedded-postgres.ts'))};
@@ -58,7 +58,7 @@ function spawnOwner(env: NodeJS.ProcessEnv = {}): ChildProcess & { readonly stdo
   });
 }
 
-/** The same, once it has told the server's URL. */
+/** The same, once it has printed the server's URL. */
 async function startOwner(env?: NodeJS.ProcessEnv): Promise<{ url: string; process: ChildProcess }> {
   const owner = spawnOwner(env);
   const lines = createInterface(owner.stdout);
@@ -69,7 +69,7 @@ async function startOwner(env?: NodeJS.ProcessEnv): Promise<{ url: string; proce
 const isThere = () => existsSync(join(dataDir, 'postmaster.pid'));
 const hasProcess = () => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(dataDir);
 
-/** A free port below those that connections are given, so that none of them has it between two starts. */
+/** A free port below the range of ephemeral ports, so no connection takes it between two starts. */
 async function quietPort(): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 32_000);
@@ -83,7 +83,7 @@ async function quietPort(): Promise<number> {
   }
 }
 
-test('keeps its databases between runs, with the settings and the port asked for', async () => {
+test('an embedded server keeps its databases between runs and uses the given settings and port', async () => {
   const port = await quietPort();
   const first = await startEmbeddedPostgres({ dataDir, port });
   await migrate(first.url);
@@ -100,11 +100,11 @@ test('keeps its databases between runs, with the settings and the port asked for
   await expect(query(first.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
 });
 
-test('is shared by the processes that use it, until the last one stops it', async () => {
+test('an embedded server is shared by the processes that use it, and the last one stops it', async () => {
   const first = await startOwner();
   const second = await startEmbeddedPostgres({ dataDir });
   expect(second.url).toBe(first.url);
-  // As Ctrl-C does it: the signal goes to the whole group of processes.
+  // Ctrl-C sends the signal to the whole process group, so this test does, too.
   process.kill(-(first.process.pid ?? 0), 'SIGINT');
   await once(first.process, 'close');
   expect(await query(second.url, 'select 1 as here')).toEqual([{ here: 1 }]);
@@ -112,7 +112,7 @@ test('is shared by the processes that use it, until the last one stops it', asyn
   await expect(query(second.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
 });
 
-test('is shared where the system has no `ps`, as small images have none', async () => {
+test('an embedded server is shared on a system without `ps`, such as a small image', async () => {
   const first = await startOwner();
   const path = join(folder, 'few-programs');
   mkdirSync(path);
@@ -128,7 +128,7 @@ test('is shared where the system has no `ps`, as small images have none', async 
   expect(isThere()).toBe(false);
 });
 
-test('says what to do where root has no account for it, and none can be made', () => {
+test('an error says what to do if root has no account for the server and cannot create one', () => {
   const path = join(folder, 'no-programs');
   mkdirSync(path);
   vi.stubEnv('PATH', path);
@@ -145,7 +145,7 @@ test('says what to do where root has no account for it, and none can be made', (
   );
 });
 
-test('is not given to who asks for other settings while a process uses it, and says which', async () => {
+test('a start with other settings fails while another process uses the server, and the error names that process', async () => {
   const owner = await startOwner();
   await expect(startEmbeddedPostgres({ dataDir, settings: { work_mem: '1MB' } })).rejects.toMatchObject({
     code: 'INVALID_CONFIG',
@@ -157,10 +157,10 @@ test('is not given to who asks for other settings while a process uses it, and s
   await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
 });
 
-test('started, used and left by many processes at the same time, it has one server, and none in the end', async () => {
+test('many processes that start, use and leave a server at the same time share one server, and it stops in the end', async () => {
   const shared = join(folder, 'shared');
   const ends = ['await server.stop()', 'process.exit()', "throw new Error('nobody caught this')"];
-  // By hand with more: STARTS=500
+  // For a longer run by hand: STARTS=500
   const starts = Number(process.env.STARTS ?? 12);
   const program = (end: string) => `
     import pg from 'pg';
@@ -193,7 +193,7 @@ test('started, used and left by many processes at the same time, it has one serv
 test.for<NodeJS.Signals>([
   'SIGKILL',
   'SIGTERM',
-])('ends after its owner was ended by %s without stopping it, and starts again', async (signal) => {
+])('an embedded server stops after %s ends its owner, and starts again', async (signal) => {
   const owner = await startOwner();
   const dismissed = await startEmbeddedPostgres({ dataDir });
   await dismissed.stop();
@@ -206,7 +206,7 @@ test.for<NodeJS.Signals>([
   await next.stop();
 });
 
-test('ends after the process that was starting it was ended by SIGKILL', async () => {
+test('an embedded server stops after SIGKILL ends the process that is starting it', async () => {
   const owner = spawnOwner();
   await until(isThere);
   owner.kill('SIGKILL');
@@ -214,13 +214,13 @@ test('ends after the process that was starting it was ended by SIGKILL', async (
   await until(() => !isThere() && !hasProcess());
 });
 
-test('starts although the id of a server that is long gone belongs to another process now', async () => {
+test('an embedded server starts although another process now has the id of a server that has ended', async () => {
   writeFileSync(join(dataDir, 'postmaster.pid'), `${process.pid}\n${dataDir}\n0\n1\n`);
   const server = await startEmbeddedPostgres({ dataDir });
   await server.stop();
 });
 
-test('says that its port is in use', async () => {
+test('an error says that the port is in use', async () => {
   const listener = createServer();
   await new Promise<void>((done) => listener.listen(0, '127.0.0.1', done));
   const address = listener.address();

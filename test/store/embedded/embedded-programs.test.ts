@@ -20,14 +20,14 @@ import { reachableBinaries } from '../../../src/store/embedded/embedded-programs
 const account = { uid: 4_000_000, gid: 4_000_000 };
 const longAgo = new Date(Date.now() - 3_600_000);
 
-/** A place for copies, in a folder that only we may enter. */
+/** A folder for copies that only the current account may enter. */
 function newPlace(): string {
   const folder = mkdtempSync(join(tmpdir(), 'refold-programs-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, 'shared');
 }
 
-/** A package as small as it can be, in a project of its own. */
+/** A minimal package in its own project. */
 function programsOf(place: string, project: string, version: string): PostgresBinaries {
   const folder = join(dirname(place), project, 'linux-x64');
   mkdirSync(join(folder, 'native/bin'), { recursive: true });
@@ -40,7 +40,7 @@ function programsOf(place: string, project: string, version: string): PostgresBi
   return { initdb: program('initdb'), postgres: program('postgres'), pg_ctl: program('pg_ctl') };
 }
 
-test('projects that only root may enter share one copy of the programs of a version', async () => {
+test('projects that only root may enter share one copy of a version’s programs', async () => {
   const place = newPlace();
   const copies = await Promise.all(
     ['a', 'b'].map((project) => reachableBinaries(programsOf(place, project, '18.1.0'), account, place)),
@@ -51,12 +51,12 @@ test('projects that only root may enter share one copy of the programs of a vers
   expect(readdirSync(place)).toEqual(['programs-linux-x64-18.1.0-15']);
 });
 
-test('copies of other versions are removed once no server runs from them', async () => {
+test('copies of other versions are removed when no server runs from them', async () => {
   const place = newPlace();
   const before = await reachableBinaries(programsOf(place, 'a', '18.1.0'), account, place);
   const copyOf = ({ postgres }: PostgresBinaries) => dirname(dirname(postgres));
   const copyNext = () => reachableBinaries(programsOf(place, 'b', '18.2.0'), account, place);
-  // One that was used a moment ago may be about to run.
+  // A server may be about to start from a copy that was used a moment ago.
   const next = await copyNext();
   expect(existsSync(copyOf(before))).toBe(true);
 
@@ -68,7 +68,7 @@ test('copies of other versions are removed once no server runs from them', async
   expect(existsSync(copyOf(before))).toBe(true);
   server.kill();
   await once(server, 'close');
-  // What a killed process left half made is removed, too.
+  // A half-written copy of a killed process is removed, too.
   const unfinished = join(place, 'programs.new-abc');
   mkdirSync(unfinished);
   for (const path of [unfinished, copyOf(before)]) utimesSync(path, longAgo, longAgo);

@@ -71,8 +71,8 @@ function fail(problem: string): never {
 
 const byPosition = (a: AppendResult, b: AppendResult) => (a.position < b.position ? -1 : 1);
 
-describe('appends that many callers of two processes make at the same time', () => {
-  test('are as if made one after the other: each is written whole, refused whole, or a duplicate', async () => {
+describe('appends that many callers of two processes send at the same time', () => {
+  test('are serializable: each append is written whole, refused whole, or a duplicate', async () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(request, { minLength: 2, maxLength: 40 }), async (requests) => {
@@ -92,7 +92,7 @@ describe('appends that many callers of two processes make at the same time', () 
           ),
         );
 
-        // Position order is a serial order: in it, every written append finds the versions that it expects.
+        // Position order is a serial order: in this order, every written append finds the versions that it expects.
         const written = settled.flatMap((outcome, index) =>
           outcome.status === 'fulfilled' && outcome.value && !outcome.value.duplicate
             ? [{ ...outcome.value, request: requests[index] as Request }]
@@ -132,7 +132,7 @@ describe('appends that many callers of two processes make at the same time', () 
           }
         });
 
-        // What is stored is what the callers were told, and nothing else.
+        // The log holds what the callers were promised, and nothing else.
         const events = await db.query({
           text: `
             select id, position, stream_id as "streamId", stream_position::int as "streamPosition"
@@ -178,7 +178,7 @@ describe('appends that many callers of two processes make at the same time', () 
     expect(new Set(results.map(({ position }) => position)).size).toBe(100);
   });
 
-  test('share one statement where they are few, and two beside each other where they are many', async () => {
+  test('share one statement if they are few, and two concurrent statements if they are many', async () => {
     const statementsOf = async (callers: number) => {
       const sent: { readonly streams: number; readonly underWay: number }[] = [];
       let underWay = 0;
@@ -203,7 +203,7 @@ describe('appends that many callers of two processes make at the same time', () 
   });
 });
 
-test('large appends are not joined into statements of any size', async () => {
+test('large appends are joined only into statements of limited size', async () => {
   const longest: number[] = [];
   const measuring: Database['query'] = (statement) => {
     longest.push(String(statement.values?.at(-1)).length);
@@ -220,8 +220,8 @@ test('large appends are not joined into statements of any size', async () => {
 });
 
 describe('an append that the database refuses', () => {
-  test('fails alone, whatever it was joined with', async () => {
-    // A stream that somebody has written past Refold.
+  test('fails alone, and the appends joined with it succeed', async () => {
+    // A stream that has events written without Refold.
     await db.query({
       text: `insert into refold.events (family, stream_id, stream_position, type, payload) values ('account', 'past', 1, 'Deposited', '{}')`,
     });
@@ -239,7 +239,7 @@ describe('an append that the database refuses', () => {
     expect(await log.streamVersion(account, 'beside 16')).toBe(1);
   });
 
-  test('because of a deadlock with a transaction of the user’s own is tried again', async () => {
+  test('that hits a deadlock with a user’s own transaction is retried', async () => {
     let deadlocks = 0;
     const deadlocking: Database['query'] = (statement) => {
       if (deadlocks++ < 3)
@@ -252,7 +252,7 @@ describe('an append that the database refuses', () => {
     expect(deadlocks).toBe(4);
   });
 
-  test('because its connection was lost is not tried again, since it may have been written', async () => {
+  test('whose connection was lost is not retried, because it may have been written', async () => {
     const own = new pg.Client({ connectionString: testDatabase.url });
     await own.connect();
     await log.append({ family: account, streamId: 'locked', events: [deposited(1)] });
@@ -272,7 +272,7 @@ describe('an append that the database refuses', () => {
   });
 });
 
-/** Waits until an append waits for a lock; its session. */
+/** Waits until an append waits for a lock, and returns its session. */
 async function waitingForLock(target: Database): Promise<number> {
   for (;;) {
     const [session] = await target.query<{ pid: number }>({

@@ -16,7 +16,7 @@ import { account, balanceV1 } from '../../support/sample-domain.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
 import { until } from '../../support/until.ts';
 
-// Everything at its default limits: the server waits for hours by itself.
+// Everything runs at its default limits. Without Refold’s limits, the server would wait for hours.
 let setting: InlineSetting;
 let proxy: TcpProxy;
 /** Called while an event of account `a` is folded. */
@@ -48,7 +48,7 @@ afterEach(async () => {
   await setting.close();
 });
 
-/** Once account `a` is folded, the connections through the proxy are half-open: the server hears nothing more of them, not even their end. */
+/** Once account `a` is folded, the connections through the proxy are half-open: the server receives nothing from them, not even their end. */
 function vanishWhileFolding(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   onFold = () => {
@@ -59,7 +59,7 @@ function vanishWhileFolding(): Promise<void> {
   return promise;
 }
 
-test('a process that vanishes between an append and its commit holds up neither its stream nor other read models', async () => {
+test('a process that vanishes between an append and its commit blocks neither its stream nor other read models', async () => {
   const runtime = await setting.start([credits, balanceV1]);
   await untilLive(runtime, credits);
   const gateway = await startRuntime({
@@ -80,7 +80,7 @@ test('a process that vanishes between an append and its commit holds up neither 
   await gateway.stop();
 });
 
-test('a process that vanishes while it has a version join the appends holds them up for a quarter of a second at most', async () => {
+test('a process that vanishes while a version joins the appends blocks them for at most a quarter of a second', async () => {
   const runtime = await setting.start([credits], { maintain: false });
   await runtime.log.append(creditOf('a'));
   const db = createDatabase({ url: proxy.through(setting.database.url) });
@@ -91,19 +91,19 @@ test('a process that vanishes while it has a version join the appends holds them
   void vanished.then(() => {
     isGone = true;
   });
-  // On a busy machine, the server may also end attempts before.
+  // On a busy machine, the server may also end earlier attempts.
   const joining = until(async () => {
     const outcome = await goLive(options, credits).catch((error: Error) => error);
     return isGone && outcome;
   });
   await vanished;
-  // At the default limit, an append waits for 5 seconds at most.
+  // With the default limit, an append waits for at most 5 seconds.
   await runtime.log.append(creditOf('b'));
   expect(await joining).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
   await db.close();
 });
 
-test('a version joins the appends on one connection, so that a pool in use holds up no append', async () => {
+test('a version needs one connection to join the appends, even if the pool has only one', async () => {
   const runtime = await setting.start([credits], { maintain: false });
   await runtime.log.append(creditOf('a'));
   const db = createDatabase({ url: setting.database.url, maxConnections: 1 });

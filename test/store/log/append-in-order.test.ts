@@ -24,7 +24,7 @@ const toAccount = (streamId: string, key: string, ...amounts: number[]) => ({
   idempotencyKey: key,
 });
 
-test('appends sent in order are in that order in the log, streams as they come, each refused or written for itself', async () => {
+test('appends sent in order keep that order in the log, across streams, and each is refused or written separately', async () => {
   const verdicts = await log.appendInOrder([
     toAccount('b', 'k1', 1, 2, 3),
     toAccount('a', 'k2', 4),
@@ -57,7 +57,7 @@ test('appends sent in order are in that order in the log, streams as they come, 
   );
 });
 
-test('nothing is sent where every append is refused before', async () => {
+test('no statement is sent if every append is refused before it', async () => {
   expect(await log.appendInOrder([toAccount('d', 'k9', 0.5)])).toMatchObject([{ kind: 'refused' }]);
   expect(await log.appendInOrder([])).toEqual([]);
 });

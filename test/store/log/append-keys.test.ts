@@ -38,14 +38,14 @@ const send = (input: unknown, idempotencyKey: string) =>
 const otherInput = { code: 'BAD_USER_INPUT', issues: [{ path: ['idempotencyKey'] }] };
 
 describe('an idempotency key of a client', () => {
-  test('answers the same input again, and refuses another', async () => {
+  test('returns the same result for the same input, and is refused for another input', async () => {
     const first = await send({ id: 'a', amount: 5 }, 'k1');
     expect(await send({ amount: 5, id: 'a' }, 'k1')).toEqual(first);
     await expect(send({ id: 'a', amount: 6 }, 'k1')).rejects.toMatchObject(otherInput);
     expect(await log.streamVersion(account, 'a')).toBe(1);
   });
 
-  test('does so for executions at the same time, too', async () => {
+  test('does so for concurrent executions, too', async () => {
     const sent = [5, 6, 5, 6, 5, 6].map((amount) => send({ id: 'b', amount }, 'k2'));
     const settled = await Promise.allSettled(sent);
     const written = await all(log.readStream(account, 'b'));
@@ -58,7 +58,7 @@ describe('an idempotency key of a client', () => {
     }
   });
 
-  test('answers as the first time where the first one has made the command impossible, or empty, meanwhile', async () => {
+  test('returns the first result even if the first execution has made the command impossible or empty', async () => {
     const untouched = defineState(account, () => true, { Deposited: () => false });
     const open = (whenTouched: () => readonly []) =>
       defineCommand({
@@ -90,12 +90,12 @@ describe('an idempotency key of a client', () => {
     }
   });
 
-  test('of before fingerprints were kept answers as it did', async () => {
+  test('recorded before fingerprints existed still returns its result', async () => {
     await executeCommand(log, deposit, { id: 'c', amount: 5 }, { idempotencyKey: 'k3' });
     expect((await send({ id: 'c', amount: 6 }, 'k3')).streamVersion).toBe(1);
   });
 
-  test('is forgotten when it is old, a few at a time; other keys are kept', async () => {
+  test('is deleted when it is old, in small batches, and other keys are kept', async () => {
     for (const key of ['old1', 'old2', 'old3', 'new']) await send({ id: 'd', amount: 1 }, key);
     await log.append({ family: account, streamId: 'd', events: [deposited(1)], idempotencyKey: 'import:1' });
     await db.query({
@@ -113,7 +113,7 @@ describe('an idempotency key of a client', () => {
     expect(await log.streamVersion(account, 'd')).toBe(6);
   });
 
-  test('is forgotten by the processes that maintain read tables', async () => {
+  test('is deleted by the processes that maintain read tables', async () => {
     await send({ id: 'e', amount: 1 }, 'ancient');
     await db.query({
       text: `update refold.append_keys set recorded_at = recorded_at - interval '3 days' where key = 'deposit:ancient'`,
@@ -132,7 +132,7 @@ describe('an idempotency key of a client', () => {
   });
 });
 
-test('many commands on one stream at a time are all run, one after the other', async () => {
+test('many concurrent commands on one stream all run, one after the other', async () => {
   const count = defineState(account, () => 0, { Deposited: (before) => before + 1 });
   const next = defineCommand({
     name: 'next',
@@ -155,7 +155,7 @@ test('many commands on one stream at a time are all run, one after the other', a
   }
 });
 
-test('inputs that say the same have one fingerprint, and others another', () => {
+test('equal inputs have equal fingerprints, and different inputs have different ones', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
       const shuffled = JSON.parse(JSON.stringify(one), (_, value) =>
@@ -178,7 +178,7 @@ test('inputs that say the same have one fingerprint, and others another', () => 
 });
 
 describe('a stream that another transaction holds', () => {
-  test('fails its appends after the lock timeout, and those alone', async () => {
+  test('fails its appends after the lock timeout, and no other appends', async () => {
     const patient = createEventLog(db, [account], { maxInFlight: 1, lockTimeoutMs: 300 });
     await log.append({ family: account, streamId: 'held', events: [deposited(1)] });
     const append = (streamId: string) => patient.append({ family: account, streamId, events: [deposited(1)] });
@@ -194,11 +194,11 @@ describe('a stream that another transaction holds', () => {
             reason: { code: 'STREAM_LOCKED', fields: { streams: [{ family: 'account', streamId: 'held' }] } },
           });
       }
-      // The slot is free again.
+      // The in-flight slot is free again.
       await append('free after');
     });
     expect((await append('held')).streams[0]?.version).toBe(2);
-    // Of the statement, not of the session.
+    // The timeout is set for the statement, not for the session.
     expect(await db.query({ text: 'show lock_timeout' })).toEqual([{ lock_timeout: '0' }]);
   });
 });

@@ -24,7 +24,7 @@ const everything = () => db.query({ text: 'select * from refold.events order by 
 const streams = () => db.query({ text: 'select * from refold.streams order by family, stream_id' });
 
 describe('an append', () => {
-  test('that is committed is told of before its caller has the answer, and others are not', async () => {
+  test('is announced after its commit and before its caller has the result, and others are not announced', async () => {
     const told: GlobalPosition[] = [];
     const telling = createEventLog(db, [account], { onAppended: (position) => told.push(position) });
     const append = (amount: number, idempotencyKey?: string) =>
@@ -48,7 +48,7 @@ describe('an append', () => {
     expect(told.at(-1)).toBe(await log.head());
   });
 
-  test('gives what it recorded, as it is read again', async () => {
+  test('returns what it recorded, equal to a later read', async () => {
     const result = await log.append({
       family: account,
       streamId: 'recorded',
@@ -111,7 +111,7 @@ describe('an append', () => {
     expect(await all(log.readStream(account, streamId))).toHaveLength(existing);
   });
 
-  test('to several streams is written to all of them or to none', async () => {
+  test('to several streams is written to all of them or to none of them', async () => {
     const result = await log.appendToStreams({
       streams: [
         { family: account, streamId: 'from', events: [deposited(1), deposited(2)] },
@@ -142,7 +142,7 @@ describe('an append', () => {
     expect([await everything(), await streams()]).toEqual([eventsBefore, streamsBefore]);
   });
 
-  test('without a version check is accepted whatever else is appended to the stream at once', async () => {
+  test('without a version check is accepted during concurrent appends to the stream', async () => {
     const logs = [log, createEventLog(db, [account])];
     const versions = await Promise.all(
       Array.from({ length: 16 }, async (_, index) => {
@@ -164,7 +164,7 @@ describe('an idempotency key', () => {
       expectedVersion: 'no-stream',
     }) as const;
 
-  test('gives a second append the result of the first, and writes nothing', async () => {
+  test('returns the result of the first append for a second one, which writes nothing', async () => {
     const first = await log.append(request('key', 'k1'));
     const second = await log.append(request('key', 'k1'));
     expect(first.duplicate).toBe(false);
@@ -172,7 +172,7 @@ describe('an idempotency key', () => {
     expect(await log.streamVersion(account, 'key')).toBe(2);
   });
 
-  test('is used once by appends that run at the same time, joined or not', async () => {
+  test('is used once by concurrent appends, joined or not', async () => {
     const other = createEventLog(db, [account]);
     const results = await Promise.all(
       [log, log, log, other, other, other, log].map((eventLog) => eventLog.append(request('key at once', 'k2'))),
@@ -182,7 +182,7 @@ describe('an idempotency key', () => {
     for (const result of results) expect(result).toEqual({ ...first, duplicate: result.duplicate });
   });
 
-  test('is free again after a refusal', async () => {
+  test('is free again after a refused append', async () => {
     await log.append({ family: account, streamId: 'key refused', events: [deposited(1)] });
     await expect(log.append(request('key refused', 'k3'))).rejects.toBeInstanceOf(ConcurrencyConflict);
     const retried = await log.append({ ...request('key refused', 'k3'), expectedVersion: 1 });
@@ -197,7 +197,7 @@ describe('an idempotency key', () => {
   });
 });
 
-describe('what is wrong with an append is said before anything is written:', () => {
+describe('an append is validated before anything is written:', () => {
   const tooLong = 'x'.repeat(1025);
   test.for<[what: string, request: Parameters<EventLog['append']>[0], problem: object]>([
     [
@@ -227,13 +227,13 @@ describe('what is wrong with an append is said before anything is written:', () 
       { code: 'BAD_USER_INPUT' },
     ],
     [
-      'no version at all',
+      'a version that is not a number',
       { family: account, streamId: 's', events: [deposited(1)], expectedVersion: Number.NaN },
       { code: 'BAD_USER_INPUT' },
     ],
     ['no events', { family: account, streamId: 's', events: [] }, { code: 'BAD_USER_INPUT' }],
     [
-      'an id that is no UUID',
+      'an id that is not a UUID',
       { family: account, streamId: 's', events: [{ ...deposited(1), id: '1' }] },
       { code: 'BAD_USER_INPUT' },
     ],
@@ -265,12 +265,12 @@ describe('what is wrong with an append is said before anything is written:', () 
     expect(await everything()).toEqual(before);
   });
 
-  test('the same stream twice in one append', async () => {
+  test('the same stream twice in one append is refused', async () => {
     const twice = { family: account, streamId: 'twice', events: [deposited(1)] };
     await expect(log.appendToStreams({ streams: [twice, twice] })).rejects.toBeInstanceOf(InvalidInput);
   });
 
-  test('a text that only looks like NUL is none', async () => {
+  test('a text that only looks like NUL is accepted', async () => {
     const payload = { owner: '\\u0000 \\\\u0000 \\ud800' };
     const { events } = await log.append({
       family: account,

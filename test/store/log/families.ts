@@ -11,7 +11,7 @@ export const transfer = defineEvents('transfer', { Booked: z.object({ note: z.st
 
 export const deposited = (amount: number) => ({ type: 'Deposited', payload: { amount } }) as const;
 
-/** All that an async iterable gives. */
+/** Everything that an async iterable yields. */
 export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
   for await (const item of items) found.push(item);

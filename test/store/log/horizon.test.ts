@@ -35,9 +35,9 @@ afterAll(async () => {
 
 async function connect(url = testDatabase.url, name = 'writer'): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, application_name: name });
-  client.on('error', () => {}); // some are ended on purpose
+  client.on('error', () => {}); // some connections are terminated on purpose
   await client.connect();
-  await client.query("set default_transaction_isolation = 'read committed'"); // the server of the run may have another
+  await client.query("set default_transaction_isolation = 'read committed'"); // the test server may have another default
   opened.add(client);
   return client;
 }
@@ -45,12 +45,12 @@ async function connect(url = testDatabase.url, name = 'writer'): Promise<pg.Clie
 interface Append {
   readonly stream: string;
   readonly size: number;
-  /** Between the insert and the end of the transaction. */
+  /** The time between the insert and the end of the transaction. */
   readonly delayMs: number;
   readonly end: 'commit' | 'rollback' | 'lost connection';
-  /** By Refold's function, or by an INSERT of somebody who knows nothing of horizons. */
+  /** Refold's function, or an INSERT by a program that knows nothing of horizons. */
   readonly by: 'refold' | 'plain insert';
-  /** Whether the transaction wrote somewhere else before, and so has an older transaction id than its events suggest. */
+  /** Whether the transaction wrote elsewhere before, and so has an older transaction id than its events suggest. */
   readonly wroteBefore: boolean;
 }
 
@@ -73,7 +73,7 @@ const plans = fc.tuple(
   ...Array.from({ length: writers }, (_, writer) => fc.array(appendBy(writer), { minLength: 15, maxLength: 25 })),
 );
 
-/** Opens a transaction, appends in it, and gives what ends it. */
+/** Opens a transaction and appends in it. */
 async function beginAppend(client: pg.Client, { stream, size, by }: Append): Promise<void> {
   const ids = Array.from({ length: size }, () => crypto.randomUUID());
   if (by === 'plain insert') {
@@ -117,13 +117,13 @@ async function write(plan: readonly Append[]): Promise<void> {
   }
 }
 
-/** Where a consumer looks for what is new: the first page along with the horizon, or none. */
+/** A consumer's poll for new events: returns the horizon, with or without the first page. */
 type Look = (after: GlobalPosition, limit: number) => Promise<LogTail>;
 
 const horizonAlone: Look = async (after) => ({ events: [], upTo: after, ...(await log.readHead(null)) });
 const pageAlong: Look = (after, limit) => log.readTail({ after, limit });
 
-/** Follows the log as a consumer does, until `done` and all is read. */
+/** Follows the log as a consumer does, until `done` and everything is read. */
 async function tail(after: GlobalPosition, limit: number, done: () => boolean, lookAt: Look): Promise<RecordedEvent[]> {
   const seen: RecordedEvent[] = [];
   for (let position = after, last = false; ; ) {
@@ -139,7 +139,7 @@ async function tail(after: GlobalPosition, limit: number, done: () => boolean, l
   }
 }
 
-/** Follows the log by the last position seen, as one should not. */
+/** Follows the log by the last position seen, which is wrong: it loses events. */
 async function naiveTail(after: GlobalPosition, done: () => boolean): Promise<Set<string>> {
   const client = await connect();
   const seen = new Set<string>();
@@ -163,20 +163,20 @@ async function committedAfter(start: GlobalPosition): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** The whole log in one go. */
+/** The whole log in one read. */
 async function replay(after: GlobalPosition): Promise<RecordedEvent[]> {
   const { events } = await log.readAll({ after, upTo: await log.horizon(), limit: 1_000_000 });
   return [...events];
 }
 
-describe('whoever reads up to the horizon', () => {
-  test('gets every committed event once, in the order of a later replay, whatever commits late, rolls back, dies or stays open', async () => {
+describe('a reader that reads up to the horizon', () => {
+  test('receives every committed event once, in replay order, despite late commits, rollbacks, lost connections and open transactions', async () => {
     const { adminUrl } = inject('postgres');
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
         const plan = fc.sample(plans, { seed, numRuns: 1 }).flat(); // a seed is easier to report than a plan
         const start = await log.head();
-        // Open from before the first event until after the last was read: neither may hold anything back.
+        // These stay open from before the first event until after the last read; neither may hold the horizon back.
         const bystander = await connect();
         await bystander.query('begin');
         await bystander.query('insert into elsewhere default values');
@@ -216,7 +216,7 @@ describe('whoever reads up to the horizon', () => {
     );
   });
 
-  test('waits for an earlier append that is under way, and only for that', async () => {
+  test('waits for an earlier append that is still uncommitted, and for nothing else', async () => {
     const [slow, fast] = [await connect(), await connect()];
     const append = { stream: 's', size: 1, delayMs: 0, end: 'commit', by: 'plain insert', wroteBefore: false } as const;
     const before = await log.head();
@@ -241,8 +241,8 @@ describe('whoever reads up to the horizon', () => {
   });
 });
 
-describe('the events that come along with the horizon', () => {
-  test('are read after it, and not by the snapshot of whoever asks', async () => {
+describe('the events returned along with the horizon', () => {
+  test('are read after it, with a newer snapshot than the caller has', async () => {
     const [reader, gate] = [await connect(), await connect()];
     const after = await log.head();
     await gate.query('select pg_advisory_lock(7)');
@@ -251,7 +251,7 @@ describe('the events that come along with the horizon', () => {
        select tail.horizon, tail.position from waited, lateral refold.read_tail(waited.after, '{account.Deposited}', 10) as tail`,
       [after],
     );
-    // The statement has its snapshot, and has not yet looked for the horizon.
+    // The statement has its snapshot, but has not read the horizon yet.
     await until(async () => {
       const waiting = await db.query({
         text: `select from pg_locks where locktype = 'advisory' and objid = 7 and not granted`,
@@ -264,7 +264,7 @@ describe('the events that come along with the horizon', () => {
     expect(rows).toEqual([{ horizon: String(position), position: String(position) }]);
   });
 
-  test('are none where a transaction keeps one snapshot, and it says so', async () => {
+  test('are empty in a transaction that keeps one snapshot, and the result says so', async () => {
     const after = await log.head();
     const client = await connect();
     await client.query('begin isolation level repeatable read');
@@ -285,7 +285,7 @@ describe('a writer’s tag', () => {
     values ('account', 'tagged ' || gen_random_uuid(), 1, 'Deposited', '{"amount":1}')`;
   const tags = async () => (await db.query({ text: 'select * from refold.tags' })).length;
 
-  test('is one for all inserts of a transaction', async () => {
+  test('is shared by all inserts of a transaction', async () => {
     const client = await connect();
     await client.query('begin');
     const before = await log.head();
@@ -300,7 +300,7 @@ describe('a writer’s tag', () => {
     await client.query('rollback');
   });
 
-  test('comes and goes with a savepoint', async () => {
+  test('is released with its savepoint and taken again by the next insert', async () => {
     const client = await connect();
     await client.query('begin; savepoint before');
     await client.query(insert);
@@ -314,7 +314,7 @@ describe('a writer’s tag', () => {
     expect(await log.horizon()).toBe(before + 2n);
   });
 
-  test('of another database on the same server holds nothing back', async () => {
+  test('in another database on the same server does not hold the horizon back', async () => {
     const other = await createTestDatabase();
     const client = await connect(other.url);
     await client.query('begin');
@@ -327,7 +327,7 @@ describe('a writer’s tag', () => {
     await other.drop();
   });
 
-  test('tells who holds the horizon back', async () => {
+  test('identifies the session that holds the horizon back', async () => {
     const before = await log.head();
     const client = await connect(testDatabase.url, 'nightly import');
     await client.query('begin');
@@ -373,7 +373,7 @@ test('a prepared transaction holds the horizon back until it ends, and is named'
   await server.stop();
 });
 
-test('a log restored from its rows goes on where it was', async () => {
+test('a log restored from its rows continues at its last position', async () => {
   const restored = await createTestDatabase();
   const own = createDatabase({ url: restored.url });
   const ownLog = createEventLog(own, [account]);
@@ -403,7 +403,7 @@ test('a log restored from its rows goes on where it was', async () => {
   await restored.drop();
 });
 
-test('an empty log ends at its beginning', async () => {
+test('the horizon of an empty log is its beginning', async () => {
   const empty = await createTestDatabase();
   const own = createDatabase({ url: empty.url });
   const emptyLog = createEventLog(own, [account]);

@@ -65,7 +65,7 @@ const row = fc.record({
 });
 type Row = typeof row extends fc.Arbitrary<infer R> ? R : never;
 
-// As PostgreSQL's COPY writes a text.
+// Escapes a text as PostgreSQL's COPY does.
 const escapes: Record<string, string> = {
   '\\': '\\\\',
   '\b': '\\b',
@@ -99,7 +99,7 @@ function eventOf({ version, recordedAt, position, payload, metadata, ...same }: 
 }
 
 describe('a page of copied rows', () => {
-  test('becomes the events that were written, whatever is in their texts and JSON', () => {
+  test('becomes the events that were written, for any texts and JSON', () => {
     const decode = createPageDecoder(families);
     fc.assert(
       fc.property(fc.array(row, { maxLength: 12 }), (rows) => {
@@ -113,7 +113,7 @@ describe('a page of copied rows', () => {
     );
   });
 
-  test('may be longer than the memory that it begins with', () => {
+  test('may be longer than the decoder’s initial memory', () => {
     const [one] = fc.sample(row, { seed: 1, numRuns: 1 });
     if (!one) throw new Error('a sample has as many as were asked for');
     const rows = [1, 5000, 1, 100_000, 1].map((length, index) => ({
@@ -126,7 +126,7 @@ describe('a page of copied rows', () => {
     expect(createPageDecoder(families)(collector.collected())).toEqual(rows.map(eventOf));
   });
 
-  test('gives each event metadata of its own', () => {
+  test('has separate metadata for each event', () => {
     const collector = createPageCollector();
     const [one] = fc.sample(row, { seed: 1, numRuns: 1 });
     if (!one) throw new Error('a sample has as many as were asked for');

@@ -4,7 +4,7 @@ import { beginning, type GlobalPosition, globalPosition } from '../../../src/eve
 import { createReadAhead } from '../../../src/store/log/read-ahead.ts';
 import type { EventPage, ReadAllOptions } from '../../../src/store/log/read-events.ts';
 
-/** A log of the positions 1, 2, 3…, with even ones where a filter is given; its events are the positions themselves. */
+/** A log of the positions 1, 2, 3…, or only the even ones if a filter is given; its events are the positions themselves. */
 function fakeLog() {
   let asked = 0;
   const copyPage = async ({ after, upTo, filter, limit }: ReadAllOptions) => {
@@ -17,14 +17,14 @@ function fakeLog() {
     return { lines, upTo: full ? globalPosition(String(lines.at(-1))) : upTo, full };
   };
   const decode = ({ lines }: { readonly lines: readonly Buffer[] }) =>
-    lines.map(String) as unknown as EventPage['events']; // nobody looks inside
+    lines.map(String) as unknown as EventPage['events']; // nothing reads inside
   return { copyPage, decode, asked: () => asked };
 }
 
 const evens = [{ family: 'f', types: ['Even'] }];
 
 describe('reading ahead', () => {
-  test('gives every reading what it would get without, whatever the others do and however the horizon moves', async () => {
+  test('returns the same pages as reading without it, for any readers and horizons', async () => {
     const step = fc.record({
       reader: fc.constantFrom(0, 0, 0, 1, 2, 3),
       horizon: fc.oneof(fc.nat(40), fc.nat(5)),
@@ -41,7 +41,7 @@ describe('reading ahead', () => {
           const upTo = globalPosition(after + BigInt(horizon));
           const options = { after, upTo, limit, ...(reader % 2 === 0 ? {} : { filter: evens }) };
           const page = await read(options);
-          // It may end earlier, at the horizon of the time when it was asked for; never later, and with nothing left out.
+          // The page may end earlier, at the horizon of the time when it was requested, but never later, and it skips nothing.
           expect(page.upTo <= upTo).toBe(true);
           expect(page.events).toEqual(decode(await copyPage({ ...options, upTo: page.upTo })));
           if (horizon > 0) expect(page.upTo > after).toBe(true);
@@ -51,7 +51,7 @@ describe('reading ahead', () => {
     );
   });
 
-  test('asks once for each page, and for none that nobody may want', async () => {
+  test('requests each page once, and requests no page that nobody may need', async () => {
     const { copyPage, decode, asked } = fakeLog();
     const read = createReadAhead(copyPage, decode);
     const upTo = globalPosition(10n);
@@ -66,7 +66,7 @@ describe('reading ahead', () => {
     expect(asked()).toBe(pages + 1);
   });
 
-  test('gives an error to whoever reads on', async () => {
+  test('passes an error to the reader that reads on', async () => {
     const { copyPage, decode } = fakeLog();
     let fail = false;
     const failing = (options: ReadAllOptions) => (fail ? Promise.reject(new Error('lost')) : copyPage(options));

@@ -36,7 +36,7 @@ describe('a stream', () => {
     await log.append({ family: transfer, streamId: 'long', events: [note('of another family')] });
   });
 
-  test('is read in both directions, whole or in part, like an array', async () => {
+  test('is read in both directions, whole or in part, as an array is sliced', async () => {
     const edge = fc.oneof(fc.integer({ min: 0, max: length + 5 }), fc.constantFrom(1, 999, 1000, 1001, 2000, length));
     const part = fc.record(
       { direction: fc.constantFrom('forward', 'backward'), from: edge, to: edge, limit: edge },
@@ -53,7 +53,7 @@ describe('a stream', () => {
     );
   });
 
-  test('is read as it was at a position of the log, or at a time', async () => {
+  test('is read as of a position of the log or a time', async () => {
     const [first, second] = [
       await log.append({ family: account, streamId: 'as of', events: [deposited(1)] }),
       await log.append({ family: account, streamId: 'as of', events: [deposited(2)] }),
@@ -72,7 +72,7 @@ describe('a stream', () => {
     expect(await log.streamVersion(account, 'long')).toBe(length);
   });
 
-  test('is not read with a limit that is no number of events', async () => {
+  test('is not read with a limit that is not a number of events', async () => {
     await expect(all(log.readStream(account, 'long', { limit: 1.5 }))).rejects.toMatchObject({
       code: 'BAD_USER_INPUT',
     });
@@ -80,7 +80,7 @@ describe('a stream', () => {
 });
 
 describe('the whole log', () => {
-  test('is read in pages of any size by any filter like an array', async () => {
+  test('is read in pages of any size with any filter, as an array is', async () => {
     const odd = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.replaceAll('\u0000', ''));
     const event = fc.oneof(
       fc.nat().map((amount) => ({ family: account, event: deposited(amount) })),
@@ -115,7 +115,7 @@ describe('the whole log', () => {
           const page = await log.readAll({ after, upTo, limit, ...(filter === undefined ? {} : { filter }) });
           expect(page.events.length).toBeLessThanOrEqual(limit);
           expect(page.upTo > after).toBe(true);
-          // Nobody else appends: what comes along with the horizon is the same page.
+          // Nobody else appends, so the page returned along with the horizon is the same.
           const tail = await log.readTail({ after, limit, ...(filter === undefined ? {} : { filter }) });
           expect(tail).toMatchObject({ ...page, horizon: upTo });
           read.push(...page.events);
@@ -129,14 +129,14 @@ describe('the whole log', () => {
     );
   });
 
-  test('up to an older horizon leaves out what came later', async () => {
+  test('up to an older horizon omits later events', async () => {
     const upTo = await log.horizon();
     await log.append({ family: account, streamId: 'later', events: [deposited(1)] });
     const { events } = await log.readAll({ after: globalPosition(upTo - 1n), upTo, limit: 10 });
     expect(events.map(({ position }) => position)).toEqual([upTo]);
   });
 
-  test('is not read by a filter that names what nobody declares', async () => {
+  test('is not read with a filter that names undeclared families or types', async () => {
     const read = (filter: EventFilter[]) =>
       log.readAll({ after: beginning, upTo: globalPosition(1n), filter, limit: 1 });
     await expect(read([{ family: 'acount', types: ['Opened'] }])).rejects.toMatchObject({
@@ -167,7 +167,7 @@ describe('events of older code', () => {
     },
   );
 
-  test('have today’s payload wherever they are read', async () => {
+  test('have the current payload in every kind of read', async () => {
     const old = await log.append({
       family: transfer,
       streamId: 'upcast',
@@ -193,7 +193,7 @@ describe('events of older code', () => {
     expect(events).toMatchObject([{ payload, payloadVersion: 3 }]);
   });
 
-  test('that the family no longer defines are left out of a filter, and kept in their stream', async () => {
+  test('of a type that the family no longer defines are left out of a filter, and kept in their stream', async () => {
     const smaller = defineEvents('account', { Opened: account.schemas.Opened });
     const { events } = await log.append({
       family: account,
@@ -209,7 +209,7 @@ describe('events of older code', () => {
   });
 });
 
-test('two families of one name are refused', () => {
+test('two families with the same name are refused', () => {
   const twin = defineEvents('account', { Other: z.object({}) });
   expect(() => createEventLog(db, [account, twin])).toThrow(/'account': is declared twice/);
 });

@@ -62,7 +62,7 @@ const depositInto = (state: StreamState<typeof account, Account>) =>
     decide: ({ amount }) => deposited(amount),
   });
 
-/** Runs the command, and has its snapshot written. */
+/** Runs the command and waits for its snapshot. */
 async function deposit(state: StreamState<typeof account, Account>, id: string, amount: number, target = log) {
   const result = await executeCommand(target, depositInto(state), { id, amount }, {}, { snapshots: writer });
   await writer.stop();
@@ -76,7 +76,7 @@ const snapshotsOf = (streamId: string) =>
   });
 
 describe('the state of a stream', () => {
-  test('is that of any stream position, position of the log, or time', async () => {
+  test('is available as of any stream position, log position or time', async () => {
     const state = accountState();
     const { events } = await log.append({ family: account, streamId: 'past', events: [1, 2, 3].map(deposited) });
     await log.append({ family: account, streamId: 'elsewhere', events: [deposited(100)] });
@@ -111,7 +111,7 @@ describe('the state of a stream', () => {
 });
 
 describe('a snapshot', () => {
-  test('is kept after so many events, and read in one statement with what came later', async () => {
+  test('is written after so many events, and read in one statement with the later events', async () => {
     const state = accountState({ snapshotEvery: 10 });
     await log.append({ family: account, streamId: 'kept', events: Array.from({ length: 9 }, () => deposited(1)) });
     await deposit(state, 'kept', 1);
@@ -132,16 +132,16 @@ describe('a snapshot', () => {
     });
     expect(sent).toHaveLength(1);
     await deposit(state, 'kept', 1, counted);
-    expect(sent).toHaveLength(3); // the state, the append
+    expect(sent).toHaveLength(3); // reading the state, and the append
   });
 
-  test('makes way for later ones of the same code, and is never read by other code', async () => {
+  test('is replaced by later ones of the same code, and is never read by other code', async () => {
     const [before, after] = [accountState({ snapshotEvery: 2 }), accountState({ snapshotEvery: 2, codeVersion: 2 })];
     for (let count = 0; count < 12; count++) await deposit(before, 'edited', 1);
     expect((await snapshotsOf('edited')).map((row) => row.stream_position)).toEqual([8n, 10n]);
     expect(await log.stateOf(after, 'edited')).toMatchObject({ version: 12, snapshotVersion: 0 });
     await deposit(after, 'edited', 1);
-    // Old processes of the same deployment still read theirs.
+    // Old processes of the same deployment still read their own snapshots.
     expect((await log.stateOf(before, 'edited')).snapshotVersion).toBe(10);
     await db.query({ text: `update refold.stream_snapshots set taken_at = taken_at - interval '2 days'` });
     await deposit(after, 'edited', 1);
@@ -150,7 +150,7 @@ describe('a snapshot', () => {
     expect((await log.stateOf(after, 'edited')).snapshotVersion).toBeGreaterThan(0);
   });
 
-  test('is of the state before the decision, whatever decide does to it', async () => {
+  test('holds the state before the decision, even if decide mutates it', async () => {
     const state = accountState({ snapshotEvery: 1 });
     const careless = defineCommand({
       name: 'careless',
@@ -193,7 +193,7 @@ describe('a state that JSON would change', () => {
     ['-0', -0],
     ['half of a surrogate pair', '\ud83d'],
   ];
-  test.for(values)('with %s is not kept, and said once', async ([said, value]) => {
+  test.for(values)('with %s is not kept, and is reported once', async ([said, value]) => {
     failures.length = 0;
     const state = defineState(account, () => ({ deep: { part: value as string | null } }), {}, { snapshotEvery: 1 });
     const command = defineCommand({
@@ -214,7 +214,7 @@ describe('a state that JSON would change', () => {
     expect(await snapshotsOf(`unfit ${said}`)).toEqual([]);
   });
 
-  test('is kept through encode and decode, unless they lose something', async () => {
+  test('is kept if it has encode and decode, unless they lose something', async () => {
     failures.length = 0;
     const bigState = (decode: (json: { total: string }) => { total: bigint }) =>
       defineState(
@@ -246,11 +246,11 @@ test.for([
   [{ snapshotEvery: 0 }, "'snapshotEvery' is a whole number from 1 on, found 0."],
   [{ encode: String }, "'encode' and 'decode' belong together"],
   [{ snapshotsEvery: 5 }, "unknown option 'snapshotsEvery'. Did you mean 'snapshotEvery'?"],
-])('options of a state that can’t be are refused: %s', ([options, message]) => {
+])('invalid options of a state are refused: %s', ([options, message]) => {
   expect(() => accountState(options as StateOptions<Account>)).toThrow(message as string);
 });
 
-// Two shapes of the same events: amounts first, cents later.
+// Two versions of the same events: amounts first, cents later.
 const amounts = defineEvents('purse', { Put: z.object({ amount: z.number(), note: z.string() }) });
 const cents = defineEvents(
   'purse',
@@ -265,28 +265,28 @@ interface Code {
 
 type Seen = Readonly<Record<string, number | object>>;
 
-/** The same handler text for every version: only `codeVersion` and the family's upcasters tell one code from another. */
+/** The same handler text for every version: only `codeVersion` and the family's upcasters distinguish one code from another. */
 const purseState = ({ family, version }: Code, every: number | undefined) =>
   defineState(
     family,
     (): Seen => ({ version }),
     {
       Put: (state: Seen, event: { payload: unknown; streamPosition: number }) => ({
-        [`${version}.${event.streamPosition}`]: event.payload as object, // by its schema
+        [`${version}.${event.streamPosition}`]: event.payload as object, // valid by its schema
         ...state,
       }),
-    } as never, // a family of unknown types
+    } as never, // the family's types are unknown here
     { codeVersion: version, ...(every === undefined ? {} : { snapshotEvery: every }) },
   );
 
-test('with and without snapshots, for any n, whatever code wrote the events and whatever code took the snapshots, the state is the same', async () => {
+test('the state is the same with and without snapshots, for any snapshotEvery, any code that wrote the events and any code that took the snapshots', async () => {
   const logs = new Map<EventFamily, EventLog>([amounts, cents].map((family) => [family, createEventLog(db, [family])]));
   const code = fc.record({
     family: fc.constantFrom<EventFamily>(amounts, cents),
     version: fc.integer({ min: 1, max: 2 }),
   });
   const every = fc.integer({ min: 1, max: 6 });
-  // Code of before an upcaster does not know what code of after it writes: it only runs before.
+  // Code without an upcaster cannot read what code with it writes, so it only runs before.
   const step = fc.record({
     code,
     every,
@@ -326,7 +326,7 @@ test('with and without snapshots, for any n, whatever code wrote the events and 
           const { snapshotVersion: none, ...folded } = await ownLog.stateOf(plain, streamId, options);
           expect(none).toBe(0);
           expect(snapshotVersion).toBeLessThanOrEqual(folded.version);
-          expect(JSON.stringify(found.state)).toBe(JSON.stringify(folded.state)); // the order of keys, too
+          expect(JSON.stringify(found.state)).toBe(JSON.stringify(folded.state)); // including the order of keys
           expect([found.version, found.position]).toEqual([folded.version, folded.position]);
         }
       }

@@ -10,7 +10,7 @@ import { unitOf } from './unit-of.ts';
 
 describeOwnership({
   kind: 'lease',
-  // Connecting may take as long as a renewal, of many at once and on a busy machine.
+  // On a busy machine, connecting many clients may take as long as a renewal.
   open: (url, renewEverySeconds) =>
     createLeaseOwnership({ url, leaseSeconds: 300, renewalFactor: renewEverySeconds / 300 }),
   letEnd: async (db, name) => {
@@ -74,8 +74,8 @@ async function createdElsewhere(name: string): Promise<OwnershipLock | null> {
   return ownership.tryAcquire(unitOf(name));
 }
 
-test('a holder who can’t renew the lease gives up when it expires', async () => {
-  // Few renewals, so that connecting has time; its end comes soon all the same.
+test('a holder that can’t renew its lease gives up when the lease expires', async () => {
+  // Few renewals leave time for connecting; the lease still ends soon.
   const lock = await acquire('unreachable', { leaseSeconds: 4, renewalFactor: 0.9 });
   await db.transaction(async (tx) => {
     await tx.query({ text: 'lock table refold.leases in exclusive mode' });
@@ -86,7 +86,7 @@ test('a holder who can’t renew the lease gives up when it expires', async () =
   });
 });
 
-test('a process that was stalled beyond its lease knows before any timer has run', async () => {
+test('a process that stalled for longer than its lease notices before any timer has run', async () => {
   let now = 0;
   const lock = await acquire('stalled', { leaseSeconds: 30, now: () => now });
   now = 29_999;

@@ -8,6 +8,6 @@ const [, , kind, url = '', name = ''] = process.argv;
 const ownership =
   kind === 'lease' ? createLeaseOwnership({ url, leaseSeconds: 300 }) : createAdvisoryOwnership({ url });
 let lock: OwnershipLock | null = null;
-// On a busy machine connecting may take longer than an answer is waited for.
+// On a busy machine, connecting may take longer than the timeout for an answer.
 while (!lock) lock = await ownership.tryAcquire(unitOf(name)).catch(() => null);
 process.stdout.write('held\n');

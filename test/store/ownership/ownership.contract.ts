@@ -14,15 +14,15 @@ import { unitOf } from './unit-of.ts';
 
 export interface OwnershipUnderTest {
   readonly kind: 'advisory' | 'lease';
-  /** As a process of its own would have it; where it is renewed, so often. */
+  /** Opens an ownership as a separate process would, renewed every so many seconds if it is renewed at all. */
   open(url: string, renewEverySeconds: number): Ownership;
-  /** Brings about the end of what a holder has who is gone, where that takes its time. */
+  /** Ends the ownership of a holder that is gone, if its end takes time. */
   letEnd?(db: Database, name: string): Promise<void>;
-  /** Takes the right from its holder behind its back. */
+  /** Takes the ownership from its holder without the holder's knowledge. */
   takeAway(db: Database, name: string): Promise<void>;
 }
 
-/** What every kind of ownership promises. */
+/** What every kind of ownership guarantees. */
 export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnderTest): void {
   describe(`ownership by ${kind}`, () => {
     let database: TestDatabase;
@@ -52,7 +52,7 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
       return lock;
     };
 
-    test('has one holder among many who try at the same time', async () => {
+    test('has one holder among many concurrent attempts', async () => {
       const processes = Array.from({ length: 8 }, openOne);
       const locks = await Promise.all(
         processes.flatMap((one) => [one.tryAcquire(unitOf('wanted')), one.tryAcquire(unitOf('wanted', 'rebuild'))]),
@@ -62,7 +62,7 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
       expect(await openOne().tryAcquire(unitOf('wanted', 'processor', 2))).not.toBeNull();
     });
 
-    test('is free at once when it is released, or its process closes', async () => {
+    test('is free at once after it is released or its process closes', async () => {
       const [first, second, third] = [openOne(), openOne(), openOne()];
       const lock = await acquired(first, 'passed-on');
       expect(await second.tryAcquire(unitOf('passed-on'))).toBeNull();
@@ -74,7 +74,7 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
       await acquired(third, 'passed-on');
     });
 
-    test('is free again when its holder is killed', async () => {
+    test('is free again after its holder is killed', async () => {
       const program = join(import.meta.dirname, 'ownership-holder.ts');
       const holder = spawn(process.execPath, [program, kind, database.url, 'orphaned'], {
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -90,7 +90,7 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
       await until(() => survivor.tryAcquire(unitOf('orphaned')));
     });
 
-    test('tells its holder when it is lost', async () => {
+    test('signals its loss to its holder', async () => {
       const lock = await acquired(openOne(1), 'taken-away');
       expect(lock.lost.aborted).toBe(false);
       expect(() => lock.verify()).not.toThrow();
@@ -102,7 +102,7 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
       await lock.release();
     });
 
-    test('lets a former holder write nothing', async () => {
+    test('prevents a former holder from writing', async () => {
       await insertVersion(db, {
         name: 'fenced',
         version: 1,

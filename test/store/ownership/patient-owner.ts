@@ -2,7 +2,7 @@ import type { Ownership, OwnershipLock } from '../../../src/store/ownership/owne
 import { isOutage } from '../../../src/store/postgres/database-errors.ts';
 import { unitOf } from './unit-of.ts';
 
-/** Asks again where the database could not be reached in time, which is as short as renewals are frequent. */
+/** Retries while the database is unreachable: the timeout is as short as the renewal interval. */
 export async function patiently(ownership: Ownership, name: string): Promise<OwnershipLock | null> {
   for (;;) {
     try {

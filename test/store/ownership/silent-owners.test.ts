@@ -39,7 +39,7 @@ function opening<T extends Ownership>(ownership: T): T {
 const kinds = { advisory: createAdvisoryOwnership, lease: createLeaseOwnership };
 
 describe.each(['advisory', 'lease'] as const)('ownership by %s', (kind) => {
-  test('of a host that has fallen silent ends within the bound, and another process has it then', async () => {
+  test('of a host that has gone silent ends within the bound, and another process takes it over', async () => {
     const unit = `silent ${kind}`;
     const silent = opening(kinds[kind]({ url: proxy.through(database.url), leaseSeconds: 3 }));
     const healthy = opening(kinds[kind]({ url: database.url, leaseSeconds: 3 }));
@@ -52,7 +52,7 @@ describe.each(['advisory', 'lease'] as const)('ownership by %s', (kind) => {
   });
 });
 
-test('an advisory owner that was stalled beyond the bound knows before any timer has run', async () => {
+test('an advisory owner that stalled for longer than the bound notices before any timer has run', async () => {
   let now = 0;
   const lock = await patiently(opening(createAdvisoryOwnership({ url: database.url, now: () => now })), 'stalled');
   now = 29_999;
@@ -68,10 +68,10 @@ describe('a lease whose release fails', () => {
       await db.query<{ holder: string }>({ text: 'select holder from refold.leases where name = $1', values: [name] })
     )[0]?.holder;
 
-  test('is released again until that succeeds', async () => {
+  test('is released again until the release succeeds', async () => {
     const ownership = opening(createLeaseOwnership({ url: proxy.through(database.url), leaseSeconds: 3600 }));
     const lock = await patiently(ownership, 'released');
-    // No server behind it any more: refused at once.
+    // No server listens behind the proxy any more, so a connection is refused at once.
     proxy.retarget(1);
     proxy.cutAll();
     await lock?.release();
@@ -80,7 +80,7 @@ describe('a lease whose release fails', () => {
     await until(async () => (await holderOf('released')) === undefined);
   });
 
-  test('is known again by its process', async () => {
+  test('can be acquired again by its own process, and by no other', async () => {
     const ownership = opening(createLeaseOwnership({ url: proxy.through(database.url), leaseSeconds: 3600 }));
     const other = opening(createLeaseOwnership({ url: database.url, leaseSeconds: 3600 }));
     const lock = await patiently(ownership, 'known');
@@ -92,7 +92,7 @@ describe('a lease whose release fails', () => {
     expect(await patiently(other, 'known')).toBeNull();
   });
 
-  test('and a grant whose answer was lost, too', async () => {
+  test('and so can a lease whose grant response was lost', async () => {
     const ownership = opening(createLeaseOwnership({ url: proxy.through(database.url), leaseSeconds: 3600 }));
     const cut = proxy.cutAfter((chunk) => chunk.includes('granted'));
     await expect(ownership.tryAcquire(unitOf('granted'))).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });

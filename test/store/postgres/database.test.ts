@@ -86,7 +86,7 @@ describe.each([
   const ids = async () =>
     (await db.query<{ id: number }>({ text: 'select id from items order by id' })).map(({ id }) => id);
 
-  test('passes the error of its work as it is, also where the session is lost meanwhile', async () => {
+  test('passes the error of its callback unchanged, even if the session is lost meanwhile', async () => {
     const failure = new Error('changed my mind');
     const failed = own.transaction(async (tx) => {
       const [session] = await tx.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
@@ -98,7 +98,7 @@ describe.each([
     await expect(failed).rejects.toBe(failure);
   });
 
-  test('commits what it did when its work returns, and rolls back when it throws', async () => {
+  test('commits when its callback returns, and rolls back when it throws', async () => {
     await own.transaction((tx) => tx.query({ text: 'insert into items values (1)' }));
     const failure = new Error('changed my mind');
     const failed = own.transaction(async (tx) => {
@@ -109,7 +109,7 @@ describe.each([
     expect(await ids()).toEqual([1]);
   });
 
-  test('whose failed statement was ignored is no success', async () => {
+  test('in which a failed statement was ignored fails', async () => {
     const careless = own.transaction(async (tx) => {
       await tx.query({ text: 'insert into items values (3)' });
       await tx.query({ text: 'select no_such_column' }).catch(() => {});
@@ -121,7 +121,7 @@ describe.each([
     expect(await ids()).not.toContain(3);
   });
 
-  test('that only reads sees one moment and can’t write', async () => {
+  test('that only reads has one snapshot and can’t write', async () => {
     await own.transaction(
       async (tx) => {
         const before = await tx.query({ text: 'select id from items' });
@@ -134,7 +134,7 @@ describe.each([
     await expect(writing).rejects.toMatchObject({ fields: { sqlState: '25006' } });
   });
 
-  test('whose session is ended fails, and the pool goes on', async () => {
+  test('whose session is terminated fails, and the pool keeps working', async () => {
     const ended = own.transaction(async (tx) => {
       const [session] = await tx.query<{ pid: number }>({ text: 'select pg_backend_pid() as pid' });
       await db.query({ text: 'select pg_terminate_backend($1, 5000)', values: [session?.pid] });
@@ -144,7 +144,7 @@ describe.each([
     expect(await ids()).not.toContain(6);
   });
 
-  test('that can’t begin does nothing, and gives nobody what it found', async () => {
+  test('that can’t begin executes nothing and returns no rows', async () => {
     const isolation = 'no such level' as never;
     const found: unknown[] = [];
     const reading = own.transaction(async (tx) => found.push(await tx.query({ text: 'select 1' })), {
@@ -160,7 +160,7 @@ describe.each([
   });
 });
 
-test('what a transaction that only reads asks first leaves with its begin', async () => {
+test('the first query of a read-only transaction is sent along with its begin', async () => {
   const own = createDatabase({ url: testDatabase.url, pipeline: true });
   const sizes: number[] = [];
   await own.transaction(
@@ -203,18 +203,18 @@ describe('on a server that has no connection left for the role', () => {
   });
   afterEach(() => Promise.all(others.map((client) => client.end())));
 
-  test('a statement waits for one that another process gives back', async () => {
+  test('a statement waits until another process closes a connection', async () => {
     const crowded = createDatabase({ url });
     const answer = crowded.query({ text: 'select 1 as one' });
     const impatient = new pg.Pool({ connectionString: url });
-    // Refused again and again by now: this one gives up.
+    // By now, connections have been refused repeatedly: this pool gives up.
     await expect(connectWhenFree(impatient, 0)).rejects.toMatchObject({ code: '53300' });
     await others.pop()?.end();
     expect(await answer).toEqual([{ one: 1 }]);
     await Promise.all([impatient.end(), crowded.close()]);
   });
 
-  test('more statements at once than it admits share those that the pool could open', async () => {
+  test('more concurrent statements than the server admits share the connections that the pool could open', async () => {
     await others.pop()?.end();
     const crowded = createDatabase({ url, maxConnections: 10 });
     const numbers = Array.from({ length: 30 }, (_, n) => n);
@@ -243,9 +243,9 @@ describe('errors', () => {
     ['with an unknown host', { hostname: 'no-such-host.invalid' }, /no-such-host\.invalid:.*host name/],
     ['with an unknown database', { pathname: '/no_such_database' }, /no_such_database: the database does not exist/],
     ['as an unknown user', { username: 'nobody' }, /user/],
-  ])('to connect %s say where and what to do, and keep the password', async ([, part, message]) => {
+  ])('to connect %s name the address and the way out, and hide the password', async ([, part, message]) => {
     const url = Object.assign(new URL(testDatabase.url), { password: 'secret', ...part });
-    // A name service that does not answer may take longer than a connection is waited for.
+    // A name service that does not respond may take longer than the connection timeout.
     const elsewhere = createDatabase({ url: url.href, connectTimeoutMs: 300_000 });
     const error = await elsewhere.query({ text: 'select 1' }).catch((cause: unknown) => cause);
     await elsewhere.close();
@@ -260,7 +260,7 @@ describe('errors', () => {
   });
 });
 
-test('settings in the URL are kept beside Refold’s own', async () => {
+test('settings in the URL are kept beside Refold’s own settings', async () => {
   const url = new URL(testDatabase.url);
   url.searchParams.set('options', '-c work_mem=12MB');
   url.searchParams.set('application_name', 'refold-of-mine');
@@ -277,8 +277,8 @@ test('settings in the URL are kept beside Refold’s own', async () => {
   expect(settings).toEqual({ memory: '12MB', zone: 'UTC', name: 'refold-of-mine', timeout: '1234ms' });
 });
 
-test('a session that is ended as it begins fails its statement, and not the process', async () => {
-  // All in one packet, as from a server that crashes: the driver reports the end in the same turn as the beginning.
+test('a session that is terminated as it begins fails its statement, but not the process', async () => {
+  // All in one packet, as a crashing server sends it: the driver reports the end in the same turn as the beginning.
   const packet = Buffer.concat([
     serverMessage('R', Buffer.alloc(4)),
     serverMessage('Z', Buffer.from('I')),
@@ -299,7 +299,7 @@ test('a session that is ended as it begins fails its statement, and not the proc
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** A message of PostgreSQL's protocol. */
+/** Builds a message of PostgreSQL's protocol. */
 function serverMessage(type: string, body: Buffer): Buffer {
   const head = Buffer.alloc(5);
   head.write(type);

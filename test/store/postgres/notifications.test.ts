@@ -20,7 +20,7 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-/** What a channel says, one after the other. */
+/** Collects what a channel delivers, in order. */
 function listen(channel: string): { next(): Promise<string | undefined>; end(): void } {
   const arrived: (string | undefined)[] = [];
   let ring = () => {};
@@ -42,7 +42,7 @@ const listeners = () =>
     text: `select pid from pg_stat_activity where datname = current_database() and application_name = 'refold-listen'`,
   });
 
-test('each listener is told once that listening has begun, and then every payload of its channel', async () => {
+test('each listener is notified once listening has begun, and then receives every payload of its channel', async () => {
   const [one, other] = [listen('one'), listen('Other "channel"')];
   expect(await one.next()).toBeUndefined();
   expect(await other.next()).toBeUndefined();
@@ -59,7 +59,7 @@ test('each listener is told once that listening has begun, and then every payloa
   other.end();
 });
 
-test('an append tells its position', async () => {
+test('an append notifies of its position', async () => {
   const events = listen('refold_events');
   await events.next();
   const log = createEventLog(db, [account]);
@@ -68,7 +68,7 @@ test('an append tells its position', async () => {
   events.end();
 });
 
-test('all listeners share one connection; when it is lost they are told to look, and hear again', async () => {
+test('all listeners share one connection; after it is lost, they are notified to poll and then receive payloads again', async () => {
   const [one, two] = [listen('one'), listen('two')];
   await Promise.all([one.next(), two.next()]);
   for (let times = 0; times < 3; times++) {
@@ -84,7 +84,7 @@ test('all listeners share one connection; when it is lost they are told to look,
   two.end();
 });
 
-test('closing ends the connection and the attempts to get one', async () => {
+test('closing ends the connection and the reconnection attempts', async () => {
   const nowhere = createNotifications({
     url: 'postgres://127.0.0.1:1/nothing',
     maxBackoffMs: 60_000,

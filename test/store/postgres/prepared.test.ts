@@ -24,7 +24,7 @@ const counted = async (db: Queryable) => {
 test.for([
   false,
   true,
-])('a connection keeps the statements that it uses, and no more than so many (pipeline: %s)', async (pipeline) => {
+])('a connection keeps the prepared statements that it uses, up to a limit (pipeline: %s)', async (pipeline) => {
   const db = createDatabase({ url: database.url, maxConnections: 1, pipeline });
   const many = mostPrepared + 100;
   for (let number = 0; number < many; number++) {
@@ -32,7 +32,7 @@ test.for([
     expect(sums).toEqual([{ sum: number + 1 }]);
   }
   expect(await counted(db)).toEqual({ prepared: mostPrepared, first: true });
-  // What was given up is prepared again, also in a transaction, and one that fails leaves all as it was.
+  // An evicted statement is prepared again, also in a transaction. A transaction that fails leaves the state unchanged.
   await db.transaction(async (tx) => {
     for (let number = 1; number < 50; number++) expect(await ask(tx, number)).toEqual([{ sum: number + 1 }]);
   });
@@ -47,7 +47,7 @@ test.for([
   await db.close();
 });
 
-test('a statement that is asked again gets a name, however many had one before', () => {
+test('a statement that is used again gets a name, regardless of how many names were given before', () => {
   const nameOf = (number: number) => [preparedName(`select ${number}`), preparedName(`select ${number}`)];
   const [, early] = nameOf(0);
   for (let number = 0; number < 2000; number++) {

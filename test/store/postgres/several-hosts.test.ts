@@ -50,7 +50,7 @@ describe('a connection URL', () => {
     'postgres://a,b:70000/db',
     'a,b',
     'postgres://a/db?target_session_attrs=best',
-  ])('%s is none', (url) => expect(parseHostList(url)).toBeUndefined());
+  ])('%s is not a list of hosts', (url) => expect(parseHostList(url)).toBeUndefined());
 
   test('is named in messages with all of its hosts', () => {
     expect(databaseAddress('postgres://me:secret@a:1,b/db?sslmode=require')).toBe('a:1,b:5432/db');
@@ -70,7 +70,7 @@ describe('a primary and its standby', () => {
   });
 
   const port = (url: string) => new URL(url).port;
-  /** Nothing listens on the first of them. */
+  /** Nothing listens on the first host. */
   const both = (target: string, [first, second]: readonly string[] = [standby.url, cluster.url]) =>
     `postgresql://postgres@127.0.0.1:1,127.0.0.1:${port(first ?? '')},127.0.0.1:${port(second ?? '')}/refold?target_session_attrs=${target}`;
   const portOf = async (db: Database) =>
@@ -78,7 +78,7 @@ describe('a primary and its standby', () => {
 
   test.for(['any', 'read-write', 'primary', 'read-only', 'standby', 'prefer-standby'])('%s', async (target) => {
     const expected = target === 'read-write' || target === 'primary' ? cluster : standby;
-    // 'any' takes the first that answers.
+    // 'any' takes the first host that responds.
     for (const order of target === 'any'
       ? [[standby.url, cluster.url]]
       : [
@@ -91,7 +91,7 @@ describe('a primary and its standby', () => {
     }
   });
 
-  test('where no host fits nothing is done, and the error names them all', async () => {
+  test('nothing is executed if no host fits, and the error names all hosts', async () => {
     const url = `postgresql://postgres@127.0.0.1:1,127.0.0.1:${port(cluster.url)}/refold?target_session_attrs=standby`;
     const db = createDatabase({ url });
     await expect(db.query({ text: 'select 1' })).rejects.toMatchObject({
@@ -102,7 +102,7 @@ describe('a primary and its standby', () => {
     await db.close();
   });
 
-  test('pool, listener and owner follow a promotion by themselves', async () => {
+  test('the pool, the listener and the owner follow a promotion automatically', async () => {
     const url = both('read-write', [cluster.url, standby.url]);
     const db = createDatabase({ url });
     const notifications = createNotifications({ url, minBackoffMs: 1 });

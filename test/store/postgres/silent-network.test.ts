@@ -34,7 +34,7 @@ function behindProxy(options: Partial<Parameters<typeof createDatabase>[0]> = {}
   return db;
 }
 
-/** Opens so many connections and gives them back. */
+/** Opens so many connections and returns them to the pool. */
 async function warm(db: Database, connections: number): Promise<void> {
   const sessions = await Promise.all(Array.from({ length: connections }, () => db.session()));
   for (const session of sessions) session.release();
@@ -43,7 +43,7 @@ async function warm(db: Database, connections: number): Promise<void> {
 test.for([
   { pipeline: false },
   { pipeline: true },
-])('a statement on a silent connection fails, and the next ones go through new connections: %o', async ({
+])('a statement on a silent connection fails, and the next statements use new connections: %o', async ({
   pipeline,
 }) => {
   const db = behindProxy({ pipeline, answerTimeoutMs: 200 });
@@ -53,12 +53,12 @@ test.for([
     code: 'DATABASE_UNAVAILABLE',
     message: expect.stringContaining('the server sent nothing for 200 ms'),
   });
-  // The others were as silent: none of them is tried.
+  // The other connections were silent, too, so none of them is tried.
   expect(db.pool.idleCount).toBe(0);
   expect(await db.query({ text: 'select 1 as one' })).toEqual([{ one: 1 }]);
 });
 
-test.for([{ sessions: true }, { sessions: false }])('a statement that takes long is left alone: %o', async ({
+test.for([{ sessions: true }, { sessions: false }])('a long statement is not interrupted: %o', async ({
   sessions,
 }) => {
   const db = behindProxy({ answerTimeoutMs: 20, applicationName: 'refold-patient', sessions });
@@ -84,7 +84,7 @@ test('a silent connection behind a pooler is closed while another one works on a
   proxy.swallowOpen();
   const long = `select 1 as one -- ${'ö'.repeat(2000)}`;
   for (const text of ['select 1 as one', long]) {
-    // From the second one on, other statements are as old as the silence.
+    // From the second interval on, other statements are as old as the silence.
     await expect(db.query({ text })).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
     await warm(db, 2);
     proxy.swallowOpen();
@@ -94,7 +94,7 @@ test('a silent connection behind a pooler is closed while another one works on a
   expect(await slow).toEqual([{ one: 1 }]);
 });
 
-test('an append whose answer does not come may be written: its key tells, and the queue goes on', async () => {
+test('an append without a response may be written: its key tells, and the queue continues', async () => {
   const db = behindProxy({ answerTimeoutMs: 200 });
   const log = createEventLog(db, [account]);
   const append = (streamId: string, idempotencyKey?: string) =>
@@ -110,7 +110,7 @@ test('an append whose answer does not come may be written: its key tells, and th
   expect(await append('answer lost', 'key')).toMatchObject({ duplicate: true });
 });
 
-test('where no connection can be had nothing is written', async () => {
+test('nothing is written if no connection is available', async () => {
   const db = behindProxy({ connectTimeoutMs: 200 });
   const log = createEventLog(db, [account]);
   proxy.swallow();
@@ -118,7 +118,7 @@ test('where no connection can be had nothing is written', async () => {
   await expect(refused).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE', fields: { sent: false } });
 });
 
-test('a commit whose answer is lost may have happened; what was not committed has not', async () => {
+test('a commit whose response is lost may have happened; nothing uncommitted has been written', async () => {
   const db = behindProxy();
   await direct.query({ text: 'create table if not exists items (id int primary key)' });
   const cut = proxy.cutAfter((chunk) => chunk.includes('commit\0'));
@@ -132,7 +132,7 @@ test('a commit whose answer is lost may have happened; what was not committed ha
   await cutBefore;
 });
 
-test('a listener whose connection is silent listens through another one', async () => {
+test('a listener whose connection is silent listens through a new one', async () => {
   const notifications = createNotifications({
     url: proxy.through(testDatabase.url),
     minBackoffMs: 1,
@@ -159,7 +159,7 @@ test('closing does not wait for a silent server', async () => {
   await db.close();
 });
 
-test('a session that takes no writes is not kept: nothing is written, and the next append goes elsewhere', async () => {
+test('a read-only session is discarded: nothing is written, and the next append uses another session', async () => {
   const db = behindProxy({ maxConnections: 1 });
   const log = createEventLog(db, [account]);
   const append = () => log.append({ family: account, streamId: 'read only', events: [deposited(1)] });

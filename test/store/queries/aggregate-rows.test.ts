@@ -34,7 +34,7 @@ describe.each([
   ['one key column', orderBook],
   ['three key columns', shelfPlaces],
 ])('Aggregates of a table with %s', (_, projection) => {
-  test('are those of a naive evaluation, for any rows, filter, groupings, conditions and order', async () => {
+  test('equal a naive evaluation, for any rows, filter, groupings, conditions and order', async () => {
     const cases = fc.record({
       rows: rowsOf(projection, { maxLength: 30 }),
       queries: fc.array(queriesOf(projection), { minLength: 1, maxLength: 8 }),
@@ -52,7 +52,7 @@ describe.each([
   });
 });
 
-test('an average is rounded half away from zero, however many digits it has', async () => {
+test('an average is rounded half away from zero, for any number of digits', async () => {
   const avg = { kind: 'avg', column: 'amount' } as const;
   const averageOf = async (...amounts: string[]) => {
     await fill(
@@ -67,7 +67,7 @@ test('an average is rounded half away from zero, however many digits it has', as
   expect(await averageOf('-0.01', ...Array.from({ length: 31 }, () => '0'))).toBe('-0.000313');
 });
 
-test('a sum of bigints may be larger than they are', async () => {
+test('a sum of bigints may exceed the range of a bigint', async () => {
   await fill(
     orderBook,
     ['a', 'b'].map((orderId) => order({ orderId, total: 2n ** 63n - 1n })),
@@ -78,7 +78,7 @@ test('a sum of bigints may be larger than they are', async () => {
   ]);
 });
 
-test('what a column has no measure or grouping for is the client’s mistake', async () => {
+test('a measure or grouping that a column does not have is a client error', async () => {
   const mistakes: readonly Partial<AggregateQuery>[] = [
     { measures: [{ kind: 'sum', column: 'title' }] },
     { measures: [{ kind: 'max', column: 'token' }] },
@@ -163,7 +163,7 @@ function queriesOf(projection: Projection): fc.Arbitrary<AggregateQuery> {
 
 function boundOf(projection: Projection, measure: Measure): fc.Arbitrary<unknown> {
   if (measure.kind === 'count' || measure.kind === 'countDistinct') return fc.integer({ min: 0, max: 4 }).map(decimal);
-  const column = projection.columns[measure.column] as Column; // declared
+  const column = projection.columns[measure.column] as Column; // it is declared
   const present = valuesOf(column).filter((value) => value !== null);
   return measure.kind === 'min' || measure.kind === 'max' ? present : present.map((value) => decimal(value as bigint));
 }

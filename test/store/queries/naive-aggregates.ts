@@ -13,7 +13,7 @@ import type {
 } from '../../../src/projections/queries/row-query.ts';
 import { compares, compareValues, matches } from './naive-rows.ts';
 
-/** What aggregates are, told without SQL. */
+/** Evaluates aggregates without SQL. */
 export function naiveAggregates(
   projection: Projection,
   rows: readonly Row[],
@@ -52,7 +52,7 @@ function measureOf(projection: Projection, measure: Measure, rows: readonly Row[
     return values.filter((value, index) => values.findIndex((other) => compareValues(other, value) === 0) === index)
       .length;
   if (values.length === 0) return null;
-  const column = projection.columns[name] as Column; // declared
+  const column = projection.columns[name] as Column; // it is declared
   if (kind === 'sum') return column.type.kind === 'decimal' ? sumOf(values) : BigInt(sumOf(values).toFixed());
   if (kind === 'avg') return quotient(sumOf(values), values.length, averageScale(column));
   const wanted = kind === 'min' ? -1 : 1;
@@ -63,7 +63,7 @@ function sumOf(values: readonly unknown[]): Decimal {
   return values.reduce<Decimal>((sum, value) => sum.plus(decimal(value as Decimal)), decimal('0'));
 }
 
-/** Rounded half away from zero. */
+/** Rounds half away from zero. */
 function quotient(sum: Decimal, count: number, scale: number): Decimal {
   const numerator = BigInt(sum.times(decimal(10n ** BigInt(scale))).toFixed()) * 2n;
   const rounded = (numerator + (numerator < 0n ? -1n : 1n) * BigInt(count)) / (2n * BigInt(count));

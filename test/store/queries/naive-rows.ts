@@ -17,7 +17,7 @@ const oneTable: Tables = () => {
   throw new TypeError('one table only');
 };
 
-/** What a filter means, told without SQL. */
+/** Evaluates a filter without SQL. */
 export function matches(filter: RowFilter | null, row: Row, tables: Tables = oneTable): boolean {
   if (filter === null) return true;
   switch (filter.kind) {
@@ -48,7 +48,7 @@ export function matches(filter: RowFilter | null, row: Row, tables: Tables = one
   }
 }
 
-/** A null leads nowhere. */
+/** A null matches no related row. */
 function leadsTo({ quantifier, target, columns, filter }: RelatedFilter, row: Row, tables: Tables): boolean {
   const others = tables(target.projection).filter((other) =>
     columns.every(([own, theirs]) => row[own] !== null && compareValues(row[own], other[theirs]) === 0),
@@ -74,7 +74,7 @@ function plainJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part)));
 }
 
-/** The rules of jsonb's containment, as its documentation tells them. */
+/** The rules of jsonb's containment, as PostgreSQL's documentation describes them. */
 function within(whole: unknown, part: unknown, top = false): boolean {
   if (Array.isArray(part)) return Array.isArray(whole) && part.every((one) => whole.some((item) => within(item, one)));
   if (typeof part === 'object' && part !== null) {
@@ -96,7 +96,7 @@ export function compares(operator: string, value: unknown, bound: unknown): bool
   return operator === 'gt' ? order > 0 : order >= 0;
 }
 
-/** Undefined where only one of them is null. */
+/** Undefined if exactly one of them is null. */
 export function compareValues(a: unknown, b: unknown): number | undefined {
   if (a === null && b === null) return 0;
   if (a === null || b === null) return undefined;
@@ -106,7 +106,7 @@ export function compareValues(a: unknown, b: unknown): number | undefined {
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-// Of two times, the one with fewer digits is the earlier one, but 'Z' is after the digits.
+// Of two times, the one with fewer digits is the earlier one, but 'Z' sorts after the digits.
 function comparable(text: string): Buffer {
   return Buffer.from(/^\d{4}-\d{2}-\d{2}T.*Z$/.test(text) ? text.slice(0, -1) : text);
 }
@@ -133,7 +133,7 @@ export function naivePage(
   };
 }
 
-/** The whole list. */
+/** The whole list, sorted. */
 export function sorted(
   projection: Projection,
   rows: readonly Row[],

@@ -94,7 +94,7 @@ const documents = [
   true,
 ] as const;
 
-/** Few values of each type, so that rows tie, and some that are hard to compare. */
+/** Few values of each type, which makes rows tie, and some that are hard to compare. */
 export function valuesOf(column: Column): fc.Arbitrary<unknown> {
   const present = presentValuesOf(column);
   return column.flags.nullable
@@ -217,14 +217,14 @@ function leavesOf(column: string, declared: Column): fc.Arbitrary<RowFilter>[] {
   ];
 }
 
-/** Of what may be in a list, an object or JSON. */
+/** Conditions on what a list, an object or JSON holds. */
 function partsOf(column: string, { type }: Column): fc.Arbitrary<RowFilter>[] {
   const whole = type.kind === 'json' ? fc.constantFrom(...documents, null) : fc.array(partOf(type), { maxLength: 2 });
   return [
     fc.record({
       kind: fc.constant('holds' as const),
       column: fc.constant(column),
-      value: whole as fc.Arbitrary<JsonValue>, // what such a column may hold, or a part of it
+      value: whole as fc.Arbitrary<JsonValue>, // a value that such a column may hold, or a part of it
     }),
   ];
 }
@@ -241,7 +241,7 @@ function partOf(type: ColumnKind): fc.Arbitrary<unknown> {
   );
 }
 
-/** Patterns of LIKE, none of which ends with a backslash that escapes nothing. */
+/** Patterns of LIKE. None ends with a backslash that escapes nothing. */
 const patterns: fc.Arbitrary<string> = fc
   .array(fc.constantFrom('%', '_', '\\%', '\\_', '\\\\', 'a', 'A', 'é', 'É', 'ß', 'ss', 'σ', 'Σ', 'b', '\\b', '😀'), {
     maxLength: 4,

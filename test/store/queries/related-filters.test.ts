@@ -27,7 +27,7 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-test('rows are found by what they lead to, over any relations, as a naive evaluation finds them', async () => {
+test('a filter over any relations finds the rows that a naive evaluation finds', async () => {
   const query = fc.oneof(
     ...[orderBook, shelfPlaces].map((projection) =>
       fc.record({
@@ -63,7 +63,7 @@ test('rows are found by what they lead to, over any relations, as a naive evalua
 
 const pairs = ['label', 'units', 'day'] as const;
 
-/** Conditions over a table's rows and, `depth` relations deep, over those that they lead to; also of the table itself. */
+/** Conditions over a table's rows and, `depth` relations deep, over their related rows, including rows of the same table. */
 function acrossRelations(projection: Projection, depth: number): fc.Arbitrary<RowFilter> {
   const own = filtersOf(projection).filter((filter) => filter !== null);
   const related = fc.oneof(

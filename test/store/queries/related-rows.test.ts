@@ -32,7 +32,7 @@ describe.each([
   ['one key column', orderBook],
   ['three key columns', shelfPlaces],
 ])('Rows of a table with %s that name others', (_, projection) => {
-  test('are the page for each of them that a naive evaluation gives, and as many', async () => {
+  test('are, for each of them, the page and the count of a naive evaluation', async () => {
     const cases = fc.record({
       rows: rowsOf(projection, { maxLength: 30 }),
       reads: fc.array(readsOf(projection), { minLength: 1, maxLength: 6 }),
@@ -60,7 +60,7 @@ describe.each([
   });
 });
 
-test('each page is a walk of the index of the column that names', async () => {
+test('each page is an index scan of the referencing column', async () => {
   let text = '';
   const explaining = {
     query: async <R extends object>(statement: { text: string; values?: readonly unknown[] }): Promise<R[]> => {
@@ -93,7 +93,7 @@ test('each page is a walk of the index of the column that names', async () => {
 function readsOf(projection: Projection) {
   const named = fc.constantFrom(...scalarColumns(projection));
   return fc.tuple(named, ordersOf(projection)).chain(([column, orderBy]: [string, RowOrder[]]) => {
-    const value = (name: string) => valuesOf(projection.columns[name] as Column); // declared
+    const value = (name: string) => valuesOf(projection.columns[name] as Column); // it is declared
     const ordered = [...orderBy.map((order) => order.column), ...projection.keyColumns];
     const cursor = fc.tuple(...ordered.map(value));
     return fc.record({

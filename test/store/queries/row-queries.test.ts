@@ -34,7 +34,7 @@ describe.each([
   ['one key column', orderBook],
   ['three key columns', shelfPlaces],
 ])('Reads of a table with %s', (_, projection) => {
-  test('give the page that a naive evaluation gives, for any rows, filter, order and cursors', async () => {
+  test('return the page of a naive evaluation, for any rows, filter, order and cursors', async () => {
     const cases = fc.record({
       rows: rowsOf(projection, { maxLength: 30 }),
       queries: fc.array(queriesOf(projection), { minLength: 1, maxLength: 8 }),
@@ -55,7 +55,7 @@ describe.each([
     );
   });
 
-  test('walk the whole list forward and backward, whatever the sizes of the pages', async () => {
+  test('visit the whole list forward and backward, for any page sizes', async () => {
     const walks = fc.record({
       rows: rowsOf(projection, { maxLength: 30 }),
       where: filtersOf(projection),
@@ -73,7 +73,7 @@ describe.each([
     );
   });
 
-  test('find rows by key in the order of the keys, with null for those that are missing', async () => {
+  test('find rows by key in the order of the keys, with null for missing rows', async () => {
     const lookups = fc.record({
       rows: rowsOf(projection, { maxLength: 12 }),
       strangers: rowsOf(projection, { maxLength: 4 }),
@@ -105,7 +105,7 @@ test.each([
   'token',
   'day',
   'placedAt',
-])('rows are found by a unique column (%s) as by a key', async (column) => {
+])('rows are found by a unique column (%s) as they are by a key', async (column) => {
   const cases = fc.record({ rows: rowsOf(orderBook, { maxLength: 20 }), others: rowsOf(orderBook, { maxLength: 5 }) });
   await fc.assert(
     fc.asyncProperty(cases, async ({ rows, others }) => {
@@ -122,7 +122,7 @@ test.each([
   );
 });
 
-test('a row has the columns asked for, those of the order and the key', async () => {
+test('a row has the requested columns, those of the order and the key', async () => {
   await fill(orderBook, [order({ orderId: 'a', amount: decimal('12.5') })]);
   const page = await findPage(db, readSchema, orderBook, {
     ...everything,
@@ -133,7 +133,7 @@ test('a row has the columns asked for, those of the order and the key', async ()
   expect(await findByKeys(db, readSchema, orderBook, [['a']], ['title'])).toEqual([{ orderId: 'a', title: '' }]);
 });
 
-test('`ne`, `not` and `in` know nothing but true and false: a null is not equal to a value', async () => {
+test('`ne`, `not` and `in` evaluate to true or false only: a null is not equal to a value', async () => {
   await fill(orderBook, [
     order({ orderId: 'null', label: null }),
     order({ orderId: 'x', label: 'x' }),
@@ -152,7 +152,7 @@ test('`ne`, `not` and `in` know nothing but true and false: a null is not equal 
   expect(await ids({ kind: 'not', filter: { kind: 'in', column: 'label', values: ['x'] } })).toEqual(['null', 'y']);
 });
 
-test('`startsWith` takes every character as itself', async () => {
+test('`startsWith` takes every character literally', async () => {
   await fill(
     orderBook,
     ['50%', '50_', '500', '50%off', '5'].map((title) => order({ orderId: title, title })),
@@ -162,7 +162,7 @@ test('`startsWith` takes every character as itself', async () => {
   expect(page.rows.map((row) => row.orderId)).toEqual(['50%', '50%off']);
 });
 
-test('`contains` and `endsWith` take every character as itself, and `ilike` those after a backslash', async () => {
+test('`contains` and `endsWith` take every character literally, and `ilike` takes those after a backslash literally', async () => {
   const titles = ['50%', '50_', '5000', 'a50%off', 'A50\\%OFF', '50'];
   await fill(
     orderBook,
@@ -187,7 +187,7 @@ test('`contains` and `endsWith` take every character as itself, and `ilike` thos
   expect(await ilike('50_')).toEqual(new Set(['50%', '50_']));
 });
 
-test('what a column could never hold is the client’s mistake', async () => {
+test('a value that a column can never hold is a client error', async () => {
   const compare = (column: string, value: unknown): RowFilter => ({ kind: 'compare', column, operator: 'gt', value });
   const mistakes: readonly Partial<PageQuery>[] = [
     { where: compare('token', 'no-uuid') },
@@ -239,7 +239,7 @@ test('a decimal bound with more digits than the column is compared exactly', asy
   expect(await count('lt', '12.5000001')).toBe(1);
 });
 
-test('a walk meets no row twice and misses no row that stays, while others are written', async () => {
+test('paging returns no row twice and misses no row that stays, during concurrent writes', async () => {
   const rows = Array.from({ length: 200 }, (_, index) =>
     order({ orderId: `stays-${index}`, units: index % 7, label: index % 3 === 0 ? null : `l${index % 5}` }),
   );
@@ -268,7 +268,7 @@ test('a walk meets no row twice and misses no row that stays, while others are w
   await writing;
 });
 
-test('a page of the default order and of an indexed column is one walk of an index, and parts are found by theirs', async () => {
+test('a page of the default order or of an indexed column is one index scan, and partitions are found by their index', async () => {
   const rows = Array.from({ length: 3000 }, (_, index) =>
     order({
       orderId: `o${index}`,

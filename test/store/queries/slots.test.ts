@@ -46,7 +46,7 @@ const query = fc.record({ where: filter, having: conditions }).map(
   }),
 );
 
-test('a statement that was compiled with slots is, with its values, the one that is compiled for them', () => {
+test('a statement compiled with placeholders equals, with its values filled in, the one compiled for these values', () => {
   const texts = new Map<string, string>();
   fc.assert(
     fc.property(query, (asked) => {
@@ -61,7 +61,7 @@ test('a statement that was compiled with slots is, with its values, the one that
       expect(sql).toBe(plain.sql);
       const bound = parameters.map((value) => (value instanceof Slot ? slots.values[value.index] : value));
       expect(bound).toEqual(plain.parameters);
-      // Whatever has this shape has this text, so that one stands for all of them.
+      // Every query of this shape has this text, so one compiled statement serves all of them.
       expect(texts.get(slots.shape) ?? sql).toBe(sql);
       texts.set(slots.shape, sql);
     }),
@@ -69,7 +69,7 @@ test('a statement that was compiled with slots is, with its values, the one that
   );
 });
 
-test('each operator is compiled once, whatever its values are', () => {
+test('each operator is compiled once for all values', () => {
   const compared = (projection: Projection, where: RowFilter) => {
     const slots: Slots = { values: [], shape: '' };
     const having = [{ measure: { kind: 'count' }, operator: 'gt', value: '1' }] as const;
@@ -93,10 +93,10 @@ test('each operator is compiled once, whatever its values are', () => {
   ];
   const others = of('of another form');
   for (const [index, one] of of('a').entries())
-    expect(compared(orderBook, one)).toBe(compared(orderBook, others[index] as RowFilter)); // as many
+    expect(compared(orderBook, one)).toBe(compared(orderBook, others[index] as RowFilter)); // the same number of characters
 });
 
-/** None or some: what the statement is depends on them. */
+/** Lists that are empty or hold nulls: the statement depends on them. */
 function hasListOfNulls(where: RowFilter | null): boolean {
   switch (where?.kind) {
     case 'and':

@@ -4,7 +4,7 @@ import type { Statement } from '../../../src/store/postgres/statement.ts';
 import { requireTextSearch } from '../../../src/store/tables/text-search.ts';
 import { orderBook, shelfPlaces } from './order-book.ts';
 
-/** A database that has a collation of ICU or not, and where the extension can't be created. */
+/** A database that has an ICU collation or not, and in which the extension can't be created. */
 function database(hasIcu: boolean) {
   const asked: string[] = [];
   return {
@@ -15,12 +15,12 @@ function database(hasIcu: boolean) {
         throw new RefoldError('DATABASE_ERROR', 'permission denied to create extension "pg_trgm"', {
           sqlState: '42501',
         });
-      return text.includes('pg_collation') && hasIcu ? [{} as Row] : []; // nothing is read of it
+      return text.includes('pg_collation') && hasIcu ? [{} as Row] : []; // only the number of rows is read
     },
   };
 }
 
-test('a column to search in is refused where the database can’t, with the way out', async () => {
+test('a searchable column is refused if the database can’t search it, and the error names the way out', async () => {
   await expect(requireTextSearch(database(true), orderBook)).rejects.toMatchObject({
     code: 'DATABASE_UNSUITABLE',
     message: expect.stringMatching(
@@ -33,7 +33,7 @@ test('a column to search in is refused where the database can’t, with the way 
   });
 });
 
-test('nothing is asked where no column is to search in', async () => {
+test('the database is not queried if no column is searchable', async () => {
   const db = database(false);
   await requireTextSearch(db, shelfPlaces);
   expect(db.asked).toEqual([]);

@@ -35,7 +35,7 @@ beforeEach(async () => {
 });
 
 describe('migrate', () => {
-  test('brings an empty database up to date once, however many processes call it at the same time', async () => {
+  test('brings an empty database up to date once, for any number of concurrent callers', async () => {
     const results = await Promise.all(Array.from({ length: 8 }, () => migrate(url)));
     const applied = results.flatMap((result) => result.applied);
     expect(applied[0]).toBe('0001_event_log');
@@ -45,7 +45,7 @@ describe('migrate', () => {
     expect(await migrate(db)).toEqual({ applied: [] });
   });
 
-  test('leaves a database alone that a newer Refold has migrated', async () => {
+  test('leaves a database unchanged that a newer Refold has migrated', async () => {
     await migrate(db);
     await db.query({
       text: `insert into refold.migrations values ('9999_from_the_future', '2999-01-01T00:00:00.000Z')`,
@@ -58,7 +58,7 @@ describe('migrate', () => {
     await expect(checkServer(db, 'read_models')).rejects.toMatchObject(refusal);
   });
 
-  test('leaves a database alone that was created before the first release', async () => {
+  test('leaves a database unchanged that was created before the first release', async () => {
     await migrate(db);
     await db.query({
       text: `update refold.migrations set name = '0003_activation' where name = '0003_registry'`,
@@ -75,7 +75,7 @@ describe('migrate', () => {
 });
 
 describe('a migration that older processes can’t run beside', () => {
-  /** This code's migrations and one more. */
+  /** Creates a folder with the current migrations and one more. */
   function folderWith(text: string): string {
     const folder = mkdtempSync(join(tmpdir(), 'refold-migrations-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -84,7 +84,7 @@ describe('a migration that older processes can’t run beside', () => {
     return folder;
   }
 
-  test('waits until no process runs, or is told not to', async () => {
+  test('waits until no process runs, unless the operator overrides it', async () => {
     const folder = folderWith('-- Drops what older code writes.\n--\n-- breaking\ncomment on schema refold is null;\n');
     await migrate(db);
     const announced = { declares: [], owns: [], keeps: [], role: 'gateway', versions: [] } as const;
@@ -135,7 +135,7 @@ test('each migration says what it needs, and whether older processes can run bes
 });
 
 describe('a start is refused', () => {
-  test('on a database without tables, with the command to run', async () => {
+  test('on a database without tables, and the error names the command to run', async () => {
     await expect(checkServer(db, 'read_models')).rejects.toMatchObject({
       code: 'DATABASE_NOT_MIGRATED',
       message: expect.stringMatching(/0001_event_log.*Run `refold migrate`/),
@@ -162,7 +162,7 @@ describe('a start is refused', () => {
     });
   });
 
-  test('on a server that is too old, a standby, or hides its locks', () => {
+  test('on a server that is too old, is a standby, or hides its locks', () => {
     const facts = {
       version: '14.0',
       versionNumber: 140_000,

@@ -16,7 +16,7 @@ afterAll(async () => {
   for (const database of databases) await database.drop();
 });
 
-test('a server whose locks work is let in, and nothing stays behind', async () => {
+test('a server with working locks is accepted, and the check leaves nothing behind', async () => {
   await checkSessions(one, { sessions: true });
   const locks = await one.query({
     text: `
@@ -27,7 +27,7 @@ test('a server whose locks work is let in, and nothing stays behind', async () =
   expect(locks).toEqual([]);
 });
 
-test('an address behind which there are two servers is refused: the locks of one are not seen on the other', async () => {
+test('an address with two servers behind it is refused: one server does not see the locks of the other', async () => {
   const sessions = [one, other];
   const balanced = { url: one.url, session: () => (sessions.shift() as Database).session() };
   await expect(checkSessions(balanced, { sessions: true })).rejects.toMatchObject({

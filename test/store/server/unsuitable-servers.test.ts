@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => admin.end());
 
-/** Dropped with the test, like the databases that are made of it. */
+/** Dropped with the test, like the databases created from it. */
 async function newDatabase(options = ''): Promise<{ name: string; url: string }> {
   const name = `${prefix}unsuitable_${randomBytes(3).toString('hex')}`;
   await admin.query(`create database ${name} ${options}`);
@@ -69,7 +69,7 @@ test.for<[what: string, setting: string, message: string, options: Partial<Datab
   await expect(migrate(openDatabase(url, options))).rejects.toMatchObject(refusal);
 });
 
-test('a role that owns nothing is told what it lacks, and needs no more than that', async () => {
+test('an error lists what a role without ownership lacks, and the role needs nothing more', async () => {
   const { name, url } = await newDatabase(`template ${inject('postgres').template}`);
   const role = `${prefix}app`;
   const password = new URL(url).password;
@@ -88,7 +88,7 @@ test('a role that owns nothing is told what it lacks, and needs no more than tha
   );
   expect(refused).toContain(`\`grant select, insert on refold.events to ${role}\``);
   expect(refused).not.toContain('on database');
-  // What the message says is enough.
+  // The grants in the message are sufficient.
   for (const [, grant = ''] of String(refused).matchAll(/`(grant [^`]*)`/g)) await owner.query({ text: grant });
   await checkServer(db, 'read_models');
   await expect(checkServer(db, 'elsewhere')).rejects.toMatchObject({

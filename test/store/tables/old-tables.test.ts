@@ -29,7 +29,7 @@ async function exists(name: string): Promise<boolean> {
   return row?.found === true;
 }
 
-test('a table that a query still reads is left for a later look, and holds up no other', async () => {
+test('an old table that a query still reads is dropped by a later run, and delays no other table', async () => {
   await oldTable('read_on');
   await oldTable('unread');
   await db.transaction(async (reader) => {
@@ -40,7 +40,7 @@ test('a table that a query still reads is left for a later look, and holds up no
   expect(await exists('read_on')).toBe(false);
 });
 
-test('a table is not forgotten when the process that drops it is lost in the middle', async () => {
+test('a table is not forgotten when the process that drops it dies in the middle', async () => {
   await oldTable('outlives');
   await db.query({
     text: `
@@ -54,14 +54,14 @@ test('a table is not forgotten when the process that drops it is lost in the mid
   });
   await expect(dropOldTables(db)).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
   await db.query({ text: 'drop event trigger lost' });
-  // Its session may have its lock for a moment after it has said that it ends.
+  // Its session may keep its lock for a moment after reporting its end.
   await until(async () => (await dropOldTables(db)).includes('outlives'));
   expect(await exists('outlives')).toBe(false);
 });
 
-test('a table whose name is in use again is not dropped by who saw it as an old one', async () => {
+test('a process that saw a table as old does not drop it after its name is in use again', async () => {
   await oldTable('reborn');
-  // As a rebuild does it; whoever drops old tables at the same time comes too early or too late.
+  // A rebuild does this. A process that drops old tables at the same time comes too early or too late.
   const reborn = db.transaction(async (tx) => {
     await dropNever(tx, 'public', 'reborn');
     await tx.query({ text: 'drop table if exists public.reborn' });

@@ -29,7 +29,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A table with one column beside the key, and a fold of each note into it: `expression` over `value`, a text. */
+/** A table with one column beside the key. Each note is folded into it: `expression` over `value`, a text. */
 async function probed(value: Columns[string], expression: string, rule: MergeRule = 'replace', keys = true) {
   const projection = defineProjection({
     name: `probe_${next}`,
@@ -62,7 +62,7 @@ async function probed(value: Columns[string], expression: string, rule: MergeRul
   };
 }
 
-// A live version asks for the keys that it has written, one that is built does not: two statements.
+// A live version asks for the keys that it has written, and a version being built does not: these are two statements.
 const bothWays = [true, false];
 
 describe.each(bothWays)('a value that PostgreSQL would round or cut is refused, with keys: %j', (keys) => {
@@ -105,7 +105,7 @@ describe.each(bothWays)('a value that PostgreSQL would round or cut is refused, 
     });
   });
 
-  test('and so is a null, a value of no enum and one that is too large', async () => {
+  test('a null, a value outside of an enum and a number that is too large are refused, too', async () => {
     const columns = [t.text(), t.enum(['a', 'b']), t.decimal(3, 2)] as const;
     const [text, enumerated, small] = await Promise.all(
       columns.map((column, index) => {
@@ -138,15 +138,15 @@ describe.each(bothWays)('a rule of the merge, with keys: %j', (keys) => {
 
 test.each([
   [true, /^21000$/],
-  [false, /^(21000|23505)$/], // PostgreSQL 17 and newer merge otherwise, and say otherwise that the table lacks the row
-])('a key that a batch gives twice is an error of the batch, with keys: %j', async (keys, sqlState) => {
+  [false, /^(21000|23505)$/], // PostgreSQL 17 and newer merge differently, and report a missing row differently
+])('a key that occurs twice in a batch fails the batch, with keys: %j', async (keys, sqlState) => {
   const { note } = await probed(t.text(), 'value', 'replace', keys);
   await expect(note('a', 'b')).rejects.toMatchObject({ fields: { sqlState: expect.stringMatching(sqlState) } });
   await note('a');
   await expect(note('a', 'b')).rejects.toMatchObject({ fields: { sqlState: '21000' } });
 });
 
-test('the keys are told in their canonical form', async () => {
+test('the keys are returned in their canonical form', async () => {
   const { note } = await probed(t.text(), 'value');
   expect(await note('a')).toEqual({ events: 1, rows: 1, upserted: [`["stream-${next}"]`], deleted: [] });
   expect(await note()).toEqual({ events: 0, rows: 0, upserted: [], deleted: [] });
