@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { RefoldError } from '../../src/errors.ts';
 import { createOutages } from '../../src/runtime/ownership/outages.ts';
 
-test('an outage is a line when it begins, one a minute with a count, and one when it is over', () => {
+test('an outage is one line when it begins, one a minute with a count, and one when it is over', () => {
   const lines: { msg: string; failures?: number }[] = [];
   let seconds = 0;
   const { logger, answered } = createOutages(

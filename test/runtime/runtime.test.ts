@@ -61,7 +61,7 @@ test('declared versions are built from history, become active, and follow the lo
   expect(await rows(runtime, 'balance')).toEqual(await rows(runtime, 'balance_v1'));
 });
 
-test('a version declared later catches up beside the active one, takes over, and gives way to a rollback', async () => {
+test('a version declared later catches up beside the active one, takes over, and can be rolled back', async () => {
   const runtime = await start([balanceV1, balanceV2, openingsV1]);
   const { position } = await runtime.execute(credit, { accountId: 'a', amount: '30' });
   await runtime.positions.waitFor(balanceV1, position);
@@ -86,7 +86,7 @@ test('a version declared later catches up beside the active one, takes over, and
   await runtime.lifecycle.activate('balance', 2, { actor: 'test', reason: 'it was right' });
 });
 
-test('an idempotency key that was used with another input is refused, and with the same gives the first result', async () => {
+test('an idempotency key is refused with another input, and returns the first result with the same', async () => {
   const runtime = await start([balanceV1, balanceV2, openingsV1]);
   const first = await runtime.execute(openAccount, { accountId: 'k1', owner: 'Ada' }, { idempotencyKey: 'once' });
   expect(await runtime.execute(openAccount, { accountId: 'k1', owner: 'Ada' }, { idempotencyKey: 'once' })).toEqual(
@@ -105,9 +105,9 @@ test('an idempotency key that was used with another input is refused, and with t
   });
 });
 
-test('what a process appends is folded by it without a notification or a look', async () => {
+test('a process folds its own appends without a notification or a poll', async () => {
   const seldom = { min: 3_600_000, max: 3_600_000 };
-  // Where a connection may be shared it can't be set for the session.
+  // A shared connection can't have it set for the session.
   const name = new URL(database.url).pathname.slice(1);
   const db = createDatabase({ url: database.url });
   await db.query({ text: `alter database ${name} set default_transaction_isolation = 'read committed'` });

@@ -1,4 +1,4 @@
-/** What has been seen to break in systems of this kind, where no other test is about it; docs/guarantees.md has the whole list. */
+/** Failures known from systems of this kind that no other test covers; docs/guarantees.md has the whole list. */
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -67,7 +67,7 @@ async function expectFolds(runtime: Runtime): Promise<void> {
   }
 }
 
-test('transactions that commit in another order than they began lose no event and no order', async () => {
+test('transactions that commit in another order than they began lose no event, and the order stays', async () => {
   const runtime = await start();
   const random = seeded(7);
   await open(runtime, 7);
@@ -85,7 +85,7 @@ test('transactions that commit in another order than they began lose no event an
             tx,
           );
           begun.resolve(position);
-          // Until others have drawn some positions: they commit first.
+          // Waits until others have drawn some positions: they commit first.
           const later = position + BigInt(Math.floor(random() * 6));
           let looks = 0;
           await until(async () => (await runtime.log.head()) >= later || looks++ > 10);
@@ -98,7 +98,7 @@ test('transactions that commit in another order than they began lose no event an
   expect(await runtime.log.head()).toBe(167n);
 });
 
-test('a rebuild that is asked for a second time has all events again', async () => {
+test('a rebuild that is requested a second time processes all events again', async () => {
   const runtime = await start();
   await open(runtime, 21);
   await expectFolds(runtime);
@@ -128,7 +128,7 @@ test('an append that spans the end of a rebuild is in the new table', async () =
   expect(row).toEqual({ amount: '101.00' });
 });
 
-test('an owner that had nothing to do for longer than its lease is still the only one', async () => {
+test('an owner that was idle for longer than its lease is still the only owner', async () => {
   const runtime = await start(false);
   const lease = { ownership: 'lease', leaseSeconds: 2 } as const;
   await workers.start({ url: database.url, owner: 'first', runtime: lease });
@@ -150,7 +150,7 @@ test('an owner that had nothing to do for longer than its lease is still the onl
     expect({ name, version, eventsFolded }).toEqual({ name, version, eventsFolded: name === 'openings' ? 7n : 21n });
 });
 
-test('an owner that was killed and is started again at once goes on at once', async () => {
+test('an owner that was killed and is restarted at once continues at once', async () => {
   const runtime = await start(false);
   const first = await workers.start({ url: database.url, owner: 'worker' });
   await open(runtime, 21);
@@ -162,7 +162,7 @@ test('an owner that was killed and is started again at once goes on at once', as
   expect(new Set((await readRegistry(runtime.db)).map(({ owner }) => owner))).toEqual(new Set(['worker, again']));
 });
 
-test('open write transactions, of this database and of another, hold no read table back', async () => {
+test('open write transactions, of this database and of another, delay no read table', async () => {
   const runtime = await start();
   const other = await createTestDatabase();
   const holders = [database.url, other.url].map((url) => new pg.Client({ connectionString: url }));
@@ -178,7 +178,7 @@ test('open write transactions, of this database and of another, hold no read tab
   await other.drop();
 });
 
-test('of two appends in one transaction the first is gone when the second is refused', async () => {
+test('the first of two appends in one transaction is rolled back when the second is refused', async () => {
   const runtime = await start();
   await open(runtime, 21);
   const both = runtime.db.transaction(async (tx) => {

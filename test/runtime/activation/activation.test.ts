@@ -78,7 +78,7 @@ async function served(): Promise<Runtime> {
   return runtime;
 }
 
-/** Says what balance@1 says, but for accounts that `wrong` names. */
+/** The same rows as balance@1, except for the accounts that `wrong` names. */
 function next(activation: ActivationOptions, wrong: readonly string[] = []): Projection {
   return defineProjection({
     name: 'balance',
@@ -122,7 +122,7 @@ function breaking(activation: ActivationOptions = {}): Projection {
   });
 }
 
-test('a version that would break clients is held at ready, until an operator insists', async () => {
+test('a version that would break clients is held at ready until an operator activates it', async () => {
   await stop(await served());
   const runtime = await start(balanceV1, breaking());
   await becomes(runtime, 2, 'ready');
@@ -164,7 +164,7 @@ test('a version held for its GraphQL types becomes active when its declaration a
   await becomes(allowing, 2, 'active');
 });
 
-test('a version is compared with the one that answers also where this program does not declare that one', async () => {
+test('a version is compared with the one that answers, even if this program does not declare that one', async () => {
   await stop(await served());
   const two = await start(balanceV1, next({}));
   await becomes(two, 2, 'active');
@@ -183,12 +183,12 @@ test('a version is compared with the one that answers also where this program do
   );
 });
 
-test('versions that nobody has been served from break nobody', async () => {
+test('a version that has served no clients cannot break any', async () => {
   const runtime = await start(balanceV1, breaking());
   await becomes(runtime, 2, 'active');
 });
 
-test('a version becomes active when its rows are what the log says, and the audit log says so', async () => {
+test('a version becomes active when its rows match the log, and the audit log records it', async () => {
   await stop(await served());
   const runtime = await start(balanceV1, next({ verify: true, compareWith: 'previous' }));
   await becomes(runtime, 2, 'active');
@@ -199,7 +199,7 @@ test('a version becomes active when its rows are what the log says, and the audi
   ]);
 });
 
-test('rows that are not what the log says hold a version at ready; rebuilt, it becomes active', async () => {
+test('rows that do not match the log hold a version at ready; after a rebuild it becomes active', async () => {
   await stop(await served());
   const manual = await start(balanceV1, next({ by: 'manual' }));
   await becomes(manual, 2, 'ready');
@@ -218,7 +218,7 @@ test('rows that are not what the log says hold a version at ready; rebuilt, it b
   await becomes(runtime, 2, 'active');
 });
 
-test('rows that are not those of the previous version hold a version at ready, in the columns that are compared', async () => {
+test('rows that differ from the previous version in compared columns hold a version at ready', async () => {
   await stop(await served());
   const runtime = await start(balanceV1, next({ compareWith: 'previous' }, ['a', 'c']));
   expect(await until(async () => (await status(runtime, 2))?.heldReason)).toBe(
@@ -234,7 +234,7 @@ test('columns that are not compared may differ', async () => {
   await becomes(runtime, 2, 'active');
 });
 
-test('a version stays at ready for as long as its declaration says', async () => {
+test('a version stays at ready for the time that its declaration gives', async () => {
   await stop(await served());
   const runtime = await start(balanceV1, next({ minReadySeconds: 3600 }));
   await becomes(runtime, 2, 'ready');
@@ -249,7 +249,7 @@ test('a version stays at ready for as long as its declaration says', async () =>
   await becomes(runtime, 2, 'active');
 });
 
-test('a version whose next event is older than its declaration allows waits at ready', async () => {
+test('a version waits at ready while its next event is older than its declaration allows', async () => {
   const first = await served();
   await stop(first);
   const manual = await start(balanceV1, next({ by: 'manual' }));

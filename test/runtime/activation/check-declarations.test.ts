@@ -42,11 +42,11 @@ afterAll(async () => {
 
 const check = (...projections: Projection[]) => checkDeclarations(db, defineConfig({ projections }));
 
-test('declarations that are what the database was built by leave nothing to do', async () => {
+test('declarations that match the database produce no messages', async () => {
   expect(await check(deployed)).toEqual([]);
 });
 
-test('a new version is noted, with what its clients would lose', async () => {
+test('a new version is reported, with what its clients would lose', async () => {
   const renamed = defineProjection({
     name: 'balance',
     version: 2,
@@ -63,7 +63,7 @@ test('a new version is noted, with what its clients would lose', async () => {
   );
 });
 
-test('a changed table, changed code and an active version that is gone are problems, each with the way out', async () => {
+test('a changed table, changed code and a missing active version are problems, each with the way out', async () => {
   expect(await check(owners(1, t.text().index()))).toEqual([
     {
       kind: 'problem',

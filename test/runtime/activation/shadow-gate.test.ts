@@ -14,7 +14,7 @@ const standing = {
   example: null,
 };
 
-test('what is not answered counts as different, up to the declared share', () => {
+test('unanswered comparisons count as different, up to the declared share', () => {
   expect(shadowVerdict({ ...standing, same: 97, different: 1, failed: 1 }).outcome).toBe('few');
   expect(shadowVerdict({ ...standing, same: 98, different: 1, failed: 1 })).toEqual({
     outcome: 'met',
@@ -28,7 +28,7 @@ test('what is not answered counts as different, up to the declared share', () =>
   );
 });
 
-test('a comparison that an operator has stopped says how it goes on', () => {
+test('a comparison that an operator has stopped says how to continue it', () => {
   expect(shadowVerdict({ ...standing, withinSeconds: 90, stopped: true }).said).toMatch(
     /in the last 90 seconds: 0 so far, .*The comparison was stopped: 'refold shadow balance@2 --one-of 10' starts it again,/,
   );

@@ -21,7 +21,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Leads to whatever its input says: as if the state had changed between one decision and the next. */
+/** Decides as its input says, as if the state had changed between two decisions. */
 const fickle = defineCommand({
   name: 'fickle',
   input: z.object({ accountId: z.string(), decision: z.enum(['write', 'refuse', 'nothing']), by: z.string() }),
@@ -33,7 +33,7 @@ const fickle = defineCommand({
   },
 });
 
-test('processes that run one step at the same time and decide differently all get one outcome, which stays', async () => {
+test('processes that run one step at the same time and decide differently all get the same outcome, which stays', async () => {
   let step = 0;
   const decisions = fc.array(fc.constantFrom('write', 'refuse', 'nothing'), { minLength: 2, maxLength: 6 });
   await fc.assert(
@@ -41,16 +41,16 @@ test('processes that run one step at the same time and decide differently all ge
       step++;
       const accountId = `a${step}`;
       const run = async (decision: string, by: string): Promise<string> => {
-        // A log of its own for each, as a process of its own has it.
+        // Each has its own log, as a separate process has.
         const log = createEventLog(db, [account]);
         for (;;) {
           try {
             const context = { db, log, key: `step ${step}`, metadata: {} };
             const { events } = await executeStep(context, fickle, { accountId, decision, by });
-            return events.length === 0 ? 'nothing' : `written by ${(events[0]?.payload as { owner: string }).owner}`; // an Opened
+            return events.length === 0 ? 'nothing' : `written by ${(events[0]?.payload as { owner: string }).owner}`; // an Opened event
           } catch (error) {
             if (error instanceof CommandRejected) return `${error.message} (${String(error.fields.by)})`;
-            // Another one has decided meanwhile: a reactor tries again then.
+            // Another process has decided meanwhile. A reactor retries in this case.
             if (!(error instanceof RefoldError) || error.code !== 'PROCESSOR_FENCED') throw error;
           }
         }

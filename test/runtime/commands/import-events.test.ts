@@ -49,7 +49,7 @@ test('an import waits for a database that was lost in the middle, and writes not
   await writeFile(file, ids.map((id) => `lost-${id}`).join('\n'));
   const told: string[] = [];
   const isAppend = (chunk: Buffer) => chunk.includes('lost-account-2');
-  const cut = proxy.cutAfter(isAppend); // written, and its answer is lost
+  const cut = proxy.cutAfter(isAppend); // it is written, but its response is lost
   const result = await importEvents({
     db: far,
     log: createEventLog(far, [account]),
@@ -64,7 +64,7 @@ test('an import waits for a database that was lost in the middle, and writes not
   const text = `select count(*)::int as events from refold.events where stream_id like 'lost-%'`;
   expect(await db.query({ text })).toEqual([{ events: 4_000 }]);
 
-  // It gives up in the end, with the way out.
+  // The import gives up in the end, and the error names the way out.
   await proxy.close();
   await expect(
     importEvents({ db: far, log: createEventLog(far, [account]), definition: openings, file, patience: 0 }),
@@ -72,7 +72,7 @@ test('an import waits for a database that was lost in the middle, and writes not
   await far.close();
 });
 
-/** Imports a file of these lines; tells what was sent, too. */
+/** Imports a file of these lines; also returns what was sent. */
 async function imported(lines: readonly string[]) {
   const file = join(folder, 'ids.txt');
   await writeFile(file, lines.join('\n'));
@@ -89,7 +89,7 @@ async function imported(lines: readonly string[]) {
   return { sent, told, result };
 }
 
-test('a repeat skips ranges that are in the log, and shows no rate and no ETA for them', async () => {
+test('a repeated import skips ranges that are in the log, and shows no rate and no ETA for them', async () => {
   const first = await imported(ids);
   expect(first).toMatchObject({ sent: 4_000, result: { written: 4_000, skipped: 0, secondsLeft: 0 } });
   expect(first.told.every(({ eventsPerSecond }) => eventsPerSecond !== null)).toBe(true);
@@ -100,17 +100,17 @@ test('a repeat skips ranges that are in the log, and shows no rate and no ETA fo
     repeat.told.map(() => [null, null]),
   );
 
-  // Of a line that is added in the middle only the neighbours are sent, and of one behind them the last ones.
+  // After a line is added in the middle, only its neighbours are sent; after one is added at the end, only the last lines.
   const longer = await imported([...ids.slice(0, 1_000), 'new-1', ...ids.slice(1_000), 'new-2']);
   expect(longer.result).toMatchObject({ written: 2, skipped: 4_000 });
   expect(longer.sent).toBeLessThan(4_000);
 
-  // Where keys were deleted by hand, what is known of ranges says nothing.
+  // After keys were deleted by hand, the recorded ranges are no longer valid.
   await db.query({ text: 'truncate refold.append_keys' });
   expect(await imported(ids)).toMatchObject({ sent: 4_000, result: { written: 4_000, skipped: 0 } });
 });
 
-test('the pace of an import is that of what it writes, lately', () => {
+test('the pace of an import counts only what it has written recently', () => {
   let now = 0;
   const pace = createImportPace(() => now);
   const after = (seconds: number, written: number, bytesRead: number) => {
@@ -120,7 +120,7 @@ test('the pace of an import is that of what it writes, lately', () => {
   };
   expect(after(0.001, 0, 4_000)).toEqual([null, null]);
   expect(after(2, 1_000, 5_000)).toEqual([500, 10]);
-  // What is skipped comes nearer to the end, and tells nothing of the rest.
+  // Skipped lines shorten the remaining work, but do not predict the pace of the rest.
   expect(after(0.001, 0, 8_000)).toEqual([500, 4]);
   expect(after(4, 1_000, 9_000)).toEqual([2_000 / 6, 3]);
   for (let range = 0; range < 32; range++) after(1, 100, 9_000 + range);

@@ -21,7 +21,7 @@ function event(position: number, type: string): RecordedEvent {
   };
 }
 
-/** An array as a source of events; more can be added while it is read. */
+/** An array as a source of events. More can be added while it is read. */
 function arraySource(initial: readonly RecordedEvent[]) {
   const events = [...initial];
   const grown = createSignal();
@@ -61,7 +61,7 @@ function arraySource(initial: readonly RecordedEvent[]) {
   };
 }
 
-/** A processor that writes down what it gets. */
+/** A processor that records what it receives. */
 function recorder(
   id: string,
   types: readonly string[],
@@ -87,7 +87,7 @@ function recorder(
 
 const types = ['A', 'B', 'C'];
 
-test('each processor gets each of its events once and in order, whatever the pages, the paces and the starting points', async () => {
+test('each processor receives each of its events once and in order, for any page sizes, paces and starting points', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({
@@ -136,7 +136,7 @@ test('each processor gets each of its events once and in order, whatever the pag
   );
 });
 
-test('a slow processor holds back nobody: another one is at the head while it has not finished its first page', async () => {
+test('a slow processor delays no other: another one is at the head before it has finished its first page', async () => {
   const { source } = arraySource(Array.from({ length: 1000 }, (_, index) => event(index + 1, 'A')));
   const consumer = createConsumer({ source, pageSize: 10, bufferedPages: 2 });
   const gate = Promise.withResolvers<void>();
@@ -151,7 +151,7 @@ test('a slow processor holds back nobody: another one is at the head while it ha
   await consumer.stop();
 });
 
-test('reading pauses while the only processor is busy, so that what waits for it is bounded', async () => {
+test('reading pauses while the only processor is busy, which bounds the waiting events', async () => {
   const { source, reads } = arraySource(Array.from({ length: 1000 }, (_, index) => event(index + 1, 'A')));
   const consumer = createConsumer({ source, pageSize: 10, bufferedPages: 3 });
   const gate = Promise.withResolvers<void>();
@@ -159,7 +159,7 @@ test('reading pauses while the only processor is busy, so that what waits for it
   consumer.add([busy.processor]);
   await until(() => reads.length >= 4);
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
-  expect(reads.length).toBe(4); // three that wait, and one in hand
+  expect(reads.length).toBe(4); // three waiting pages, and one being processed
   gate.resolve();
   await until(() => busy.reached() === 1000n);
   await consumer.stop();
@@ -175,7 +175,7 @@ test('processors near each other share one reading of the log', async () => {
   await consumer.stop();
 });
 
-test('one that fails stops alone, and its owner gets the error', async () => {
+test('a processor that fails stops alone, and its owner receives the error', async () => {
   const { source, append } = arraySource([event(1, 'A'), event(2, 'A')]);
   const consumer = createConsumer({ source, pageSize: 1 });
   const failing = recorder('failing', ['A'], 0, async (page) => {
@@ -190,7 +190,7 @@ test('one that fails stops alone, and its owner gets the error', async () => {
   await consumer.stop();
 });
 
-test('a processor that says stop gets nothing more, and one that is removed finishes its page first', async () => {
+test('a processor that asks to stop receives nothing more, and a removed one finishes its page first', async () => {
   const { source, append } = arraySource([event(1, 'A')]);
   const consumer = createConsumer({ source, pageSize: 1 });
   const gate = Promise.withResolvers<void>();

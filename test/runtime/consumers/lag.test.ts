@@ -12,7 +12,7 @@ import { until } from '../../support/until.ts';
 let database: TestDatabase;
 let db: Database;
 
-// Enough for a plan that scans it to be seen, and well past the bound of what a look may read.
+// Enough events that a plan with a scan is visible, and well above the limit of a single lag query.
 const logSize = 60_000;
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ async function withRuntime(projections: readonly Projection[], work: (runtime: R
   }
 }
 
-/** Appends behind Refold's back, many at once; every tenth opens an account, an hour ago. */
+/** Appends many events at once without Refold. Every tenth opens an account, an hour ago. */
 async function fill(events: number): Promise<void> {
   await db.query({
     text: `
@@ -62,7 +62,7 @@ async function moveTo(back: number): Promise<void> {
   });
 }
 
-test('lag counts the events that a version wants, and how long the first of them has waited', async () => {
+test('lag counts the events that a version handles, and how long the first of them has waited', async () => {
   await withRuntime([balanceV1, openingsV1], async () => {});
   await fill(logSize);
   await moveTo(95);
@@ -77,7 +77,7 @@ test('lag counts the events that a version wants, and how long the first of them
     expect(lag).toMatchObject({ positions: 0n, events: 0n, exact: true, seconds: 0 });
 });
 
-test('far behind, lag says that it has not counted everything', async () => {
+test('a version far behind reports that its lag is not fully counted', async () => {
   await moveTo(logSize);
   const lags = await readLag(db);
   expect(lags).toMatchObject([
@@ -86,14 +86,14 @@ test('far behind, lag says that it has not counted everything', async () => {
   ]);
 });
 
-test('a look at the lag, the throughput and the status never scans the log, however long it is and whatever is known of it', async () => {
+test('reading the lag, the throughput and the status never scans the log, for any length and any known positions', async () => {
   await moveTo(logSize);
   for (const statistics of [
     "delete from pg_statistic where starelid = 'refold.events'::regclass",
     'analyze refold.events',
   ]) {
     await db.query({ text: statistics });
-    // A connection of its own: what counts reads counts those of earlier transactions of a session for a while.
+    // A separate connection: statistics of a session count reads of its earlier transactions for a while.
     const fresh = createDatabase({ url: database.url });
     await fresh.transaction(async (tx) => {
       await tx.query({ text: 'select * from refold.lag' });
@@ -103,18 +103,18 @@ test('a look at the lag, the throughput and the status never scans the log, howe
           from pg_stat_xact_user_tables where relid = 'refold.events'::regclass`,
       });
       expect(read).toMatchObject({ scans: 0n, scanned: 0n });
-      expect(read?.fetched).toBeLessThan(20_100n); // of two processors, each its bound; the planner looks at the ends of the index, too
+      expect(read?.fetched).toBeLessThan(20_100n); // the limit of each of the two processors; the planner reads the ends of the index, too
     });
     await fresh.close();
   }
   const plan = await db.query<{ 'QUERY PLAN': string }>({
     text: 'explain (costs off) select * from refold.lag, refold.throughput',
   });
-  // What the views do beside the bounded function is no matter of the log at all.
+  // The other parts of the views do not read the log.
   expect(plan.map((line) => line['QUERY PLAN']).join('\n')).not.toMatch(/\bevents\b/);
 });
 
-test('the run log adds up to what was folded, in one row for each ten seconds', async () => {
+test('the run log adds up to what was folded, with one row for each ten seconds', async () => {
   await db.query({ text: 'delete from refold.runs' });
   await moveTo(0);
   await withRuntime([balanceV1, openingsV1], async (runtime) => {

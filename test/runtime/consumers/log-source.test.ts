@@ -15,7 +15,7 @@ const all = [{ family: 'f', types: ['Even', 'Odd'] }];
 const even = [{ family: 'f', types: ['Even'] }];
 const unknown = [{ family: 'g', types: ['Unknown'] }];
 
-/** A log of the events 1, 2, 3… Each answer takes a turn or more, and is of the time when it was asked for. */
+/** A log of the events 1, 2, 3… Each response takes a turn or more, and reflects the log at the time of the request. */
 function fakeLog({ keepsSnapshot = false, turns = () => 1 }: { keepsSnapshot?: boolean; turns?: () => number } = {}) {
   const asked: string[] = [];
   const headOf = (known: GlobalPosition | null | undefined) => ({
@@ -26,7 +26,7 @@ function fakeLog({ keepsSnapshot = false, turns = () => 1 }: { keepsSnapshot?: b
   });
   const log = {
     end: 0,
-    /** Another one has other events at all positions. */
+    /** A log with another history has other events at all positions. */
     history: 'a',
     serverStart: 1n,
     asked,
@@ -60,7 +60,7 @@ function pageOf(after: GlobalPosition, upTo: GlobalPosition, filter: ReadAllOpti
   const events: RecordedEvent[] = [];
   for (let at = after + 1n; at <= upTo && events.length < limit; at++) {
     const type = at % 2n === 0n ? 'Even' : 'Odd';
-    if (filter?.some(({ types }) => types.includes(type))) events.push({ position: at, type } as RecordedEvent); // nobody looks at more
+    if (filter?.some(({ types }) => types.includes(type))) events.push({ position: at, type } as RecordedEvent); // only these fields are read
   }
   const last = events.at(-1);
   return { events, upTo: last && events.length === limit ? last.position : upTo };
@@ -77,7 +77,7 @@ test.each([
   ['-1', undefined],
   ['1'.repeat(16), undefined],
   [undefined, undefined],
-])('a notification of %j tells %s', (payload, told) => {
+])('the position in a notification of %j is %s', (payload, told) => {
   expect(positionTold(payload)).toBe(told);
 });
 
@@ -85,7 +85,7 @@ const silent = pino({ level: 'silent' });
 const position = (at: number) => globalPosition(BigInt(at));
 const numbers = (events: readonly RecordedEvent[]) => events.map((event) => Number(event.position));
 
-/** Sleeps until it is woken, also by what came before. */
+/** Sleeps until it is woken, also by an earlier wake-up. */
 function fakeWaker(): LogWaker & { readonly waits: number } {
   let woken = false;
   let end = () => {};
@@ -105,7 +105,7 @@ function fakeWaker(): LogWaker & { readonly waits: number } {
   return waker;
 }
 
-/** A source that has read a log of so many events up to its head. */
+/** A source that has read a log of that many events up to its head. */
 async function sourceAtHead(log: ReturnType<typeof fakeLog>, end = 1) {
   log.end = end;
   const waker = fakeWaker();
@@ -117,7 +117,7 @@ async function sourceAtHead(log: ReturnType<typeof fakeLog>, end = 1) {
 }
 
 describe('a log that was cut', () => {
-  test('is noticed by the next look, and what was known of it is forgotten', async () => {
+  test('is noticed by the next poll, and what was known of it is forgotten', async () => {
     const log = fakeLog();
     const { source, history } = await sourceAtHead(log, 70);
     Object.assign(log, { history: 'b', end: 40 });
@@ -129,7 +129,7 @@ describe('a log that was cut', () => {
     expect(history.cuts).toBe(1);
   });
 
-  test('is noticed by a page of what was known, which is not given', async () => {
+  test('is noticed by a page of known events, which is not returned', async () => {
     const log = fakeLog();
     const { source, history } = await sourceAtHead(log, 70);
     Object.assign(log, { history: 'b', end: 90 });
@@ -138,7 +138,7 @@ describe('a log that was cut', () => {
     expect((await source.read(position(10), all, 1000)).upTo).toBe(90n);
   });
 
-  test('fails every reading that was under way', async () => {
+  test('fails every reading in progress', async () => {
     const log = fakeLog();
     const { source } = await sourceAtHead(log, 70);
     Object.assign(log, { history: 'b', end: 90 });
@@ -146,7 +146,7 @@ describe('a log that was cut', () => {
     expect((await Promise.allSettled(readings)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
   });
 
-  test('is noticed after a restart, of which something else has told', async () => {
+  test('is noticed after a restart that another component has reported', async () => {
     const log = fakeLog();
     const { source, history } = await sourceAtHead(log, 70);
     Object.assign(log, { history: 'b', end: 90, serverStart: 2n });
@@ -154,7 +154,7 @@ describe('a log that was cut', () => {
     await expect(source.read(position(70), all, 1000)).rejects.toMatchObject({ code: 'HISTORY_CHANGED' });
   });
 
-  test('is not what a restart alone is', async () => {
+  test('is not the same as a restart alone', async () => {
     const log = fakeLog();
     const { source, history } = await sourceAtHead(log, 70);
     Object.assign(log, { end: 72, serverStart: 2n });
@@ -162,7 +162,7 @@ describe('a log that was cut', () => {
     expect([history.cuts, history.era]).toEqual([0, 1]);
   });
 
-  test('wakes a reading that waits, and ends the processors that were added before', async () => {
+  test('wakes a waiting reading, and ends the processors that were added before', async () => {
     const log = fakeLog();
     const { source, history } = await sourceAtHead(log, 70);
     const consumer = createConsumer({ source });
@@ -183,7 +183,7 @@ describe('a log that was cut', () => {
 });
 
 describe('the log as a source', () => {
-  test('asks once for what is new at the head', async () => {
+  test('reads new events at the head in one query', async () => {
     const log = fakeLog();
     const { source } = await sourceAtHead(log);
     log.end = 3;
@@ -193,7 +193,7 @@ describe('the log as a source', () => {
     expect(log.asked).toEqual(['tail', 'tail']);
   });
 
-  test('looks once for all readings that come together, and once for many pages', async () => {
+  test('polls once for all concurrent readings, and once for many pages', async () => {
     const log = fakeLog();
     const { source } = await sourceAtHead(log);
     log.end = 9;
@@ -204,7 +204,7 @@ describe('the log as a source', () => {
     expect(log.asked.slice(3)).toEqual(['page', 'page', 'page', 'page']);
   });
 
-  test('reads a lot that is new in pages of the reader’s size, and looks without any while it stays so', async () => {
+  test('reads many new events in pages of the reader’s size, and polls without events meanwhile', async () => {
     const log = fakeLog();
     const { source } = await sourceAtHead(log);
     const sizes: number[] = [];
@@ -224,7 +224,7 @@ describe('the log as a source', () => {
     expect(log.asked).toEqual(['tail', 'page', 'page', 'head', 'page', 'head', 'page', 'tail']);
   });
 
-  test('reads by pages where a look can bring none', async () => {
+  test('reads by pages if a poll can return no events', async () => {
     const log = fakeLog({ keepsSnapshot: true });
     const { source } = await sourceAtHead(log);
     log.end = 2;
@@ -232,7 +232,7 @@ describe('the log as a source', () => {
     expect(log.asked).toEqual(['tail', 'page']);
   });
 
-  test('gives nobody the error of another’s question', async () => {
+  test('does not pass the error of one reading to another', async () => {
     const log = fakeLog();
     const { source } = await sourceAtHead(log);
     log.end = 2;
@@ -244,7 +244,7 @@ describe('the log as a source', () => {
     expect(right).toMatchObject({ status: 'fulfilled', value: { upTo: 2n } });
   });
 
-  test('lets no reading sleep where another has seen that there is more', async () => {
+  test('lets no reading sleep after another has seen more events', async () => {
     const log = fakeLog();
     const { source, waker } = await sourceAtHead(log);
     const { signal } = new AbortController();
@@ -256,7 +256,7 @@ describe('the log as a source', () => {
     expect(waker.waits).toBe(1);
   });
 
-  test('looks at once for what it is told of, and not for what it has read', async () => {
+  test('polls at once for positions that it is notified of, and not for those that it has read', async () => {
     const log = fakeLog();
     const { source, waker } = await sourceAtHead(log);
     const { signal } = new AbortController();
@@ -272,7 +272,7 @@ describe('the log as a source', () => {
     };
     source.appended(position(1));
     expect(await slept()).toBe(true);
-    // By the append, and by its notification, which comes while the log is read.
+    // The append and its notification both report the position; the notification comes while the log is read.
     source.appended(position(2));
     expect(await slept()).toBe(false);
     log.end = 2;
@@ -281,21 +281,21 @@ describe('the log as a source', () => {
     expect((await page).upTo).toBe(2n);
     source.appended(position(2));
     expect(await slept()).toBe(true);
-    // What a look under way was too early for is looked for after it.
+    // A poll in progress was too early for this position, so another poll follows it.
     const early = source.read(position(2), all, 1000);
     source.appended(position(3));
     expect((await early).upTo).toBe(2n);
     expect(await slept()).toBe(false);
-    // It may be held back: one look, and no more before other news.
+    // The event may be held back: one poll follows, and no more until another notification.
     expect((await source.read(position(2), all, 1000)).upTo).toBe(2n);
     expect(await slept()).toBe(true);
-    // Somebody has told of something.
+    // A notification without a position.
     source.appended();
     expect(await slept()).toBe(false);
   });
 
-  // Three hundred logs are read here: seconds at rest, minutes where others need the processor.
-  test('gives every reading all its events once, in order, however they come and whoever looks', {
+  // Three hundred logs are read here. This takes seconds at rest, and minutes if others need the processor.
+  test('returns all its events to every reading once, in order, for any arrival and any reader that polls', {
     timeout: 300_000,
   }, async () => {
     const reader = fc.record({

@@ -56,7 +56,7 @@ async function stop(runtime: Runtime): Promise<void> {
   await runtime.stop();
 }
 
-/** Credits by account and in all ('*'); the amount '13' is bad luck for accounts, and '14' for the sum of all. */
+/** Credits by account and in total ('*'). The amount '13' fails for accounts, and '14' for the total. */
 function credits(policy: 'skip' | 'dead-letter', fails: boolean, onSkip?: (failure: FoldFailure) => void): Projection {
   return defineProjection({
     name: 'credits',
@@ -92,7 +92,7 @@ async function caughtUp(runtime: Runtime): Promise<void> {
   );
 }
 
-/** What each row has taken in, said without the code under test. */
+/** What each row has folded, computed without the code under test. */
 function expectedRows(events: readonly Credit[], taken: (row: string, events: readonly Credit[]) => readonly Credit[]) {
   const rows = new Map<string, unknown>();
   for (const row of new Set(['*', ...events.map(({ streamId }) => streamId)])) {
@@ -128,7 +128,7 @@ async function rowsOf(runtime: Runtime, projection: Projection) {
   return storedTable(runtime.db, runtime.versions.stored(projection));
 }
 
-test('a row is never built with a hole: from the first event that fails on, its events are kept in order, and other rows go on', async () => {
+test('a row is never built with a gap: from its first failing event on, its events are kept in order, and other rows continue', async () => {
   await fc.assert(
     fc.asyncProperty(history, fc.integer({ min: 1, max: 10 }), fc.boolean(), async (events, pageSize, live) => {
       const own = await createTestDatabase();
@@ -156,7 +156,7 @@ test('a row is never built with a hole: from the first event that fails on, its 
         });
         expect(kept.sort()).toEqual(expected.sort());
 
-        // Built anew by the same code, the same events are kept again.
+        // Rebuilt by the same code, the same events are kept again.
         await requestRebuild(runtime.db, failing, 'read_models', step);
         await until(async () => (await runtime.status()).every(({ rebuild }) => rebuild === null));
         expect(await rowsOf(runtime, failing)).toEqual(expectedRows(events, upToPoison));
@@ -167,7 +167,7 @@ test('a row is never built with a hole: from the first event that fails on, its 
         ]);
         expect(again.sort()).toEqual(expected.sort());
 
-        // Mended and retried, every row is as if nothing had ever failed.
+        // After the fix and a retry, every row is as if nothing had ever failed.
         await stop(runtime);
         const mended = credits('dead-letter', false);
         runtime = await start([mended], pageSize);
@@ -193,7 +193,7 @@ test('a row is never built with a hole: from the first event that fails on, its 
   );
 });
 
-test('discarded events are left out, and those that waited behind them are folded', async () => {
+test('discarded events are left out, and the events blocked behind them are folded', async () => {
   const failing = credits('dead-letter', true);
   const runtime = await start([failing, balanceV1]);
   const events = ['1', '13', '2', '13', '1'].map((amount) => ({ streamId: 'a', amount }));
@@ -210,7 +210,7 @@ test('discarded events are left out, and those that waited behind them are folde
   await expect(discardDeadLetters(options, step)).rejects.toThrow('credits@1 has no dead letters.');
 });
 
-test('letters can be discarded while a batch that keeps some is being written', async () => {
+test('dead letters can be discarded while a batch that adds some is being written', async () => {
   const failing = credits('dead-letter', true);
   const runtime = await start([failing]);
   await append(runtime, [{ streamId: 'a', amount: '13' }]);
@@ -234,7 +234,7 @@ test('letters can be discarded while a batch that keeps some is being written', 
   expect(await discarding).toMatchObject({ discarded: 2 });
 });
 
-test('a retry with code that fails as before changes nothing but the number of attempts', async () => {
+test('a retry with code that still fails changes only the number of attempts', async () => {
   const failing = credits('dead-letter', true);
   const runtime = await start([failing]);
   await append(runtime, [
@@ -253,7 +253,7 @@ test('a retry with code that fails as before changes nothing but the number of a
   ]);
 });
 
-test('a subscriber gets the row that a retry has put right', async () => {
+test('a subscriber receives the row that a retry has repaired', async () => {
   const failing = credits('dead-letter', true);
   const before = await start([failing]);
   await append(before, [
@@ -271,7 +271,7 @@ test('a subscriber gets the row that a retry has put right', async () => {
   await rows.return?.();
 });
 
-test('skipped events are told of, and the rest of the batch is not lost', async () => {
+test('skipped events are reported, and the rest of the batch is not lost', async () => {
   const skipped: string[] = [];
   const failing = credits('skip', true, ({ event, key }) => skipped.push(`${event.position} ${key?.[0]}`));
   const runtime = await start([failing]);

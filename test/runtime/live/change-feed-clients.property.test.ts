@@ -78,7 +78,7 @@ async function ask(query: string, headers: Record<string, string> = {}): Promise
   return (await response.json()) as Answer;
 }
 
-/** All rows, and the position and the cursor of the answer. */
+/** All rows, and the position and the cursor of the response. */
 async function askAll(model: ReadModel) {
   const query = `{ ${model}s(first: 100) { nodes { accountId owner amount movements } } }`;
   const { data, extensions, errors } = await ask(query, { 'refold-position': '1' });
@@ -88,14 +88,14 @@ async function askAll(model: ReadModel) {
   return { rows, position: extensions?.position, cursor };
 }
 
-/** What was appended, from which the rows at any position can be told. */
+/** The appended events, from which the rows at any position can be computed. */
 const appended: { position: bigint; accountId: string; type: string; cents: bigint; owner: string }[] = [];
 
 async function append(accountId: string, type: 'Opened' | 'Credited' | 'Debited' | 'Closed', cents: number) {
   const owner = `owner ${cents}`;
   const amount = (cents / 100).toFixed(2);
   const payload = type === 'Opened' ? { owner } : type === 'Closed' ? {} : { amount };
-  const events = [{ type, payload } as never]; // one of the four
+  const events = [{ type, payload } as never]; // one of the four types
   const { position } = await refold.log.append({ family: account, streamId: accountId, events });
   appended.push({ position, accountId, type, cents: BigInt(cents), owner });
 }
@@ -119,7 +119,7 @@ function rowsAt(position: bigint): Map<string, Balance> {
   );
 }
 
-/** One that may be cut off before it is open. */
+/** A connection that may be cut off before it is open. */
 class CutWebSocket extends WebSocket {
   constructor(url: string, protocols: string) {
     super(url, protocols);
@@ -135,14 +135,14 @@ function connect(transport: Transport) {
       webSocketImpl: CutWebSocket,
       retryAttempts: 0,
     });
-    // Not said good-bye: as when a cable is pulled.
+    // There is no closing handshake, as when a cable is pulled.
     return { iterate: client.iterate, cut: () => client.terminate(), stop: () => client.dispose() };
   }
   const client = createSseClient({ url, retryAttempts: 0 });
   return { iterate: client.iterate, cut: () => client.dispose(), stop: () => client.dispose() };
 }
 
-/** A client that keeps a copy of the rows, and notes what no client should be told. */
+/** A client that keeps a copy of the rows, and records messages that no client should receive. */
 function createClient(model: ReadModel, transport: Transport, pause: () => Promise<unknown>) {
   const copy = new Map<string, Balance>();
   const problems: string[] = [];
@@ -234,7 +234,7 @@ const plays = fc.record({
   pauses: fc.array(fc.constantFrom(0, 0, 2, 20), { minLength: 4, maxLength: 4 }),
 });
 
-test('clients that are cut off at any time and come back end with what the table holds, over both transports, through rebuilds and activations', async () => {
+test('clients that are cut off at any time and reconnect end with the rows of the table, over both transports, through rebuilds and activations', async () => {
   await fc.assert(
     fc.asyncProperty(plays, async ({ steps: taken, pauses }) => {
       const trips = (count: number) => async () => {
@@ -290,19 +290,19 @@ async function operate(what: 'rebuild' | 'switch' | 'prune' | 'ask'): Promise<vo
       case 'ask': {
         for (const model of ['balance', 'inlineBalance'] as const) {
           const { rows, position } = await askAll(model);
-          // Nothing where the rows moved to another table at that moment.
+          // Null if the rows moved to another table at that moment.
           if (position !== undefined) expect(rows).toEqual(rowsAt(BigInt(position.split('.')[0] ?? 0)));
         }
         return;
       }
     }
   } catch (error) {
-    // One is under way already.
+    // A rebuild is already in progress.
     if (!(error instanceof RefoldError && error.code === 'INVALID_TRANSITION')) throw error;
   }
 }
 
-/** Plays leave rebuilds and activations under way: rows that move make a feed begin anew. */
+/** A run may leave rebuilds and activations in progress, and rows that move make a feed start over. */
 async function untilRowsStay(): Promise<void> {
   await until(async () => (await readRebuilds(db)).length === 0);
   const serving = (await readRegistry(db))
@@ -314,14 +314,14 @@ async function untilRowsStay(): Promise<void> {
 test.each([
   ['balance', 'WebSocket'],
   ['inlineBalance', 'server-sent events'],
-] as const)('a change feed of %s goes on where an answer was', async (model, transport) => {
+] as const)('a change feed of %s continues from the cursor of a response', async (model, transport) => {
   await untilRowsStay();
   await append('z', 'Opened', 1);
   await append('y', 'Opened', 2);
   await until(async () => (await askAll(model)).rows.has('y'));
   const { rows, cursor } = await askAll(model);
   await append('z', 'Closed', 0);
-  // Of what is folded together, the upserted rows are told first.
+  // Among rows folded together, the upserted ones are sent first.
   await until(async () => !(await askAll(model)).rows.has('z'));
   await append('x', 'Opened', 3);
   const last = appended.at(-1)?.position ?? 0n;

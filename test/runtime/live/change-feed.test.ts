@@ -54,7 +54,7 @@ function feed(given: Partial<ChangeFeedQuery> & { readonly from?: string } = {},
   return live.changes(stock, { where: null, columns, snapshot: true, since, ...query }, { after: null });
 }
 
-/** A message, short: `+` upserted, `-` deleted. */
+/** A message in short form: `+` upserted, `-` deleted. */
 function told({ cursor, reset, lagged, changes }: ChangeFeedUpdate): string {
   const words = changes.map(({ operation, key, row: now }) =>
     operation === 'UPSERT' ? `+${key}:${now?.units}` : `-${key}`,
@@ -65,7 +65,7 @@ function told({ cursor, reset, lagged, changes }: ChangeFeedUpdate): string {
 
 const next = async (messages: AsyncIterator<ChangeFeedUpdate>) => told(await pull(messages));
 
-test('it begins with all rows, then tells what becomes of them, in order', async () => {
+test('a feed begins with all rows, then sends every change, in order', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 1)] });
   const messages = feed();
   expect(await next(messages)).toBe('reset +a:1 +b:1 to 1@1.1');
@@ -82,7 +82,7 @@ test('it begins with all rows, then tells what becomes of them, in order', async
   await messages.return?.();
 });
 
-test('who comes back gets what changed meanwhile, removed rows included, and nothing else', async () => {
+test('a client that reconnects gets what changed meanwhile, removed rows included, and nothing else', async () => {
   for (const units of [1, 2, 3]) await writer.write({ upserted: [row('a', units), row('b', units)] });
   await writer.write({ deleted: [['a']] });
   await writer.write({ upserted: [row('c', 1)] });
@@ -100,7 +100,7 @@ test('who comes back gets what changed meanwhile, removed rows included, and not
   await byPosition.return?.();
 });
 
-test('a position that the read model has yet to reach is waited for', async () => {
+test('a feed waits for a position that the read model has yet to reach', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   const messages = feed({ from: '3' });
   const first = next(messages);
@@ -110,7 +110,7 @@ test('a position that the read model has yet to reach is waited for', async () =
   await messages.return?.();
 });
 
-test('who comes back too late is told so, and begins with all rows', async () => {
+test('a client that reconnects too late gets EXPIRED and all rows', async () => {
   for (const units of [1, 2, 3]) await writer.write({ upserted: [row('a', units)] });
   await setting.db.query({
     text: `update refold.changes set at = now() - interval '1 hour' where name = $1 and checkpoint <= 2`,
@@ -125,7 +125,7 @@ test('who comes back too late is told so, and begins with all rows', async () =>
   await inTime.return?.();
 });
 
-test('changes that were truncated away are forgotten for who is connected and for who comes back', async () => {
+test('changes that were truncated away lead to all rows, for connected clients and for those that reconnect', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 1)] });
   const messages = feed();
   expect(await next(messages)).toBe('reset +a:1 +b:1 to 1@1.1');
@@ -145,7 +145,7 @@ test('changes that were truncated away are forgotten for who is connected and fo
 
 test.each([
   ['of another version', '1@2.1', 'REPLACED'],
-  ['of rows that were built anew since', '1@1.7', 'REPLACED'],
+  ['of rows that were rebuilt since', '1@1.7', 'REPLACED'],
   ['of another database', '99@1.1', 'AHEAD'],
 ])('a cursor %s leads to all rows', async (_, from, reason) => {
   await writer.write({ upserted: [row('a', 1)] });
@@ -154,7 +154,7 @@ test.each([
   await messages.return?.();
 });
 
-test('rows that are built anew beside the old ones, and another version, are told whole, in the same subscription', async () => {
+test('rows rebuilt in a new table, and the rows of another version, are sent whole in the same subscription', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   const messages = feed();
   expect(await next(messages)).toBe('reset +a:1 to 1@1.1');
@@ -169,7 +169,7 @@ test('rows that are built anew beside the old ones, and another version, are tol
   });
   setting.stage.serve(rebuilt);
   expect(await next(messages)).toBe('REPLACED to 1@1.2');
-  // Somebody whose position is of the old rows is not fooled by the new ones.
+  // A client whose position belongs to the old rows does not continue in the new ones.
   const back = feed({ from: '0' });
   expect(await next(back)).toBe('EXPIRED to 1@1.2');
   await back.return?.();
@@ -184,7 +184,7 @@ test('rows that are built anew beside the old ones, and another version, are tol
   await messages.return?.();
 });
 
-test('with a filter, a row that matches no more is removed, and others are never heard of', async () => {
+test('with a filter, a row that no longer matches is removed, and rows that never match are never sent', async () => {
   await writer.write({ upserted: [row('a', 1, 'A'), row('b', 1, 'B')] });
   const where = { kind: 'compare', column: 'shelf', operator: 'eq', value: 'A' } as const;
   const messages = feed({ where, columns: ['units'] });
@@ -193,13 +193,13 @@ test('with a filter, a row that matches no more is removed, and others are never
   await writer.write({ upserted: [row('a', 3, 'B'), row('b', 3, 'A')] });
   expect(await next(messages)).toBe('-a +b:3 to 3@1.1');
   await messages.return?.();
-  // What somebody holds who comes back is not known here.
+  // The server does not know which rows a reconnecting client holds.
   const back = feed({ where, from: '1@1.1' });
   expect(await next(back)).toBe('-c -a +b:3 to 3@1.1');
   await back.return?.();
 });
 
-test('without a snapshot it tells what changes from now on', async () => {
+test('without a snapshot a feed sends only changes from now on', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   const messages = feed({ snapshot: false });
   expect(await next(messages)).toBe('reset to 1@1.1');
@@ -208,7 +208,7 @@ test('without a snapshot it tells what changes from now on', async () => {
   await messages.return?.();
 });
 
-test('many rows come in parts, and what changes between the parts after them', async () => {
+test('many rows are sent in parts, and changes made meanwhile follow them', async () => {
   const live = setting.another({ feedLimits: { keys: 100, batches: 10, rows: 2 } });
   await writer.write({ upserted: [row('a', 1), row('b', 1), row('c', 1), row('d', 1), row('e', 1)] });
   const messages = feed({}, live);
@@ -220,13 +220,13 @@ test('many rows come in parts, and what changes between the parts after them', a
   await messages.return?.();
 });
 
-test('who stands at the same place is given the same message, with a filter or without, so that it is answered once', async () => {
+test('clients at the same position receive the same message object, with or without a filter, so it is serialized once', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 1, 'B')] });
   const where = { kind: 'compare', column: 'shelf', operator: 'eq', value: 'A' } as const;
   const all = [feed(), feed()];
   const ofA = [feed({ where }), feed({ where })];
   for (const messages of [...all, ...ofA]) await pull(messages);
-  // The second is no concern of those who see shelf A.
+  // The second row does not match the filter on shelf A.
   await writer.write({ upserted: [row('a', 2), row('b', 2, 'B')] });
   for (const [one, other] of [all, ofA] as const) {
     const message = await pull(one as (typeof all)[number]);
@@ -234,7 +234,7 @@ test('who stands at the same place is given the same message, with a filter or w
   }
 });
 
-test('more changes at once than are told one by one lead to all rows; many in a row are told part by part', async () => {
+test('more changes at once than the limit lead to all rows, and many changes in a row are sent in parts', async () => {
   const live = setting.another({ feedLimits: { keys: 3, batches: 2, rows: 10 } });
   const messages = feed({}, live);
   expect(await next(messages)).toBe('reset to 0@1.1');
@@ -243,14 +243,14 @@ test('more changes at once than are told one by one lead to all rows; many in a 
   for (const units of [2, 3, 4, 5, 6]) await writer.write({ upserted: [row(`x${units}`, units), row('a', units)] });
   await messages.return?.();
   const back = feed({ from: '1@1.1' }, live);
-  // Each part tells the rows as they are by now, up to a position to go on from.
+  // Each part holds the current rows and a position to continue from.
   expect(await next(back)).toBe('+x2:2 +x3:3 +a:6 to 3@1.1');
   expect(await next(back)).toBe('+x4:4 +x5:5 +a:6 to 5@1.1');
   expect(await next(back)).toBe('+x6:6 +a:6 to 6@1.1');
   await back.return?.();
 });
 
-test('a slow consumer gets the latest of each row, and one that is slower still is read for again when it asks', async () => {
+test('a slow consumer gets the latest state of each row, and the changes of an even slower one are read again when it pulls', async () => {
   const live = setting.another({ mostWaiting: 2 });
   const watching = feed({}, live);
   const messages = feed({}, live);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => setting.close());
 
 const columns = Object.keys(shelfPlaces.columns);
-// Few keys, so that rows are written again and again, leave and come back.
+// Few keys, so rows are written repeatedly, leave and return.
 const keys = ['a', 'b', 'c', 'd', 'e', 'f'].map((shop) => [shop, 1, '2026-01-31']);
 const rows = rowsOf(shelfPlaces, { maxLength: 4 }).chain((some) =>
   fc
@@ -47,7 +47,7 @@ const lists: fc.Arbitrary<LiveListQuery> = fc.record({
 });
 const subscribers = fc.record({
   what: fc.oneof(fc.record({ key: fc.constantFrom(...keys) }), fc.record({ list: lists })),
-  /** Subscribes after that many batches. */
+  /** Subscribes after so many batches. */
   after: fc.nat({ max: 12 }),
   /** Round trips to the database between two messages. */
   pause: fc.constantFrom(0, 0, 1, 3, 10, 30),
@@ -67,7 +67,7 @@ test.each([
     },
   ],
   ['changes pruned at once', () => setting.another({ changesKept: -1 })],
-])('every subscriber ends with what the table holds, whatever is written and however slow it is: %s', async (_, open) => {
+])('every subscriber ends with the rows of the table, for any writes and any speed: %s', async (_, open) => {
   const live = open();
   await fc.assert(
     fc.asyncProperty(plays, async (play) => {

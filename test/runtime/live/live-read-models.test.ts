@@ -18,7 +18,7 @@ import { createLiveSetting, type LiveSetting, often, pull, seldom, until } from 
 import { replicateRow } from './replicas.ts';
 
 let setting: LiveSetting;
-/** Each test has a read model of its own. */
+/** Each test has its own read model. */
 let cart: Projection;
 let writer: ReadModelWriter;
 let tests = 0;
@@ -78,7 +78,7 @@ function watchList(query: LiveListQuery = openCarts) {
   return setting.live.list(cart, query, { after: null });
 }
 
-test('a row’s subscriber gets the current state, then every change, then its removal', async () => {
+test('the subscriber of a row gets the current state, then every change, then its removal', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   const messages = watchRow('a');
   expect(await pull(messages)).toEqual({ row: row('a', 1), position: 1n });
@@ -98,7 +98,7 @@ test('a row that does not exist yet is null until it does', async () => {
   await messages.return?.();
 });
 
-test('a list’s subscriber gets the list, then what entered it, changed in it and left it', async () => {
+test('the subscriber of a list gets the list, then what entered it, changed in it and left it', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 2), row('c', 9, { status: 'Confirmed' })] });
   const messages = watchList();
   const nothing = { snapshot: null, entered: [], changed: [], left: [] };
@@ -110,7 +110,7 @@ test('a list’s subscriber gets the list, then what entered it, changed in it a
       { cartId: 'a', units: 1 },
     ],
   });
-  // By its order, not by its filter.
+  // It leaves by the order, not by the filter.
   await writer.write({ upserted: [row('d', 5)] });
   expect(await pull(messages)).toEqual({
     ...nothing,
@@ -120,7 +120,7 @@ test('a list’s subscriber gets the list, then what entered it, changed in it a
   });
   await writer.write({ upserted: [row('b', 3)] });
   expect(await pull(messages)).toEqual({ ...nothing, position: 3n, changed: [{ cartId: 'b', units: 3 }] });
-  // What was beyond the end of the list moves up.
+  // A row from beyond the end of the list moves up.
   await writer.write({ upserted: [row('d', 5, { status: 'Cancelled' })] });
   expect(await pull(messages)).toEqual({
     ...nothing,
@@ -128,7 +128,7 @@ test('a list’s subscriber gets the list, then what entered it, changed in it a
     entered: [{ cartId: 'a', units: 1 }],
     left: [['d']],
   });
-  // Changes that do not touch the list are no messages.
+  // Changes that do not touch the list cause no messages.
   await writer.write({ upserted: [row('c', 10, { status: 'Confirmed' }), row('e', 0)] });
   await writer.write({ deleted: [['b']] });
   expect(await pull(messages)).toEqual({
@@ -140,7 +140,7 @@ test('a list’s subscriber gets the list, then what entered it, changed in it a
   await messages.return?.();
 });
 
-test('a slow consumer of a row gets the newest state only', async () => {
+test('a slow consumer of a row gets only the newest state', async () => {
   const messages = watchRow('a');
   await pull(messages);
   const other = watchRow('a');
@@ -154,7 +154,7 @@ test('a slow consumer of a row gets the newest state only', async () => {
   await other.return?.();
 });
 
-test('a slow consumer of a list gets what many changes came to, or the list again', async () => {
+test('a slow consumer of a list gets the sum of many changes, or the list again', async () => {
   await writer.write({ upserted: [row('a', 10), row('b', 9)] });
   const slow = watchList();
   const fast = watchList();
@@ -165,7 +165,7 @@ test('a slow consumer of a list gets what many changes came to, or the list agai
     await pull(fast);
   };
   await write(row('c', 11)); // b leaves
-  await write(row('b', 12)); // and comes back changed, a leaves
+  await write(row('b', 12)); // and returns changed, so a leaves
   expect(await pull(slow)).toEqual({
     position: 3n,
     snapshot: null,
@@ -184,7 +184,7 @@ test('a slow consumer of a list gets what many changes came to, or the list agai
   await fast.return?.();
 });
 
-test('changes that undo one another are no message to a slow consumer', async () => {
+test('changes that cancel out send no message to a slow consumer', async () => {
   await writer.write({ upserted: [row('a', 10)] });
   const slow = watchList();
   const fast = watchList();
@@ -201,9 +201,9 @@ test('changes that undo one another are no message to a slow consumer', async ()
   await fast.return?.();
 });
 
-test('two hundred subscribers of one version cost the statements of a few', async () => {
+test('two hundred subscribers of one version need as many statements as a few', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 2)] });
-  // Looks where nothing was told of would count, too: more of them the slower the machine is.
+  // Polls without a notification would count, too, and a slow machine makes more of them.
   const live = setting.another({ polling: seldom });
   const after = { after: null };
   const rows = Array.from({ length: 100 }, (_, index) => live.row(cart, [`${'ab'[index % 2]}`], columns, after));
@@ -213,9 +213,9 @@ test('two hundred subscribers of one version cost the statements of a few', asyn
   setting.statements.length = 0;
   const firstRows = await Promise.all(rows.map(pull));
   await Promise.all(lists.map(pull));
-  // Where the version is, the rows, and the four lists.
+  // These read the version's position, the rows, and the four lists.
   expect(setting.statements.length).toBeLessThanOrEqual(10);
-  // Those who read the same columns share the object, so that it is serialised once.
+  // Subscribers of the same columns share the object, so it is serialized once.
   expect(new Set(firstRows.map((message) => message.row)).size).toBe(2);
   setting.statements.length = 0;
   await writer.write({ upserted: [row('a', 3)] });
@@ -226,7 +226,7 @@ test('two hundred subscribers of one version cost the statements of a few', asyn
   expect(setting.statements.length).toBeLessThanOrEqual(10);
   expect(new Set(updates).size).toBe(4);
   setting.statements.length = 0;
-  // What nobody watches is looked at once for all lists together.
+  // A change to a row that nobody watches is checked once for all lists together.
   await writer.write({ upserted: [row('z', 0, { status: 'Cancelled' })] });
   await writer.write({ upserted: [row('b', 4)] });
   await Promise.all(rows.filter((_, index) => index % 2 === 1).map(pull));
@@ -234,7 +234,7 @@ test('two hundred subscribers of one version cost the statements of a few', asyn
   for (const messages of [...rows, ...lists]) await messages.return?.();
 });
 
-test('a change is read by one statement and is one object, for one subscriber and for a thousand', async () => {
+test('a change is read by one statement into one object, for one subscriber and for a thousand', async () => {
   const live = setting.another({ polling: seldom });
   const readingsOf = async (count: number, units: number) => {
     const messages = Array.from({ length: count }, () => live.row(cart, ['a'], columns, { after: null }));
@@ -254,7 +254,7 @@ test('a change is read by one statement and is one object, for one subscriber an
   expect([ofOne.readings, ofMany.readings, ofMany.states.size]).toEqual([1, 1, 1]);
 });
 
-test('rows that changed last are read ahead, until they do not change', async () => {
+test('rows that changed last are read in advance, until they stop changing', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 1)] });
   let readings = 0;
   const reads: Queryable = {
@@ -273,7 +273,7 @@ test('rows that changed last are read ahead, until they do not change', async ()
       receive: ({ row }) => states.push(row),
       historyChanged() {},
     });
-  /** What was read before and after it was known which rows had changed. */
+  /** What was read before and after the changed rows were known. */
   const round = async (...changed: readonly string[]) => {
     readings = 0;
     const ahead = await rows.readAhead(reads);
@@ -297,7 +297,7 @@ test('rows that changed last are read ahead, until they do not change', async ()
   expect(await round('b')).toEqual([0, 1, [b, { cartId: 'b', total }]]);
 });
 
-/** Positions that are told of by hand. */
+/** Positions whose notifications a test sends by hand. */
 function toldByHand() {
   const listeners = new Set<CheckpointListener>();
   const positions: LiveReadModelsOptions['positions'] = {
@@ -313,7 +313,7 @@ function toldByHand() {
   return { positions, tell };
 }
 
-test('a change that is told of twice is looked for once', async () => {
+test('a change with two notifications is read once', async () => {
   const { positions, tell } = toldByHand();
   const live = setting.another({ positions, polling: seldom });
   const messages = live.row(cart, ['a'], columns, { after: null });
@@ -322,7 +322,7 @@ test('a change that is told of twice is looked for once', async () => {
   for (let units = 1; units <= 5; units++) {
     const checkpoint = await writer.write({ upserted: [row('a', units)] });
     tell(checkpoint); // by this process
-    tell(checkpoint); // by the database, while it is looked for
+    tell(checkpoint); // by the database, while the change is read
     expect((await pull(messages)).row).toEqual(row('a', units));
     tell(checkpoint);
   }
@@ -330,7 +330,7 @@ test('a change that is told of twice is looked for once', async () => {
   expect(setting.statements.filter((text) => text.includes('recent_changes'))).toHaveLength(5);
 });
 
-test('what is told of while a round looks is looked for after it, whatever is told of last', async () => {
+test('a notification during a poll causes another poll, even if an older notification follows', async () => {
   const { positions, tell } = toldByHand();
   let afterLook = async () => {};
   const db: LiveReadModelsOptions['db'] = {
@@ -364,7 +364,7 @@ test('what is told of while a round looks is looked for after it, whatever is to
   await live.close();
 });
 
-test('leaving ends a pull that waits, and with the last subscriber the follower ends', async () => {
+test('leaving ends a waiting pull, and after the last subscriber the follower ends', async () => {
   const live = setting.another({ polling: often });
   const messages = live.row(cart, ['a'], columns, { after: null });
   await pull(messages);
@@ -376,11 +376,11 @@ test('leaving ends a pull that waits, and with the last subscriber the follower 
   await live.close();
   setting.statements.length = 0;
   await writer.write({ upserted: [row('a', 1)] });
-  for (let trip = 0; trip < 30; trip++) await setting.db.query({ text: 'select' }); // many times longer than its interval
+  for (let trip = 0; trip < 30; trip++) await setting.db.query({ text: 'select' }); // many times longer than the polling interval
   expect(setting.statements).toEqual([]);
 });
 
-test('what was never pulled was never begun', async () => {
+test('a subscription that was never pulled never begins', async () => {
   const live = setting.another({});
   const messages = live.row(cart, ['a'], columns, { after: null });
   expect(live.subscriptions).toBe(0);
@@ -388,7 +388,7 @@ test('what was never pulled was never begun', async () => {
   expect(await messages.next()).toEqual({ done: true, value: undefined });
 });
 
-test('closing ends every subscription in peace', async () => {
+test('closing ends every subscription without an error', async () => {
   const live = setting.another({});
   const row = live.row(cart, ['a'], columns, { after: null });
   const list = live.list(cart, openCarts, { after: null });
@@ -399,7 +399,7 @@ test('closing ends every subscription in peace', async () => {
   expect((await Promise.all(waiting)).map(({ done }) => done)).toEqual([true, true]);
 });
 
-test('subscriptions outlive a database that fails, and lose nothing', async () => {
+test('subscriptions survive a failing database, and lose nothing', async () => {
   await writer.write({ upserted: [row('a', 1), row('b', 2)] });
   const messages = watchRow('a');
   const list = watchList();
@@ -418,7 +418,7 @@ test('subscriptions outlive a database that fails, and lose nothing', async () =
   await list.return?.();
 });
 
-test('a list that the server refuses to read does not hold up the others', async () => {
+test('a list that the server refuses to read does not delay the others', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   const good = watchList();
   const bad = watchList({ ...openCarts, first: 7 });
@@ -438,7 +438,7 @@ test('a list that the server refuses to read does not hold up the others', async
   await bad.return?.();
 });
 
-test('changes forgotten while the database was away are made up for by reading all again', async () => {
+test('a subscription reads everything again if changes were pruned while the database was away', async () => {
   const live = setting.another({ changesKept: 0 });
   await writer.write({ upserted: [row('a', 1), row('b', 1)] });
   const messages = live.row(cart, ['a'], columns, { after: null });
@@ -457,7 +457,7 @@ test('changes forgotten while the database was away are made up for by reading a
   await live.close();
 });
 
-test('more batches than are worth following one by one are made up for by reading all again', async () => {
+test('a subscription reads everything again after more batches than are worth following one by one', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   const list = watchList();
   await pull(list);
@@ -470,7 +470,7 @@ test('more batches than are worth following one by one are made up for by readin
   await list.return?.();
 });
 
-test('a version that is rebuilt in place is read again once it is where it was', async () => {
+test('a version that is rebuilt in place is read again once it reaches its former position', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   await writer.write({ upserted: [row('a', 2)] });
   const messages = watchRow('a');
@@ -483,7 +483,7 @@ test('a version that is rebuilt in place is read again once it is where it was',
   await messages.return?.();
 });
 
-test('polling serves where no notification comes', async () => {
+test('polling is enough if no notification comes', async () => {
   const live = setting.another({ polling: often });
   const messages = live.row(cart, ['a'], columns, { after: null });
   await pull(messages);
@@ -492,7 +492,7 @@ test('polling serves where no notification comes', async () => {
   await live.close();
 });
 
-test('notifications serve without polling', async () => {
+test('notifications are enough without polling', async () => {
   const live = setting.another({ polling: seldom });
   const messages = live.row(cart, ['a'], columns, { after: null });
   await pull(messages);
@@ -501,7 +501,7 @@ test('notifications serve without polling', async () => {
   await live.close();
 });
 
-test('the first state includes the position that was demanded', async () => {
+test('the first state includes the requested position', async () => {
   const messages = watchRow('a', 2n);
   const first = pull(messages);
   await writer.write({ upserted: [row('a', 1)] });
@@ -517,7 +517,7 @@ test('leaving ends the wait for a position', async () => {
   expect(await first).toEqual({ done: true, value: undefined });
 });
 
-test('what could never be subscribed to is the client’s mistake', async () => {
+test('a subscription to something impossible is a client error', async () => {
   const list = (query: Partial<LiveListQuery>) => setting.live.list(cart, { ...openCarts, ...query }, { after: null });
   const mistakes: AsyncIterator<unknown>[] = [
     setting.live.row(cart, ['a', 'b'], columns, { after: null }),
@@ -534,7 +534,7 @@ test('what could never be subscribed to is the client’s mistake', async () => 
   }
 });
 
-test('nothing can be subscribed to before a version is active', async () => {
+test('a subscription fails before a version is active', async () => {
   setting.stage.serve(cart, false);
   await expect(watchRow('a').next()).rejects.toMatchObject({
     code: 'PROJECTION_NOT_READY',
@@ -542,7 +542,7 @@ test('nothing can be subscribed to before a version is active', async () => {
   });
 });
 
-test('subscriptions move to the version that is activated, and never hear of the old one again', async () => {
+test('subscriptions move to the version that is activated, and never return to the old one on its own changes', async () => {
   const next = cartVersion(2, { ...table, total: t.decimal(12, 4), note: t.text().nullable() });
   const nextWriter = await createReadModelWriter(setting.db, next);
   await writer.write({ upserted: [row('same', 1), row('differs', 1)] });
@@ -567,13 +567,13 @@ test('subscriptions move to the version that is activated, and never hear of the
   await nextWriter.write({ upserted: [row('same', 2, { note: 'x' })] });
   expect(await pull(same)).toEqual({ row: row('same', 2), position: 2n });
   expect(await pull(list)).toMatchObject({ snapshot: null, changed: [{ cartId: 'same', units: 2 }] });
-  // And back, as a rollback does.
+  // A rollback moves them back.
   setting.stage.serve(cart);
   expect(await pull(same)).toEqual({ row: row('same', 99), position: 2n });
   for (const messages of [same, differs, list]) await messages.return?.();
 });
 
-test('what the old version said last and nobody pulled is left to the new one', async () => {
+test('the old version’s last message that nobody pulled is replaced by the new version’s', async () => {
   const next = cartVersion(2, table);
   const nextWriter = await createReadModelWriter(setting.db, next);
   const messages = watchRow('a');
@@ -589,7 +589,7 @@ test('what the old version said last and nobody pulled is left to the new one', 
   await other.return?.();
 });
 
-test('a new version that is behind is waited for: positions never go back', async () => {
+test('subscriptions wait for a new version that is behind, because positions never go back', async () => {
   const next = cartVersion(2, table);
   const nextWriter = await createReadModelWriter(setting.db, next);
   await nextWriter.write({ upserted: [row('a', 1)] });
@@ -604,7 +604,7 @@ test('a new version that is behind is waited for: positions never go back', asyn
   await messages.return?.();
 });
 
-test('a subscription that reads what the new version does not have ends, naming the columns', async () => {
+test('a subscription that reads columns missing in the new version ends, naming the columns', async () => {
   const next = cartVersion(2, {
     cartId: t.text().primaryKey(),
     status: t.enum(['Opened', 'Lost']).index(),
@@ -620,7 +620,7 @@ test('a subscription that reads what the new version does not have ends, naming 
     code: 'PROJECTION_SWITCHED',
     fields: { projection: cart.name, from: 1, to: 2, columns: ['status', 'units', 'total'] },
   });
-  // Its filter and its order read them.
+  // The filter and the order read them.
   await expect(list.next()).rejects.toMatchObject({
     code: 'PROJECTION_SWITCHED',
     fields: { columns: ['status', 'units'] },
@@ -631,7 +631,7 @@ test('a subscription that reads what the new version does not have ends, naming 
   expect(await waiting).toMatchObject({ done: true });
 });
 
-test('while no version is active subscriptions are still, and go on when one is', async () => {
+test('subscriptions pause while no version is active, and continue when one is', async () => {
   await writer.write({ upserted: [row('a', 1)] });
   const messages = watchRow('a');
   await pull(messages);
@@ -643,7 +643,7 @@ test('while no version is active subscriptions are still, and go on when one is'
   await messages.return?.();
 });
 
-test('a consumer that fails leaves', async () => {
+test('a consumer that fails is unsubscribed', async () => {
   const live = setting.another({});
   const failing = replicateRow(live.row(cart, ['a'], columns, { after: null }), () =>
     Promise.reject(new Error('no more')),
@@ -652,7 +652,7 @@ test('a consumer that fails leaves', async () => {
   expect(live.subscriptions).toBe(0);
 });
 
-test('who waits for a position in a table that a rebuild has replaced is told of the rows in the new one', async () => {
+test('a wait for a position in a table that a rebuild has replaced continues with the rows of the new table', async () => {
   const { stage } = setting;
   const checkpoint = await writer.write({ upserted: [row('a', 1)] });
   stage.serve(storedIn(cart, 'the_table_before'));

@@ -17,7 +17,7 @@ export interface Stage {
   current(): VersionMap;
   pinned(): VersionMap;
   onChange(listener: () => void): () => void;
-  /** What a look at the registry does. @default nothing */
+  /** What a poll of the registry does. @default nothing */
   refresh(): Promise<void>;
   serve(projection: Projection, active?: boolean): void;
 }
@@ -42,7 +42,7 @@ export function createStage(): Stage {
   };
 }
 
-/** A database of the test's, the parts that subscriptions need, and a look at what they do. */
+/** A database for the test, the parts that subscriptions need, and a record of what they do. */
 export interface LiveSetting {
   readonly db: Database;
   readonly positions: Positions;
@@ -51,9 +51,9 @@ export interface LiveSetting {
   /** Texts of the statements that subscriptions ran. */
   readonly statements: string[];
   readonly errors: unknown[];
-  /** Set, it may throw instead of letting a statement run. */
+  /** If set, it may throw instead of letting a statement run. */
   intercept: (statement: Statement) => void;
-  /** Another source of subscriptions over the same database; closed with the rest. */
+  /** Another source of subscriptions over the same database, closed with the rest. */
   another(options: Partial<LiveReadModelsOptions>): LiveReadModelSource;
   close(): Promise<void>;
 }
@@ -117,7 +117,7 @@ export async function createLiveSetting(): Promise<LiveSetting> {
   }
 }
 
-/** Waits for a condition over what happens in this process. */
+/** Waits for a condition on what happens in this process. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -2,16 +2,16 @@ import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
 
-/** One subscription over a connection of its own, as a client applies it: no library holds anything back. */
+/** One subscription over its own connection, applied as a client does it: no library buffers anything. */
 export interface Client {
-  /** What came, newest last; `data` of each. */
+  /** The `data` of each message received, newest last. */
   readonly messages: readonly Record<string, unknown>[];
-  /** What went wrong: errors in answers, an end that nobody asked for. */
+  /** What went wrong: errors in messages, or an end that nobody requested. */
   readonly problems: readonly string[];
-  /** Stops to read: what the server sends fills the buffers between. */
+  /** Stops reading: what the server sends fills the buffers in between. */
   pause(): void;
   resume(): void;
-  /** Leaves without a word, as a network that breaks. */
+  /** Disconnects without a closing handshake, as a broken network does. */
   drop(): void;
 }
 
@@ -19,7 +19,7 @@ export interface Connecting {
   /** The endpoint over HTTP. */
   readonly endpoint: string;
   readonly query: string;
-  /** Keeps the last message only. @default false */
+  /** Keeps only the last message. @default false */
   readonly lastOnly?: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import { keyText, type Projection } from '../../../src/projections/declaration/projection.ts';
 import type { LiveListUpdate, LiveRow } from '../../../src/schema/contract/operation-context.ts';
 
-/** What a client knows who applies every message. It notes what no client should get. */
+/** The state of a client that applies every message. It records messages that no client should receive. */
 export interface Replica<State> {
   readonly state: State;
   readonly messages: number;
@@ -11,7 +11,7 @@ export interface Replica<State> {
   readonly ended: Promise<void>;
 }
 
-/** Pulls at its own speed: `pause` is waited for after each message. */
+/** Pulls at its own speed: it waits for `pause` after each message. */
 export function replicateRow(
   messages: AsyncIterable<LiveRow>,
   pause: () => Promise<void>,

@@ -82,7 +82,7 @@ function connect(transport: keyof typeof transports, query: string, lastOnly = f
   return client;
 }
 
-/** What a client should end with, and whether it does. */
+/** What a client should end with, and whether it has. */
 interface Watching {
   readonly client: Client;
   isRight(by: string): boolean;
@@ -121,7 +121,7 @@ function watchList(transport: keyof typeof transports): Watching {
   let applied = 0;
   const isRight = (by: string) => {
     for (; applied < client.messages.length; applied++) {
-      const { snapshot, entered, changed, left } = client.messages[applied]?.documents as Update; // what was asked for
+      const { snapshot, entered, changed, left } = client.messages[applied]?.documents as Update; // the requested fields
       if (snapshot) state.clear();
       for (const { id } of left) state.delete(id);
       for (const one of [...(snapshot ?? []), ...entered, ...changed]) state.set(one.id, one);
@@ -134,7 +134,7 @@ function watchList(transport: keyof typeof transports): Watching {
 
 const many = 1000;
 
-/** On both transports: most watch a row, some the list. */
+/** Over both transports: most clients watch a row, some the list. */
 function watchMany(count: number): Watching[] {
   return Array.from({ length: count }, (_, index) => {
     const transport = index % 2 === 0 ? 'server-sent events' : 'WebSocket';
@@ -144,7 +144,7 @@ function watchMany(count: number): Watching[] {
 
 const problemsOf = (all: readonly Watching[]) => all.flatMap(({ client }) => client.problems);
 
-/** Fails at once where a client was told of a problem. */
+/** Fails at once if a client has recorded a problem. */
 async function allRight(all: readonly Watching[], by: string): Promise<void> {
   await until(() => {
     expect(problemsOf(all)).toEqual([]);
@@ -158,7 +158,7 @@ test('a thousand clients on both transports end with the right state, through a 
     staying.push(...watchMany(100));
     await allRight(staying, 'v1');
   }
-  // One connection listens for all of them.
+  // One connection listens for all clients.
   const listeners = await db.query<{ listening: number }>({
     text: "select count(*)::int as listening from pg_stat_activity where datname = current_database() and application_name = 'refold-listen'",
   });
@@ -171,7 +171,7 @@ test('a thousand clients on both transports end with the right state, through a 
       await until(() => witness?.isRight('v1') || witness?.isRight('v2'));
     }
   })();
-  // Half of them lose their connections in the same moment and come back in the same moment; then another version answers.
+  // Half of the clients lose their connections and reconnect at the same moment; then another version answers.
   const lost = staying.splice(0, many / 2);
   for (const { client } of lost) client.drop();
   const back = watchMany(many / 2);
@@ -184,11 +184,11 @@ test('a thousand clients on both transports end with the right state, through a 
 
 describe.each(
   Object.keys(transports) as (keyof typeof transports)[],
-)('a client that reads nothing for long, over %s', (transport) => {
-  // Together several times what the buffers of a connection hold.
+)('a client that does not read for a long time, over %s', (transport) => {
+  // Together these are several times what the buffers of a connection hold.
   const texts = Array.from({ length: 30 }, (_, index) => `${index} ${'x'.repeat(500_000)}`);
 
-  test('gets the latest state when it reads again; nothing is kept for it, and others do not wait', async () => {
+  test('gets the latest state when it reads again; the server queues nothing for it, and others do not wait', async () => {
     const query = 'subscription { document(id: "slow") { text } }';
     const textOf = (client: Client) => (client.messages.at(-1)?.document as { text: string } | null | undefined)?.text;
     await write('slow', 'first');
@@ -203,7 +203,7 @@ describe.each(
     slow.resume();
     await until(() => textOf(slow) === texts.at(-1));
     expect([...slow.problems, ...other.problems]).toEqual([]);
-    // What was in the buffers, and the latest: of a queue it would get them all.
+    // It receives what was in the buffers, and the latest state. With a queue it would receive every message.
     expect(slow.messages.length).toBeLessThan(texts.length / 2);
     await write('slow', 'first');
     await until(() => textOf(slow) === 'first');

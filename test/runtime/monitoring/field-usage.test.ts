@@ -19,7 +19,7 @@ import { account, balanceV1 } from '../../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-// One after the other on one database: what is recorded stays.
+// The tests run one after the other on one database: recorded usage stays.
 let database: TestDatabase;
 let db: Database;
 let refold: Refold;
@@ -76,14 +76,14 @@ async function recorded(...paths: string[]): Promise<string[]> {
   );
 }
 
-test('it is counted which client asked for which fields, by whichever way the operation came', async () => {
+test('usage counts which client requested which fields, for every kind of operation', async () => {
   const owner = { query: '{ balance(accountId: "a") { owner } }' };
   await ask(owner, client('web', '3.2'));
   await ask(owner, client('web', '3.2'));
   await ask({ query: '{ balance(accountId: "a") { owner amount } }' }, client('web', '3.3'));
   await ask(owner, { ...client('web', '3.2'), 'refold-pin': 'balance@1' });
   await ask(owner);
-  // By the long way through the gateway.
+  // The slow path through the gateway.
   const url = new URL(`${refold.url}/graphql`);
   url.search = String(new URLSearchParams({ query: owner.query }));
   await fetch(url, { headers: { accept: 'application/json', 'apollographql-client-name': 'ios' } });
@@ -107,7 +107,7 @@ test('it is counted which client asked for which fields, by whichever way the op
   ]);
 });
 
-test('what is refused is not counted, and what variables ask for is', async () => {
+test('refused operations are not counted, and fields used in variables are', async () => {
   await fetch(`${refold.url}/graphql`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -119,7 +119,7 @@ test('what is refused is not counted, and what variables ask for is', async () =
   expect(await recorded('BalanceFilter')).toEqual(['BalanceFilter (unnamed) 1', 'BalanceFilter.owner (unnamed) 1']);
 });
 
-test('what is being written is waited for by whoever has the rest written, to read it all', async () => {
+test('a flush waits for a write in progress, and later reads see everything', async () => {
   const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const recorder = createUsageRecorder({
     db: {
@@ -147,7 +147,7 @@ test('what is being written is waited for by whoever has the rest written, to re
   await recorder.stop();
 });
 
-test('clients that name themselves anyhow fill neither the table nor the lines', async () => {
+test('clients with arbitrary names fill neither the table nor the log', async () => {
   for (const name of ['bot-1', 'bot-2', '(this program)', `\u00e9${'x'.repeat(5000)}`])
     await ask({ query: '{ balance(accountId: "a") { accountId } }' }, client(name));
   expect(await recorded('Balance.accountId')).toEqual([
@@ -173,7 +173,7 @@ function withoutAmount(breaking: BreakingRule): Projection {
 
 const heldReason = async () => (await version(2))?.heldReason;
 
-test('a held version says who asked for what it breaks, and the list of its changes, too', async () => {
+test('a held version names the clients of what it breaks, and so does the list of its changes', async () => {
   await restart([balanceV1, withoutAmount({ unusedDays: 30 })]);
   expect(await until(heldReason)).toMatch(
     / Asked for in the last 30 days: Balance\.amount by tv 1\.0 \(1 operation, last \d{4}-\d\d-\d\d\), web 3\.3 \(1 operation, last \S+\)\. /,
@@ -195,7 +195,7 @@ test('a held version says who asked for what it breaks, and the list of its chan
   );
 });
 
-test('what clients ask for with a pin does not hold a version, and what is recorded too shortly does', async () => {
+test('pinned use does not hold a version, and use recorded for too short a time does', async () => {
   await db.query({ text: `delete from refold.field_usage where path = 'Balance.amount'` });
   await ask({ query: '{ balance(accountId: "a") { amount } }' }, { 'refold-pin': 'balance@1' });
   expect(await recorded('Balance.amount')).toHaveLength(1);
@@ -204,9 +204,9 @@ test('what clients ask for with a pin does not hold a version, and what is recor
   );
 });
 
-test('a version that breaks what nobody has asked for in the declared days is held no longer', async () => {
+test('a version is no longer held if nobody has used what it breaks in the declared days', async () => {
   await db.query({ text: `update refold.usage_recording set since = now() - interval '31 days'` });
-  // A gateway that does not record takes back that it is known.
+  // A gateway that does not record usage makes it unknown again.
   await restart([balanceV1], false);
   await until(async () => (await refold.evolution.usage()).recordedDays === null);
   await restart([balanceV1, withoutAmount({ unusedDays: 30 })]);
@@ -217,7 +217,7 @@ test('a version that breaks what nobody has asked for in the declared days is he
   await until(() => isActive(2));
 });
 
-test('what is older than it is kept is forgotten', async () => {
+test('usage older than its retention is deleted', async () => {
   await db.query({ text: `update refold.field_usage set day = day - 91 where path = 'Balance.owner'` });
   await pruneUsage(db, 90);
   const rows = await db.query<{ path: string }>({ text: 'select distinct path from refold.field_usage' });

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const declared = { projections: [inlineBalance, balanceV1], events: [account], commands: [openAccount] };
 
-test('a process opens no more connections than it is given, in all, however much it has to do', async () => {
+test('a process opens no more connections in total than its limit, under any load', async () => {
   const maxConnections = 9;
   refold = await createRefold(
     defineConfig({
@@ -67,14 +67,14 @@ test('a process opens no more connections than it is given, in all, however much
     for (const name of names) kinds.add(name);
     return names.length >= maxConnections;
   });
-  // One that has ended is listed for a moment; what is open beyond the limit would stay, since all are busy.
+  // A connection that has ended is listed for a moment; one beyond the limit would stay, because all are busy.
   for (let look = 0; look < 20; look++) await until(async () => (await opened()).length <= maxConnections);
   going = false;
   await load;
   expect([...kinds].sort()).toEqual(['refold', 'refold-append', 'refold-listen', 'refold-owner', 'refold-reads']);
 });
 
-test('fewer than a process needs are refused, with what they are for', () => {
+test('a limit below what a process needs is refused, and the error says what the connections are for', () => {
   expect(() => defineConfig({ ...declared, database: { maxConnections: 7 } })).toThrow(
     'database.maxConnections is 7; this application needs 8 in a process: 2 for batches, 2 for reads, 2 for appends that inline projections fold, 1 for ownership, 1 for notifications.',
   );
@@ -90,7 +90,7 @@ test('fewer than a process needs are refused, with what they are for', () => {
   );
 });
 
-test('says so where all live processes together may want more connections than the server has', async () => {
+test('a warning is logged if all live processes together may need more connections than the server has', async () => {
   const admitted = await readAdmittedConnections(db);
   await announceProcess(db, {
     id: randomUUID(),

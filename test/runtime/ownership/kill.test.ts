@@ -33,11 +33,11 @@ async function checkpoints(): Promise<bigint[]> {
   return versions.length === 0 ? [0n] : versions.map((version) => version.checkpoint);
 }
 
-test('workers killed at random points of catch-up and live traffic leave every read table as one fold of the log', async () => {
+test('workers killed at random points of catch-up and live traffic leave every read table equal to one fold of the log', async () => {
   console.info(`seed ${seed}`);
   const random = seeded(seed);
   await traffic(log, 5_000, random);
-  // Traffic never pauses, so that kills fall into batches, and never runs away from the workers.
+  // Traffic never pauses, so kills hit batches, and never runs far ahead of the workers.
   let killing = true;
   const live = (async () => {
     while (killing) {
@@ -60,7 +60,7 @@ test('workers killed at random points of catch-up and live traffic leave every r
     );
     await names.get(owner)?.end('SIGKILL');
     names.delete(owner);
-    // Whatever the victim owned, the survivor takes over: everything moves on without a new process.
+    // The survivor takes over everything that the victim owned: all work continues without a new process.
     const horizon = await log.horizon();
     await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
   }
@@ -74,4 +74,4 @@ test('workers killed at random points of catch-up and live traffic leave every r
     );
   }
   for (const worker of names.values()) await worker.end('SIGTERM');
-}, 900_000); // a machine that is busy with other things takes its time; what counts is the result
+}, 900_000); // slow on a busy machine; only the result matters

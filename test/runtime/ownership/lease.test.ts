@@ -28,7 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A worker whose sessions have its name in the server. */
+/** A worker whose sessions carry its name in the server. */
 function startWorker(owner: string, leaseSeconds = 2): Promise<WorkerProcess> {
   const url = new URL(database.url);
   url.searchParams.set('application_name', owner);
@@ -75,7 +75,7 @@ async function expectFolds(): Promise<void> {
   }
 }
 
-test('another process goes on when the lease of a killed owner ends', async () => {
+test('another process continues when the lease of a killed owner expires', async () => {
   await traffic(log, 1_000, random);
   let owner = await startWorker('killed-0');
   await moveOn();
@@ -89,7 +89,7 @@ test('another process goes on when the lease of a killed owner ends', async () =
     }
   });
   await expectFolds();
-  // An answer of the database may take a third of the lease: this one has all the time to give back what it took.
+  // A response of the database may take a third of the lease, but this process has enough time to release what it took.
   const last = await startWorker('ended', 60);
   await owner.end('SIGTERM');
   await until(async () => (await ownerOfAll()) === last.owner);
@@ -97,8 +97,8 @@ test('another process goes on when the lease of a killed owner ends', async () =
   expect(await db.query({ text: 'select name from refold.leases' })).toEqual([]);
 }, 900_000); // as kill.test.ts
 
-test('an owner that was stopped beyond its lease wakes up as no owner, and writes nothing', async () => {
-  // Which process committed which batch, in the transaction of the batch, and who was given its epoch.
+test('an owner that was stopped for longer than its lease has lost its ownership when it wakes, and writes nothing', async () => {
+  // Records which process committed which batch, in the batch's transaction, and which process received its epoch.
   await db.query({
     text: `
       create table batches (
@@ -133,7 +133,7 @@ test('an owner that was stopped beyond its lease wakes up as no owner, and write
   await underTraffic(async () => {
     for (let round = 1; round <= effort(3, 1); round++) {
       const next = await startWorker(`stopped-${round}`);
-      // In the middle of its work, at whatever statement it is.
+      // This stops it in the middle of its work, at any statement.
       const before = (await batchesOf(owner.owner)).length;
       await until(async () => (await batchesOf(owner.owner)).length > before);
       owner.signal('SIGSTOP');
@@ -143,9 +143,9 @@ test('an owner that was stopped beyond its lease wakes up as no owner, and write
       owner.signal('SIGCONT');
       const woken = owner;
       await until(() => woken.said.some(({ msg }) => msg.includes('@1: trying again')));
-      // In time it is given its share again, as any process.
+      // Later it receives its share again, as any process does.
       await until(async () => (await readRegistry(db)).some((version) => version.owner === woken.owner));
-      // It knew by its own clock, or by the end of the transaction that it was stopped in: the fence was not even asked.
+      // It noticed by its own clock, or by the end of the transaction in which it was stopped: the fence was not even checked.
       const saidThen = woken.said.slice(saidBefore).map(({ err }) => err?.message);
       expect(saidThen.join()).not.toContain('another owner has taken over');
       await moveOn();
@@ -154,7 +154,7 @@ test('an owner that was stopped beyond its lease wakes up as no owner, and write
     }
   });
   await expectFolds();
-  // What it wrote, it wrote under epochs that it was given; under those of before it stopped, it could not.
+  // It wrote only under epochs that it had received; under those from before the stop, it could not write.
   const foreign = await db.query({
     text: `
       select writer, owner

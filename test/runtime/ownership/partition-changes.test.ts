@@ -32,7 +32,7 @@ async function partitions() {
   return (await readRegistry(db)).flatMap((version) => version.partitions);
 }
 
-test('processes that are killed, and that change the number of partitions, leave every table as one fold of the log', async () => {
+test('processes that are killed and change the number of partitions leave every table equal to one fold of the log', async () => {
   console.info(`seed ${seed}`);
   const random = seeded(seed);
   await traffic(log, 3_000, random);
@@ -46,7 +46,7 @@ test('processes that are killed, and that change the number of partitions, leave
   })();
   const alive: WorkerProcess[] = [];
   for (let round = 0; round < effort(6, 3); round++) {
-    // Whoever starts brings a number of partitions, and those that run follow.
+    // A process that starts brings a new number of partitions, and the running ones follow.
     const count = 1 + Math.floor(random() * 5);
     alive.push(await workers.start({ url: database.url, owner: `worker-${round}`, partitions: count }));
     expect(new Set((await readRegistry(db)).map((version) => version.partitions.length))).toEqual(new Set([count]));

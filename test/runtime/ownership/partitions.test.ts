@@ -36,7 +36,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** As a process of its own would run it. */
+/** Runs it as a separate process would. */
 async function start(owner: string, projections: readonly Projection[], maintain = true): Promise<Runtime> {
   const runtime = await startRuntime({
     config: defineConfig({ projections, runtime: { pageSize: 50, polling: { min: 5, max: 50 } } }),
@@ -77,13 +77,13 @@ function balance(name: string, partitions: number, evolve?: Partial<Projection>)
 }
 
 describe('a projection in partitions', () => {
-  test('is folded by several owners, each its own keys, into one table', async () => {
+  test('is folded by several owners into one table, each its own keys', async () => {
     const projection = balance('spread', 4);
     await traffic(log, 1_000, seeded(1));
     const ownedBy = async (owner: string, name: string) =>
       (await registered(name)).partitions.filter((partition) => partition.owner === owner).length;
     await start('one', [projection, inPartitions(openingsV1, 3)]);
-    // Else the second process may find all but one of them free: evenly spread are units, not the partitions of one version.
+    // Otherwise the second process may find all but one of them free: the spread is even over units, not over the partitions of one version.
     await until(async () => (await ownedBy('one', 'spread')) === 4 && (await ownedBy('one', 'openings')) === 3);
     await start('two', [projection, inPartitions(openingsV1, 3)]);
     await until(async () => (await ownedBy('two', 'spread')) === 2 && (await ownedBy('two', 'openings')) === 1);
@@ -94,7 +94,7 @@ describe('a projection in partitions', () => {
     expect(await tableOf(openingsV1)).toEqual(await foldedTable(log, openingsV1));
     await until(async () => (await registered('spread')).state === 'active');
     expect((await registered('spread')).partitions).toHaveLength(4);
-    // Each event has one row: what the partitions tell of adds up to all events, whoever has read them.
+    // Each event has one row, so the partitions' counts add up to all events.
     const [told] = await db.query<{ folded: string; events: string }>({
       text: `
         select
@@ -104,7 +104,7 @@ describe('a projection in partitions', () => {
     expect(told?.folded).toBe(told?.events);
   });
 
-  test('is ready when all partitions are, and its position is the least of theirs', async () => {
+  test('is ready when all its partitions are, at the lowest of their positions', async () => {
     const poisoned = 'account-poison';
     const own = partitionOf(`["${poisoned}"]`, 3);
     const apply: Projection['apply'] = (row, event, key) => {
@@ -130,7 +130,7 @@ describe('a projection in partitions', () => {
     await expect(runtime.positions.waitFor(projection, horizon, { timeout: 50 })).rejects.toMatchObject({
       code: 'POSITION_TIMEOUT',
     });
-    // Mended, and in another number of partitions: all are ready now.
+    // With fixed code and another number of partitions, all are ready now.
     await stop(runtime);
     await start('two', [balance('held_up', 2)]);
     await until(async () => (await registered('held_up')).state === 'active');
@@ -141,7 +141,7 @@ describe('a projection in partitions', () => {
   test.each([
     'an event that evolve fails on',
     'a row that the database refuses',
-  ])('is not completed while a partition has met %s and not yet stopped', async (met) => {
+  ])('is not complete while a partition has met %s and not yet stopped', async (met) => {
     const poisoned = 'account-poison';
     const own = partitionOf(`["${poisoned}"]`, 2);
     const apply: Projection['apply'] = (row, event, key) => {
@@ -174,7 +174,7 @@ describe('a projection in partitions', () => {
     expect(state).toBe('building');
   });
 
-  test('tells those who wait for a position when the last partition has reached it', async () => {
+  test('ends waits for a position when the last partition has reached it', async () => {
     const projection = balance('awaited', 3);
     const runtime = await start('one', [projection]);
     await until(async () => (await registered('awaited')).state === 'active');
@@ -186,13 +186,13 @@ describe('a projection in partitions', () => {
     }
   });
 
-  test('a former owner of a partition can write nothing, neither after a claim nor after a change of their number', async () => {
+  test('a former owner of a partition can write nothing after another claim or a change of the number of partitions', async () => {
     const projection = balance('fenced', 2);
     await stop(await start('one', [projection]));
     const unit = { kind: 'processor', name: 'fenced', version: 1, partition: 1 } as const;
     const write = async (claim: Awaited<ReturnType<typeof claimProcessor>>) => {
       const { checkpoint: from } = claim;
-      const to = (from + 1n) as typeof from; // a position as any
+      const to = (from + 1n) as typeof from; // any position
       await advanceCheckpoint(db, { claim, from, to, events: 1, rows: 1, busyMs: 0 });
     };
     const former = await claimProcessor(db, unit, 'former');
@@ -205,12 +205,12 @@ describe('a projection in partitions', () => {
     await expect(write(latter)).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });
   });
 
-  test('tells subscribers of every change, while it becomes active, and when the number of partitions changes', async () => {
+  test('notifies subscribers of every change, during its activation and when the number of partitions changes', async () => {
     const projection = (partitions: number) => balance('watched', partitions);
     await traffic(log, 500, seeded(10));
     const watcher = await start('one', [projection(3)]);
     const columns = Object.keys(balanceV1.columns);
-    // From its first moment on: a change that a partition makes in the middle of the activation must not be missed.
+    // Subscribes from the first moment: a change that a partition makes during the activation must not be missed.
     await until(async () => {
       await traffic(log, 5, seeded(11));
       return watcher.versions.current().served.get('watched')?.active;
@@ -236,7 +236,7 @@ describe('a projection in partitions', () => {
     await list.return?.();
   });
 
-  test('is rebuilt by one owner, under traffic, and goes on in partitions', async () => {
+  test('is rebuilt by one owner, under traffic, and continues in partitions', async () => {
     const projection = balance('rebuilt', 3);
     const runtime = await start('one', [projection]);
     await traffic(log, 500, seeded(5));
@@ -253,7 +253,7 @@ describe('a projection in partitions', () => {
     expect(await tableOf(projection)).toEqual(await foldedTable(log, projection));
   });
 
-  test('a verification compares each row as of where its own partition is, or was when there was another number', async () => {
+  test('a verification compares each row as of the position of its own partition, also after a change of their number', async () => {
     const poisoned = 'account-7';
     const apply: Projection['apply'] = (row, event, key) => {
       if (event.streamId === poisoned && event.position > 100n) throw new Error('poison');
@@ -264,7 +264,7 @@ describe('a projection in partitions', () => {
     await traffic(log, 3_000, seeded(8));
     for (const partitions of [4, 3, 5]) {
       const runtime = await start('one', [projection(partitions)]);
-      // All but the one with the poison go on: their rows are ahead of the version's position.
+      // All partitions but the failing one continue: their rows are ahead of the version's position.
       await until(async () => {
         const horizon = await log.horizon();
         const all = (await registered('verified')).partitions;

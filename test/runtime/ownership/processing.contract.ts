@@ -11,17 +11,17 @@ import { createTestDatabase, type TestDatabase } from '../../support/test-databa
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
 
-/** One way to keep a read table true. */
+/** One way to maintain a read table. */
 export interface ProcessingUnderTest {
   readonly ownership: 'advisory' | 'lease';
   readonly form: string;
-  /** One that the worker processes declare. */
+  /** The one that the worker processes declare. */
   readonly projection: Projection;
-  /** What tells its rows event by event. @default the projection */
+  /** Computes the expected rows event by event. @default the projection */
   readonly oneByOne?: Projection;
 }
 
-/** What holds of every read table, whoever owns it and however it is folded. */
+/** What holds for every read table, for any ownership and any form of folding. */
 export function describeProcessing({ ownership, form, projection, oneByOne = projection }: ProcessingUnderTest): void {
   describe(`a read table owned by ${ownership}, folded by ${form}`, () => {
     let database: TestDatabase;
@@ -88,7 +88,7 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
       await appends;
     }
 
-    test('takes in each event once, whichever owner is killed when', async () => {
+    test('folds each event once, whichever owner is killed at any time', async () => {
       const runtime = await start(false);
       await traffic(runtime.log, 500, random);
       let owner = await startWorker('worker-0');
@@ -110,7 +110,7 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
       await expectFold(runtime);
     });
 
-    test('is built anew under traffic', async () => {
+    test('is rebuilt under traffic', async () => {
       const runtime = await start(true);
       await traffic(runtime.log, 500, random);
       await expectFold(runtime);
@@ -122,7 +122,7 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
       await expectFold(runtime);
     });
 
-    test('shows an append to who waits for its position', async () => {
+    test('shows an append to a reader that waits for its position', async () => {
       const runtime = await start(true);
       await runtime.log.append({
         family: account,
@@ -144,7 +144,7 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
       }
     });
 
-    test('is found to be true by a comparison with the log, and not after it was changed by hand', async () => {
+    test('passes a verification against the log, and fails it after a change by hand', async () => {
       const runtime = await start(true);
       await traffic(runtime.log, 500, random);
       await expectFold(runtime);

@@ -23,7 +23,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-// A lease of three seconds, not of thirty, so that this does not take a minute.
+// A lease of three seconds instead of thirty, which keeps this test below a minute.
 async function start(owner: string, url: string, ownership: 'advisory' | 'lease'): Promise<Runtime> {
   const runtime = await startRuntime({
     config: defineConfig({ projections: [balanceV1], runtime: { ownership, leaseSeconds: 3 } }),
@@ -44,7 +44,7 @@ async function ownerOf(runtime: Runtime): Promise<string | null | undefined> {
 test.each([
   'advisory',
   'lease',
-] as const)('the read models of a worker that the network swallows go on in an idle one, with ownership %s', async (ownership) => {
+] as const)('an idle worker takes over the read models of a worker whose network is silent, with ownership %s', async (ownership) => {
   const silent = await start('silent', proxy.through(database.url), ownership);
   await until(async () => (await ownerOf(silent)) === 'silent');
   const idle = await start('idle', database.url, ownership);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { spreadUnits } from '../../../src/runtime/ownership/spread-units.ts';
 import type { AnnouncedProcess } from '../../../src/store/ownership/processes.ts';
 
-/** Some units, and processes that each declare some of them, and own some of those. */
+/** Some units, and processes that each declare some of them and own some of those. */
 const announced = fc
   .record({
     versions: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 6 }),
@@ -40,7 +40,7 @@ const settled = (processes: readonly AnnouncedProcess[]): AnnouncedProcess[] => 
 
 const loadsOf = (processes: readonly AnnouncedProcess[]) => processes.map(({ owns }) => owns.length);
 
-/** The smallest sum of squares of all ways to give every unit to one that declares it. */
+/** The smallest sum of squares over all assignments of every unit to a process that declares it. */
 function bestSumOfSquares(processes: readonly AnnouncedProcess[]): number {
   const units = [...new Set(processes.flatMap(({ declares }) => declares))];
   const loads = processes.map(() => 0);
@@ -65,7 +65,7 @@ function bestSumOfSquares(processes: readonly AnnouncedProcess[]): number {
 const sumOfSquares = (loads: readonly number[]) => loads.reduce((sum, load) => sum + load * load, 0);
 
 describe('spreading units', () => {
-  test('every unit that somebody declares goes to one that declares it', () => {
+  test('every declared unit is assigned to a process that declares it', () => {
     fc.assert(
       fc.property(announced, (processes) => {
         const spread = spreadUnits(processes);
@@ -75,7 +75,7 @@ describe('spreading units', () => {
     );
   });
 
-  test('is as even as can be, whatever each process declares', () => {
+  test('is as even as possible for any declarations', () => {
     fc.assert(
       fc.property(
         announced.filter(
@@ -89,7 +89,7 @@ describe('spreading units', () => {
     );
   });
 
-  test('moves nothing once it is done, and nothing that is kept', () => {
+  test('moves nothing once it is even, and no unit that is kept', () => {
     fc.assert(
       fc.property(announced, (processes) => {
         const spread = settled(processes);
@@ -100,7 +100,7 @@ describe('spreading units', () => {
     );
   });
 
-  test('is the same for every process that reads the announcements, in whatever order', () => {
+  test('is the same for every process that reads the announcements, in any order', () => {
     fc.assert(
       fc.property(announced, fc.nat(), (processes, turn) => {
         const other = processes.map((_, index) => processes[(index + turn) % processes.length] as AnnouncedProcess);
@@ -109,7 +109,7 @@ describe('spreading units', () => {
     );
   });
 
-  test('a process that comes is given its share by those who have most, one unit at a time', () => {
+  test('a new process receives its share from those that own most, one unit at a time', () => {
     const units = Array.from({ length: 9 }, (_, index) => `processor p${index}@1/0`);
     const one = { id: 'a', declares: units, owns: units, keeps: [] };
     const came = settled([one, { id: 'b', declares: units, owns: [], keeps: [] }]);
@@ -120,7 +120,7 @@ describe('spreading units', () => {
     expect(moved).toHaveLength(3);
   });
 
-  test('the partitions of a version go to different processes where that is as even', () => {
+  test('the partitions of a version go to different processes if that is as even', () => {
     const units = [0, 1, 2].flatMap((version) => [0, 1].map((partition) => `processor p${version}@1/${partition}`));
     const idle = (id: string) => ({ id, declares: units, owns: [], keeps: [] });
     for (const { owns } of settled([idle('a'), idle('b')])) {

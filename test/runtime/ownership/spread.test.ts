@@ -32,7 +32,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
     await database.drop();
   });
 
-  /** Leases are short only of those that are killed: who is stalled for longer than its lease loses what it has. */
+  /** Only killed processes have short leases: a process that stalls for longer than its lease loses its units. */
   const start = (owner: string, leaseSeconds = 60) =>
     workers.start({
       url: database.url,
@@ -42,7 +42,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
     });
   const shortLease = 3;
 
-  /** Waits until these processes own everything, each so many units. */
+  /** Waits until these processes own everything, each that many units. */
   function spreadAs(shares: Readonly<Record<string, number>>): Promise<unknown> {
     return until(async () => {
       const owned = Map.groupBy(await readRegistry(db), ({ owner }) => owner);
@@ -53,7 +53,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
     });
   }
 
-  /** Waits until these two own everything, as evenly as nine units can be. */
+  /** Waits until these two own everything, as evenly as nine units allow. */
   function sharedByTwo(): Promise<unknown> {
     return until(async () => {
       const owners = Map.groupBy(await readRegistry(db), ({ owner }) => owner);
@@ -66,7 +66,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
     return db.query({ text: 'select name, version, partition, epoch, owner from refold.processors order by 1, 2, 3' });
   }
 
-  /** Waits until every process that lives has looked at its share a few times more. */
+  /** Waits until every live process has computed its share a few times more. */
   async function looks(): Promise<void> {
     const heartbeats = () =>
       db.query<{ id: string; at: string }>({
@@ -78,7 +78,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
     }
   }
 
-  test('follows the processes that come and go, and rests in between', async () => {
+  test('follows the processes that start and stop, and is stable in between', async () => {
     await traffic(log, 2_000, seeded(1));
     await start('first');
     await spreadAs({ first: 9 });
@@ -99,7 +99,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
     expect(await epochs()).toEqual(taken);
   });
 
-  test('what a killed process owned is taken over by the others evenly', async () => {
+  test('the units of a killed process are taken over evenly by the others', async () => {
     const victim = await start('victim', shortLease);
     await spreadAs({ first: 3, second: 3, victim: 3 });
     await victim.end('SIGKILL');
@@ -109,7 +109,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
     expect(await epochs()).toEqual(taken);
   });
 
-  test('while processes come and go at random every table stays one fold of the log', async () => {
+  test('every table stays equal to one fold of the log while processes start and stop at random', async () => {
     console.info(`seed ${seed}`);
     const random = seeded(seed);
     const guests = new Map<string, Awaited<ReturnType<typeof start>>>();
@@ -132,7 +132,7 @@ describe.each(['advisory', 'lease'] as const)('work spread over processes, owner
   }, 900_000); // as kill.test.ts
 });
 
-describe('who takes part in the spreading', () => {
+describe('participation in the spread', () => {
   let database: TestDatabase;
   let db: Database;
   let log: EventLog;
@@ -179,7 +179,7 @@ describe('who takes part in the spreading', () => {
   const owners = async () =>
     Object.fromEntries((await readRegistry(db)).map(({ name, owner }: RegisteredVersion) => [name, owner]));
 
-  test('a process that only answers clients has no part in the work, and leaves a unit that has stopped where it is', async () => {
+  test('a process that only answers clients owns no units, and leaves a stopped unit where it is', async () => {
     await startOne('gateway', false);
     await startOne('one');
     await until(async () => Object.values(await owners()).every((owner) => owner === 'one'));

@@ -6,7 +6,7 @@ import { inlineBalance } from '../../support/inline-domain.ts';
 import { balanceV1, balanceV2, inPartitions, openingsV1, talliesOf } from '../../support/sample-domain.ts';
 import type { WorkerProcessOptions } from '../../support/worker-processes.ts';
 
-// A worker in a process of its own, for tests that kill it: node worker-process.ts OPTIONS
+// A worker in its own process, for tests that kill it: node worker-process.ts OPTIONS
 const {
   url,
   owner,

@@ -41,7 +41,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** What an owner does with all that is after its checkpoint, and how it asks the database. */
+/** What an owner does with all events after its checkpoint, and which statements it sends. */
 async function goOn(claim: ProcessorClaim) {
   const asked = { statements: 0, transactions: 0 };
   const processor = createProjectionProcessor({
@@ -79,7 +79,7 @@ async function goOn(claim: ProcessorClaim) {
 }
 
 const append = (streamId: string, ...events: readonly unknown[]) =>
-  log.append({ family: account, streamId, events: events as never[] }); // of the sample
+  log.append({ family: account, streamId, events: events as never[] }); // of the sample domain
 const opened = { type: 'Opened', payload: { owner: 'Ada' } };
 const credited = { type: 'Credited', payload: { amount: '1.50' } };
 
@@ -95,7 +95,7 @@ test('a batch that sets rows is one statement: rows, checkpoint, run log and cha
   const before = { ...owner.asked };
   const position = await owner.fold();
   expect(owner.asked.transactions).toBe(0);
-  // What is new is looked for before.
+  // The poll for new events comes before.
   expect(owner.asked.statements - before.statements).toBeLessThanOrEqual(2);
   expect(await storedTable(db, balanceV1)).toEqual(await foldedTable(log, balanceV1));
   expect(await kept(position)).toEqual([{ upserted: [['a'], ['b']], deleted: [] }]);
@@ -103,7 +103,7 @@ test('a batch that sets rows is one statement: rows, checkpoint, run log and cha
   expect(await db.query({ text: 'select sum(rows)::int as rows from refold.runs' })).toEqual([{ rows: 3 }]);
 });
 
-test('a batch that removes a row goes on from there', async () => {
+test('a batch that removes a row continues from there', async () => {
   await append('a', opened);
   await append('b', opened);
   const owner = await goOn(await claimProcessor(db, unit, 'owner'));
@@ -118,7 +118,7 @@ test('a batch that removes a row goes on from there', async () => {
   expect(await storedTable(db, balanceV1)).toEqual(await foldedTable(log, balanceV1));
 });
 
-test('of a former owner, nothing of the statement is done', async () => {
+test('nothing in the statement of a former owner takes effect', async () => {
   await append('a', opened);
   const former = await goOn(await claimProcessor(db, unit, 'former'));
   const position = await former.fold();
@@ -131,7 +131,7 @@ test('of a former owner, nothing of the statement is done', async () => {
   expect(await db.query({ text: 'select from refold.changes where checkpoint > $1', values: [position] })).toEqual([]);
 });
 
-test('a former owner whose statement waits for the latter does nothing either', async () => {
+test('nothing takes effect either if the statement of a former owner waits for the new owner', async () => {
   await append('a', opened);
   const former = await goOn(await claimProcessor(db, unit, 'former'));
   await former.fold();

@@ -90,7 +90,7 @@ async function placed(
 }
 const letters = () => listDeadLetters({ db, log: refold.log, readSchema: 'read_models', projection: shelfV1 });
 
-/** No index can shorten it. */
+/** A text that no index can compress. */
 const noise = (bytes = 0) => randomBytes(bytes).toString('hex').slice(0, bytes);
 
 test('texts as long as their limits are indexed, and a longer one in a filter finds nothing', async () => {
@@ -103,7 +103,7 @@ test('texts as long as their limits are indexed, and a longer one in a filter fi
   expect(await found(noise(5000))).toEqual({ shelves: { nodes: [] } });
 });
 
-test('a longer text is a dead letter, whose error names column and limit, and other rows go on', async () => {
+test('a longer text becomes a dead letter whose error names column and limit, and other rows continue', async () => {
   await placed('longer', { hall: 'h', row: 'r', label: noise(2000), code: '1', tenant: 'one' });
   await placed('short', { hall: 'h', row: 's', label: 'short', code: '2', tenant: 'one' });
   const [letter] = await letters();
@@ -112,7 +112,7 @@ test('a longer text is a dead letter, whose error names column and limit, and ot
   expect(data).toEqual({ shelf: { label: 'short' } });
 });
 
-test('two tenants may have one value that is unique within the tenant', async () => {
+test('two tenants may have the same value if it is unique within the tenant', async () => {
   await placed('x1', { hall: 'h', row: 'x1', label: 'x', code: 'X', tenant: 'one' });
   await placed('x2', { hall: 'h', row: 'x2', label: 'x', code: 'X', tenant: 'two' });
   const { data } = await refold.graphql(
@@ -121,7 +121,7 @@ test('two tenants may have one value that is unique within the tenant', async ()
   expect(data).toEqual({ one: { row: 'x1' }, two: { row: 'x2' } });
 });
 
-test('a command whose value is taken is told so, and nothing of the row that has it', async () => {
+test('a command whose value is taken is rejected, and reveals nothing of the row that has it', async () => {
   const command = (id: string, tenant: string) =>
     refold.graphql(`mutation { placeShelf(input: { id: "${id}", code: "Y", tenant: "${tenant}" }) { position } }`);
   expect((await command('y1', 'first')).errors).toBeUndefined();
@@ -133,7 +133,7 @@ test('a command whose value is taken is told so, and nothing of the row that has
   expect(JSON.stringify(errors)).not.toMatch(/y1|first|badge/);
 });
 
-test('what evolve throws is kept without the values of personal columns', async () => {
+test('the error of evolve is kept without the values of personal columns', async () => {
   await placed('cursed', { hall: 'h', row: 'c', label: 'x', code: 'cursed', tenant: 'Ada Lovelace' });
   const letter = (await letters()).find(({ streamId }) => streamId === 'cursed');
   expect(letter?.error?.message).toContain('(hidden) has a (hidden) shelf');

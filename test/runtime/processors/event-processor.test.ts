@@ -24,7 +24,7 @@ async function notes(...texts: string[]) {
   return { source: log.source, add };
 }
 
-test('a handler is given its events once and in order, acknowledges, skips and stops; the rest is not its concern', async () => {
+test('a handler receives its events once and in order, acknowledges, skips and stops; it never receives other events', async () => {
   const { source, add } = await notes('a', 'b');
   const got: string[] = [];
   const saved: GlobalPosition[] = [];
@@ -48,7 +48,7 @@ test('a handler is given its events once and in order, acknowledges, skips and s
   expect(saved.at(-1)).toBe(4n);
 });
 
-test('a consumer is done when all its processors are over, and then tells the first failure', async () => {
+test('a consumer is done when all its processors are over, and then reports the first failure', async () => {
   const { source, add } = await notes('a');
   const reached: string[] = [];
   const until = (id: string, last: bigint, fails = false) =>
@@ -78,7 +78,7 @@ test('a consumer is done when all its processors are over, and then tells the fi
   await consumer.done;
 });
 
-test('a failure leaves the checkpoint before its event, and from there it is handled again', async () => {
+test('a failure leaves the checkpoint before its event, and handling resumes there', async () => {
   const { source } = await notes('a', 'b', 'c');
   let checkpoint = globalPosition(0n);
   let mended = false;
@@ -111,7 +111,7 @@ test('a failure leaves the checkpoint before its event, and from there it is han
   expect(got).toEqual([1n, 2n, 3n]);
 });
 
-test('a reading that is shared begins at the earliest checkpoint, and each gets only what it has not', async () => {
+test('a shared reading begins at the earliest checkpoint, and each processor receives only the events after its own', async () => {
   const { source } = await notes('a', 'b', 'c', 'd');
   const reads: bigint[] = [];
   const counted: EventSource = {
@@ -143,7 +143,7 @@ test('a reading that is shared begins at the earliest checkpoint, and each gets 
   expect(Object.fromEntries(got)).toEqual({ 1: [2n, 3n, 4n], 2: [3n, 4n], 3: [4n] });
 });
 
-test('sizes that make no sense are refused', () => {
+test('invalid sizes are refused', () => {
   const { source } = createInMemoryLog();
   expect(() => createConsumer({ source, bufferedPages: 0 })).toThrow(
     'bufferedPages of a consumer is a whole number from 1 on, found 0.',

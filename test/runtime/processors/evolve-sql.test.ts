@@ -55,10 +55,10 @@ async function caughtUp(runtime: Runtime, { name, version }: Projection): Promis
   await runtime.versions.refresh();
 }
 
-/** What one fold of the log makes, event by event, in the place of the other form's. */
+/** The rows of one fold of the log, event by event, in the table of the other form. */
 const expected = (runtime: Runtime) => foldedTable(runtime.log, totalsByEvolve);
 
-test('a table that is built and kept with SQL is the one that evolve makes of the same events', async () => {
+test('a table built and maintained with SQL equals the one that evolve builds from the same events', async () => {
   const random = seeded(1);
   const idle = await start([totalsBySql], false);
   await traffic(idle.log, 3_000, random);
@@ -77,7 +77,7 @@ test('a table that is built and kept with SQL is the one that evolve makes of th
   expect(status).toEqual(counted);
 });
 
-test('a rebuild under traffic takes over with the table of one fold of the log', async () => {
+test('a rebuild under traffic takes over with a table equal to one fold of the log', async () => {
   const random = seeded(2);
   const runtime = await start([totalsBySql]);
   await traffic(runtime.log, 2_000, random);
@@ -107,7 +107,7 @@ test('a version that is declared over a long log is built, made ready and activa
   expect(steps).toEqual([{ state: 'building' }, { state: 'ready' }, { state: 'active' }]);
 });
 
-test('subscribers are told of the rows that a batch wrote and removed', async () => {
+test('subscribers are notified of the rows that a batch wrote and removed', async () => {
   const runtime = await start([totalsBySql]);
   const rows = runtime.live.row(totalsBySql, ['a'], ['balance'], { after: null });
   const balance = async () => (await rows.next()).value?.row?.balance?.toString() ?? null;
@@ -152,7 +152,7 @@ test('verification finds rows that were changed, removed and added by hand', asy
   });
 });
 
-test('an event that the SQL fails on stops its projection alone, and everything before it is in the table', async () => {
+test('an event that the SQL fails on stops only its projection, and everything before it is in the table', async () => {
   const runtime = await start([totalsBySql, totalsByEvolve]);
   await runtime.log.append({ family: account, streamId: 'a', events: [credited('1'), credited('2')] });
   await runtime.log.append({ family: account, streamId: 'a', events: [credited('0.001'), credited('4')] });
@@ -168,7 +168,7 @@ test('an event that the SQL fails on stops its projection alone, and everything 
   expect((await storedTable(runtime.db, totalsBySql)).get('["a"]')).toMatchObject({ balance: '3', movements: 2 });
 });
 
-test('with skip, an event that the SQL fails on is left out, the hook is told, and a verification leaves it out as well', async () => {
+test('with skip, an event that the SQL fails on is left out, the hook is called, and a verification leaves it out as well', async () => {
   const skipped: unknown[] = [];
   const lenient = defineProjection({
     ...largestOf(),
@@ -207,7 +207,7 @@ test('with skip, an event that the SQL fails on is left out, the hook is told, a
   expect(skipped).toHaveLength(12);
 });
 
-test('stored payloads of older code are upcast before the SQL sees them, beside those of types that never changed', async () => {
+test('stored payloads of older code are upcast before the SQL reads them, beside those of types that never changed', async () => {
   const returned = z.object({ cents: z.int() });
   const before = defineEvents('shop', { Sold: z.object({ euros: z.int() }), Returned: returned });
   const shop = defineEvents(
@@ -299,7 +299,7 @@ test.each([
   expect(await idle.db.query({ text: 'select from refold.projections' })).toEqual([]);
 });
 
-test('a unique value that is taken leaves out its own event, built and live, and is counted', async () => {
+test('a unique value that is taken leaves out only its own event, in builds and live, and is counted', async () => {
   const owners = defineProjection({
     name: 'owners',
     version: 1,
@@ -340,7 +340,7 @@ test('a unique value that is taken leaves out its own event, built and live, and
   expect(verified.differences).toBe(0);
 });
 
-test('a changed SQL under the same version is warned of, and built anew in development', async () => {
+test('changed SQL under the same version causes a warning, and is rebuilt in development', async () => {
   const first = await start([defineProjection(largestOf())]);
   await first.log.append({ family: account, streamId: 'a', events: [credited('2'), credited('1')] });
   await caughtUp(first, defineProjection(largestOf()));

@@ -40,7 +40,7 @@ const step = { actor: 'ann', reason: 'a test' };
 const inPlace = ({ db, log }: Runtime) => ({ db, log, readSchema, projection: inlineBalance });
 const snapshotOf = ({ db }: Runtime) => takeSnapshot({ db, readSchema, name: 'inline_balance', version: 1 }, step);
 
-/** A transaction of the user's own that has appended, and stays open while `work` is done. */
+/** A user's own transaction that has appended, and stays open while `work` runs. */
 async function whileOpen<T>(runtime: Runtime, work: (tx: Queryable) => Promise<T>): Promise<T> {
   return runtime.db.transaction(async (tx) => {
     await runtime.log.append(creditOf('held'), tx);
@@ -67,11 +67,11 @@ const letters = (fails: boolean) =>
   });
 
 interface OperatorStep {
-  /** Begins it; what it gives may wait for the open transaction. */
+  /** Begins the step. Its promise may wait for the open transaction. */
   begin(runtime: Runtime): Promise<unknown>;
-  /** Whether it waits for the open transaction, or needs not. */
+  /** Whether the step waits for the open transaction, or does not need to. */
   waiting(runtime: Runtime): Promise<boolean>;
-  /** Once the open transaction has ended. */
+  /** Checked once the open transaction has ended. */
   ended?(runtime: Runtime): Promise<boolean>;
 }
 
@@ -99,11 +99,11 @@ const steps: Record<string, OperatorStep> = {
     begin: ({ db, log }) => retryDeadLetters({ db, log, readSchema, projection: letters(false) }, step),
     waiting: isLeaving(letters(true)),
   },
-  'an inline version that is new': {
+  'a new inline version': {
     begin: () => setting.start([inlineBalance, inlineOpenings, letters(true)]),
     waiting: async (runtime) => (await statusOf(runtime, inlineOpenings))?.state === 'active',
   },
-  'a version that is inline no more': {
+  'a version that is no longer inline': {
     begin: () => setting.start([behind, letters(true)]),
     waiting: isLeaving(),
   },
@@ -111,7 +111,7 @@ const steps: Record<string, OperatorStep> = {
     begin: ({ lifecycle }) => lifecycle.retire('letters', 1, step, 3600),
     waiting: async (runtime) => (await statusOf(runtime, letters(true)))?.state === 'retired',
   },
-  'a deployment, in which a process appends that does not know the versions': {
+  'a deployment in which a process appends without knowing the versions': {
     begin: ({ db }) => createEventLog(db, [account]).append(creditOf('elsewhere')),
     waiting: isLeaving(),
   },
@@ -133,7 +133,7 @@ const behind = defineProjection({
 
 test.each(
   Object.entries(steps),
-)('appends go on while %s waits for a transaction that has appended and stays open', async (what, {
+)('appends continue while %s waits for a transaction that has appended and stays open', async (what, {
   begin,
   waiting,
   ended,
@@ -156,20 +156,20 @@ test.each(
     const beginning = begin(runtime);
     beginning.catch(() => {}); // awaited below
     await until(() => waiting(runtime));
-    // The server refuses an append that waits for any lock for longer; a failure says what was waited for.
+    // The server refuses an append that waits longer for any lock. A failure names what was waited for.
     for (let n = 0; n < 20; n++) await open({ log: impatient }, `account-${n}`);
     return [beginning];
   });
   // On a slow machine it may have waited for too long.
   await begun.catch((error) => (isHeld(error) ? begin(runtime) : Promise.reject(error)));
   await until(async () => (await ended?.(runtime)) ?? true);
-  if (what === 'a version that is inline no more') return;
+  if (what === 'a version that is no longer inline') return;
   await untilLive(runtime, inlineBalance);
   await runtime.log.append(creditOf('account-1'));
   await expectRight(runtime, inlineBalance);
 });
 
-test('an append that entered before a version was left, and got its row afterwards, is left to the processor', async () => {
+test('an append that began before a version left the appends, and got its row lock afterwards, leaves the row to the processor', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'held');
@@ -197,7 +197,7 @@ test('an append that entered before a version was left, and got its row afterwar
   expect(rows.get('["held"]')).toMatchObject({ amount: '8', movements: 2 });
 });
 
-test('a writer that leaves a version and is rolled back has done nothing, also to those that left it after it', async () => {
+test('a writer that takes a version out of the appends and is rolled back changes nothing, also for writers that skipped it later', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   const older = createEventLog(runtime.db, [account]);
@@ -210,7 +210,7 @@ test('a writer that leaves a version and is rolled back has done nothing, also t
   expect((await statusOf(runtime, inlineBalance))?.inline).toBe('live');
   const undecided = runtime.db.transaction(async (tx) => {
     await older.append(creditOf('elsewhere'), tx);
-    await runtime.log.append(creditOf('a', '5')); // can't know whether the other one will commit
+    await runtime.log.append(creditOf('a', '5')); // it can't know whether the other one will commit
     expect((await statusOf(runtime, inlineBalance))?.inline).toBe('leaving');
     throw new Error('no');
   });
@@ -219,7 +219,7 @@ test('a writer that leaves a version and is rolled back has done nothing, also t
   await expectRight(runtime, inlineBalance);
 });
 
-test('a snapshot that can’t be taken says who holds the version, and leaves nothing behind', async () => {
+test('a snapshot that can’t be taken names the session that holds the version, and leaves nothing behind', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'held');
@@ -245,9 +245,9 @@ test('a snapshot that can’t be taken says who holds the version, and leaves no
   await untilLive(runtime, inlineBalance);
 });
 
-test('a version that leaves and joins again and again, under appends of every kind, is the fold of the log', async () => {
+test('a version that leaves and joins repeatedly, under appends of every kind, equals the fold of the log', async () => {
   await setting.close();
-  setting = await createInlineSetting(); // rows are waited for here, however long it takes
+  setting = await createInlineSetting(); // rows are waited for here, for any time
   const processes = await Promise.all([1, 2].map(() => setting.start([inlineBalance, inlineOpenings])));
   const [first] = processes as [Runtime];
   await untilLive(first, inlineBalance, inlineOpenings);
@@ -256,7 +256,7 @@ test('a version that leaves and joins again and again, under appends of every ki
   const pick = (count: number) => Math.floor(random() * count);
   const streamId = () => `account-${pick(20)}`;
   const rolledBack = new Error('rolled back');
-  // Transactions lock streams and rows in any order here.
+  // Here, transactions lock streams and rows in any order.
   const unlessDeadlocked = (error: unknown) => {
     if (error !== rolledBack && sqlStateOf(error) !== '40P01') throw error;
   };
@@ -271,7 +271,7 @@ test('a version that leaves and joins again and again, under appends of every ki
   const transaction = (logs: readonly EventLog[]) =>
     first.db
       .transaction(async (tx) => {
-        for (let n = 0; n <= pick(3); n++) await append(logs[pick(logs.length)] as EventLog, tx); // not empty
+        for (let n = 0; n <= pick(3); n++) await append(logs[pick(logs.length)] as EventLog, tx); // it is not empty
         if (random() < 0.3) throw rolledBack;
       })
       .catch(unlessDeadlocked);

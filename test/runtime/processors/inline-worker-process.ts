@@ -4,7 +4,7 @@ import { startRuntime } from '../../../src/runtime/runtime.ts';
 import { countingMovements } from '../../support/inline-domain.ts';
 import type { WorkerProcessOptions } from '../../support/worker-processes.ts';
 
-// A worker in a process of its own that kills itself in the middle of a build: node inline-worker-process.ts OPTIONS
+// A worker in its own process that kills itself in the middle of a build: node inline-worker-process.ts OPTIONS
 const { url, owner, killAt }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
 const runtime = await startRuntime({
   config: defineConfig({

@@ -54,7 +54,7 @@ const fussy = (policy: 'stop' | 'skip' | 'dead-letter', fails = true) =>
     },
   });
 
-test('rows commit with the append: whoever reads after it sees them', async () => {
+test('rows commit with the append: every later read sees them', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   for (let n = 0; n < 20; n++) {
@@ -66,7 +66,7 @@ test('rows commit with the append: whoever reads after it sees them', async () =
   expect(await statusOf(runtime, inlineBalance)).toMatchObject({ state: 'active', lag: 0n, lagEvents: 0n });
 });
 
-test('concurrent appends of several processes into several versions give the rows that the log gives', async () => {
+test('concurrent appends of several processes into several versions produce the rows of the log', async () => {
   const processes = await Promise.all([1, 2, 3].map(() => setting.start([inlineBalance, inlineOpenings])));
   const [first] = processes as [(typeof processes)[number]];
   await untilLive(first, inlineBalance, inlineOpenings);
@@ -78,7 +78,7 @@ test('concurrent appends of several processes into several versions give the row
   }
 });
 
-test('a transaction of the user’s own shows the rows inside, and takes them along when it is rolled back', async () => {
+test('a user’s own transaction sees the rows inside, and discards them when it is rolled back', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'a');
@@ -95,7 +95,7 @@ test('a transaction of the user’s own shows the rows inside, and takes them al
   await expect(other).rejects.toThrow('are appended in transactions that are READ COMMITTED, found REPEATABLE READ.');
 });
 
-test('an append whose event can’t be folded is refused, and its neighbours are written', async () => {
+test('an append whose event can’t be folded is refused, and concurrent appends are written', async () => {
   const projection = fussy('stop');
   const runtime = await setting.start([projection]);
   await untilLive(runtime, projection);
@@ -122,7 +122,7 @@ test('an append whose event can’t be folded is refused, and its neighbours are
   expect((await storedTable(runtime.db, projection)).size).toBe(29);
 });
 
-test('an append that waits too long for a row says which row of which projection is held', async () => {
+test('the error of an append that waits too long for a row names the row and its projection', async () => {
   const runtime = await setting.start([inlineOpenings]);
   await untilLive(runtime, inlineOpenings);
   const { db } = runtime;
@@ -165,7 +165,7 @@ test('an append that waits too long for a row says which row of which projection
   await expectRight(runtime, inlineOpenings);
 });
 
-test('a conflict of one append does not touch the rows, nor its neighbours', async () => {
+test('a conflict of one append affects neither the rows nor concurrent appends', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'a');
@@ -179,7 +179,7 @@ test('a conflict of one append does not touch the rows, nor its neighbours', asy
   await expectRight(runtime, inlineBalance);
 });
 
-test('dead letters of appends hold back later events of their row, and a retry puts it right', async () => {
+test('dead letters of appends block later events of their row, and a retry repairs it', async () => {
   const projection = fussy('dead-letter');
   const runtime = await setting.start([projection]);
   await untilLive(runtime, projection);
@@ -193,7 +193,7 @@ test('dead letters of appends hold back later events of their row, and a retry p
   await untilLive(runtime, projection);
 });
 
-test('a retry of many dead letters lets appends go on without the version, which joins them again', async () => {
+test('during a retry of many dead letters, appends continue without the version, which joins them again', async () => {
   const projection = fussy('dead-letter');
   const mended = fussy('dead-letter', false);
   const runtime = await setting.start([projection]);
@@ -227,7 +227,7 @@ test('with skip, the row stays as it was and the append is written', async () =>
   expect(await runtime.log.streamVersion(account, 'a')).toBe(3);
 });
 
-test('a key that is only known with the event’s place, and more rows than there are locks, fold in order', async () => {
+test('rows fold in order even if the key is known only with the event’s place, and if there are more rows than locks', async () => {
   const lines = defineProjection({
     name: 'lines',
     version: 1,
@@ -257,7 +257,7 @@ test('a key that is only known with the event’s place, and more rows than ther
   await expectRight(first, spread);
 });
 
-test('verify and diff look at one moment, while appends go on', async () => {
+test('verify and diff compare one moment, while appends continue', async () => {
   const behind = defineProjection({
     name: 'inline_balance',
     version: 2,
@@ -285,7 +285,7 @@ test('verify and diff look at one moment, while appends go on', async () => {
     expect(await verifyVersion({ ...options, projection: inlineBalance })).toMatchObject({ differences: 0 });
   going = false;
   await appends;
-  // A comparison waits only so long for the one that is behind.
+  // A comparison waits only so long for the version that is behind.
   await runtime.positions.waitFor(behind, await runtime.log.head(), { timeout: 300_000 });
   const diff = await diffVersions(runtime.db, readSchema, inlineBalance, behind);
   expect(diff).toMatchObject({ onlyOlder: 0, onlyNewer: 0 });
@@ -294,7 +294,7 @@ test('verify and diff look at one moment, while appends go on', async () => {
   expect((await verifyVersion({ ...options, projection: inlineBalance })).differences).toBeGreaterThan(0);
 });
 
-test('subscribers end with what the table holds, though commits come out of order', async () => {
+test('subscribers end with the rows of the table, although commits come out of order', async () => {
   const runtime = await setting.start([inlineBalance, inlineOpenings]);
   await untilLive(runtime, inlineBalance, inlineOpenings);
   await open(runtime, 'account-0');
@@ -304,7 +304,7 @@ test('subscribers end with what the table holds, though commits come out of orde
     for await (const { row } of rows) seen.push(Number(row?.movements));
   })();
   await until(() => seen.at(-1) === 0);
-  // Its change has a lower position than those that are committed before it.
+  // Its change has a lower position than those committed before it.
   const release = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   const late = runtime.db.transaction(async (tx) => {
@@ -321,7 +321,7 @@ test('subscribers end with what the table holds, though commits come out of orde
   await reading;
 });
 
-test('a version that is inline no more is maintained behind the appends, and one that becomes inline joins them', async () => {
+test('a version that is no longer inline is maintained asynchronously, and one that becomes inline joins the appends', async () => {
   const as = (mode: 'async' | 'inline') =>
     defineProjection({
       name: 'mode',
@@ -369,11 +369,11 @@ test.each([
   'stop',
   'skip',
   'dead-letter',
-] as const)('an event that was thrown away is left out as a version goes live, with the policy %s', async (policy) => {
+] as const)('a discarded event is left out as a version goes live, with the policy %s', async (policy) => {
   const projection = fussy(policy, false);
   const runtime = await setting.start([projection], { maintain: false });
   for (const amount of ['1', '13', '2']) await runtime.log.append(creditOf('a', amount));
-  // As where it began again from a snapshot.
+  // As if it began again from a snapshot.
   await runtime.db.query({
     text: `
       insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
@@ -384,7 +384,7 @@ test.each([
   expect((await storedTable(runtime.db, projection)).get('["a"]')).toMatchObject({ credits: 2 });
 });
 
-test('a retired version is left alone by appends', async () => {
+test('appends do not fold into a retired version', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'a');

@@ -43,7 +43,7 @@ const steps = fc.array(
   { maxLength: 20 },
 );
 
-/** One owner of a partition folds some events more, and ends as if it were killed after a batch. */
+/** One owner of a partition folds some more events, and ends as if it were killed after a batch. */
 async function goOn(projection: Projection, partition: number, count: number): Promise<void> {
   const { name, version } = projection;
   const claim = await claimProcessor(db, { kind: 'processor', name, version, partition }, 'test');
@@ -67,7 +67,7 @@ async function goOn(projection: Projection, partition: number, count: number): P
 test.each([
   balanceV1,
   openingsV1,
-] as Projection[])('whatever is folded between changes of the number of partitions, each event takes effect once: $name', async (projection) => {
+] as Projection[])('each event takes effect once, for any folding between changes of the number of partitions: $name', async (projection) => {
   const { name, version } = projection;
   await fc.assert(
     fc.asyncProperty(steps, async (play) => {
@@ -91,7 +91,7 @@ test.each([
         if ('partitions' in step) await db.transaction((tx) => changePartitions(tx, name, version, step.partitions));
         else await goOn(projection, step.partition % (await partitions()).length, step.events);
       }
-      // Each row is where the registry says that it is.
+      // Each row is in the partition that the registry states.
       const now = await partitions();
       const expected = await foldUpTo(projection, (text) => reachedBy(text, now));
       expect(await storedTable(db, projection)).toEqual(expected);

@@ -22,7 +22,7 @@ const parcel = defineEvents('parcel', {
 
 type Policy = 'stop' | 'skip' | 'dead-letter';
 
-/** The least weight is kept, and with a negative one the row: what a check refuses stays so, see the rule in docs/refused-rows.md. */
+/** The least weight is kept, and a negative one keeps the row: what a check refuses stays refused, see the rule in docs/refused-rows.md. */
 const parcels = (onError: Policy): Projection =>
   defineProjection({
     name: 'parcel',
@@ -74,7 +74,7 @@ const history = fc.array(fc.record({ streamId: fc.constantFrom('a', 'b', 'c', 'd
   minLength: 1,
   maxLength: 30,
 });
-/** How many events the next page has, and what becomes of it: it is written, waits for the next ones, or the process is killed after it. */
+/** The size of the next page, and its outcome: it is written, it waits for the next pages, or the process is killed after it. */
 const pages = fc.array(
   fc.record({ size: fc.integer({ min: 1, max: 12 }), fate: fc.constantFrom('write', 'wait', 'kill') }),
   { minLength: 1, maxLength: 30 },
@@ -88,7 +88,7 @@ interface Outcome {
   readonly stoppedAt: number | null;
 }
 
-/** The rule: each event by itself, and a row that is refused is as if the event were not for it. */
+/** The rule: each event is folded by itself, and if a row is refused, the event has no effect on it. */
 function oneByOne(all: readonly { streamId: string; event: ParcelEvent }[], policy: Policy): Outcome {
   const table = new Map<string, { tracking: string; weight: number }>();
   const blocked = new Set<string>();
@@ -137,7 +137,7 @@ test.each([
   'stop',
   'skip',
   'dead-letter',
-] as const)('the same rows are refused in batches of any size, whenever the process is killed: %s', async (policy) => {
+] as const)('the same rows are refused in batches of any size and after any kill: %s', async (policy) => {
   const projection = parcels(policy);
   const table = createReadTable(projection, 'read_models');
   const { name, version, tableName } = projection;
@@ -184,7 +184,7 @@ test.each([
       let stopped = false;
       for (let turn = 0; after < horizon && !stopped; turn++) {
         const { size, fate } = plan[turn % plan.length] ?? { size: 1, fate: 'write' };
-        // One that is killed again and again would never come to an end.
+        // A process that is killed again and again would never finish.
         const ends = turn > 60 ? 'write' : fate;
         const page = await log.readAll({ after, upTo: horizon, filter: projection.filter, limit: size });
         const far = ends === 'write' ? page.upTo : 1_000_000_000n;

@@ -21,7 +21,7 @@ const parcel = defineEvents('parcel', {
 });
 type Policy = 'stop' | 'skip' | 'dead-letter';
 
-/** Tracking numbers are unique, and what `setUp` adds wants positive weights. */
+/** Tracking numbers are unique, and a check that `setUp` adds requires positive weights. */
 function parcels(onError: Policy, mode: 'async' | 'inline' = 'async'): Projection {
   return defineProjection({
     name: 'parcel',
@@ -104,7 +104,7 @@ async function letters(runtime: Runtime, projection: Projection) {
 test.each([
   'async',
   'inline',
-] as const)('a unique value that another tenant has keeps its own row waiting, and nothing else: %s', async (mode) => {
+] as const)('a unique value that another tenant has blocks only its own row: %s', async (mode) => {
   const projection = parcels('dead-letter', mode);
   const runtime = await start([projection]);
   await caughtUp(runtime);
@@ -125,7 +125,7 @@ test.each([
   const [letter] = await listDeadLetters({ ...runtime, readSchema: 'read_models', projection });
   expect(letter?.error?.message).toContain("its 'tracking' is already taken by another row");
   expect(JSON.stringify(letter?.error)).not.toMatch(/T-1|\\"a\\"|tenant-1/);
-  // The value is given up, and the row is folded.
+  // The other row releases the value, and the row is folded.
   await append(runtime, 'a', lost);
   await caughtUp(runtime);
   const step = { actor: 'ann', reason: 'free now' };
@@ -140,7 +140,7 @@ test.each([
   ]);
 });
 
-test('a row that a check of setUp refuses stops the processor at its event, and what came before is there', async () => {
+test('a row that a check of setUp refuses stops the processor at its event, and everything before it is in the table', async () => {
   const runtime = await start([parcels('stop')]);
   await append(runtime, 'a', sent('tenant-1', 'T-1'));
   await append(runtime, 'b', sent('tenant-1', 'T-2'), weighed(4), weighed(-3));
@@ -153,7 +153,7 @@ test('a row that a check of setUp refuses stops the processor at its event, and 
   expect(position).toBe(3n);
 });
 
-test('skipped rows are counted and logged, also with an append, and the count is the one of the table', async () => {
+test('skipped rows are counted and logged, also with an append, and the count belongs to the table', async () => {
   const lines: { msg: string }[] = [];
   const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const projection = parcels('skip');
@@ -192,7 +192,7 @@ test.each([
   ['skip', 'inline'],
   ['dead-letter', 'async'],
   ['dead-letter', 'inline'],
-] as const)('a verification, an audit and a past state leave out what the database refused: %s, %s', async (policy, mode) => {
+] as const)('a verification, an audit and a past state leave out rows that the database refused: %s, %s', async (policy, mode) => {
   const projection = parcels(policy, mode);
   const runtime = await start([projection]);
   await caughtUp(runtime);

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const prune = () => pruneAll(db, 90, new AbortController().signal);
 
-test('every table of the schema has its line in the documentation, with what prunes it', async () => {
+test('every table of the schema is documented, with what prunes it', async () => {
   const page = readFileSync('docs/operating.md', 'utf8');
   const [, section = ''] = /\n## Retention\n(.*?)(?=\n## |$)/s.exec(page) ?? [];
   const documented = section
@@ -42,7 +42,7 @@ test('every table of the schema has its line in the documentation, with what pru
 const columnOf = (text: string, values: readonly unknown[] = []) =>
   db.query<{ value: unknown }>({ text, values }).then((rows) => rows.map(({ value }) => value));
 
-test('what a version leaves behind goes when it is retired, or has no owner any more', async () => {
+test('the data of a version is deleted when it is retired or has no owner any more', async () => {
   await db.query({
     text: `
       with version_of as (
@@ -83,7 +83,7 @@ test('what a version leaves behind goes when it is retired, or has no owner any 
   expect(await columnOf('select name as value from refold.leases')).toEqual(['kept']);
 });
 
-test('outcomes of steps are forgotten when the reactor has the event behind it, and it is not rewound to there', async () => {
+test('outcomes of steps are deleted when the reactor is past the event and has not been rewound to it', async () => {
   const reactors = createReactorSteps(db, log);
   const positions: GlobalPosition[] = [];
   const ages = [200, 150, 100, 10];
@@ -122,11 +122,11 @@ test('outcomes of steps are forgotten when the reactor has the event behind it, 
   const step = { actor: 'ann', reason: 'a test' };
   const at = (position: GlobalPosition) =>
     db.query({ text: "update refold.reactors set checkpoint = $1 where name = 'welcome'", values: [position] });
-  // It has yet to handle the second event, in vain for months.
+  // It has yet to handle the second event, after months of failed attempts.
   await insertReactor(db, 'welcome', globalPosition(second - 1n));
   await prune();
   expect(await kept()).toEqual([150, 100, 10]);
-  // It keeps the second one as a dead letter, and is past all others.
+  // It keeps the second event as a dead letter, and is past all others.
   await at(fourth);
   await db.query({
     text: "insert into refold.reactor_letters (reactor, position, key, event_type, stream_id, attempts) values ('welcome', $1, 's1', 'Opened', 's1', 3)",

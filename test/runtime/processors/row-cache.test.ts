@@ -7,7 +7,7 @@ import { createRowCache } from '../../../src/runtime/processors/row-cache.ts';
 
 const key = fc.nat(12);
 
-test('memory in front of a table gives every row as it is, and tells what is new to the table from what is not', () => {
+test('a cache in front of a table returns every row as it is, and distinguishes inserts from updates', () => {
   const action = fc.oneof(
     { weight: 6, arbitrary: fc.record({ kind: fc.constant('set' as const), keys: fc.array(key, { maxLength: 4 }) }) },
     {
@@ -19,7 +19,7 @@ test('memory in front of a table gives every row as it is, and tells what is new
   fc.assert(
     fc.property(fc.array(action, { maxLength: 60 }), fc.boolean(), fc.boolean(), (actions, complete, empty) => {
       const table = new Map<string, Row>();
-      // What was not made by this memory is only there where it was not told that the table is empty.
+      // The table holds other rows only if the cache was not told that it is empty.
       if (!complete && !empty) for (let n = 0; n < 6; n++) table.set(`[${n}]`, { n: -1 });
       const truth = new Map<string, Row | null>(table);
       const cache = createRowCache(complete);
@@ -35,7 +35,7 @@ test('memory in front of a table gives every row as it is, and tells what is new
           expect(cache.changed).toBe(0);
           continue;
         }
-        const steps = one.keys.map((n) => ({ text: `[${n}]`, key: [n] })) as unknown as FoldStep[]; // no event is looked at
+        const steps = one.keys.map((n) => ({ text: `[${n}]`, key: [n] })) as unknown as FoldStep[]; // no event is read
         for (const missing of cache.missing(steps)) {
           const text = `[${missing[0]}]`;
           cache.learn(text, missing, table.get(text) ?? null);
@@ -57,7 +57,7 @@ test('memory in front of a table gives every row as it is, and tells what is new
   );
 });
 
-test('memory of a table that was empty asks for no row that was never written, whatever it has forgotten', () => {
+test('the cache of a table that was empty reads no row that was never written, even after evictions', () => {
   const cache = createRowCache(true);
   const steps = (from: number) =>
     Array.from({ length: 1000 }, (_, n) => ({
@@ -73,11 +73,11 @@ test('memory of a table that was empty asks for no row that was never written, w
     }
     cache.written(100);
   }
-  expect(asked).toBeLessThan(200); // one in a hundred; a few in ten thousand are asked for in vain
+  expect(asked).toBeLessThan(200); // one in a hundred; a few in ten thousand are read although they are missing
   expect(cache.missing(steps(0)).length).toBe(1000);
 });
 
-test('memory that has more rows than it may keep forgets those that were changed longest ago', () => {
+test('a cache over its limit evicts the rows that were changed longest ago', () => {
   const cache = createRowCache(false);
   const stepsOf = (names: readonly string[]) => names.map((text) => ({ text, key: [text] })) as unknown as FoldStep[];
   const change = (names: readonly string[]) => {
@@ -97,7 +97,7 @@ test('memory that has more rows than it may keep forgets those that were changed
   expect(cache.missing(stepsOf(['a', 'b', 'c', 'd', 'e']))).toEqual([['a'], ['c'], ['d']]);
 });
 
-test('a filter of keys never denies what was added, and denies nothing once it is full', () => {
+test('a bloom filter of keys never denies a key that was added, and denies nothing once it is full', () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { maxLength: 200 }), (texts) => {
       const filter = createKeyFilter([16, 64]);

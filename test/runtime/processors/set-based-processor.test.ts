@@ -47,10 +47,10 @@ async function owned() {
 
 const checkpoint = async () => (await readRegistry(runtime.db))[0]?.checkpoint;
 
-/** A log of a million positions, none of them with an event. */
+/** A log of a million positions without any event. */
 const page = { after: beginning, upTo: globalPosition(1_000_000n), horizon: globalPosition(1_000_000n), events: [] };
 
-test('a page of many batches ends with the one in work when it is interrupted, and another owner goes on from there', async () => {
+test('an interrupted page of many batches ends with the current batch, and another owner continues from there', async () => {
   const processor = await owned();
   const processed = processor.process(page);
   processor.interrupt?.();
@@ -64,7 +64,7 @@ test('a page of many batches ends with the one in work when it is interrupted, a
   expect(await checkpoint()).toBe(12_000n);
 });
 
-test('a former owner writes nothing, and a page that was handed over twice is folded once', async () => {
+test('a former owner writes nothing, and a page that was delivered twice is folded once', async () => {
   const former = await owned();
   await owned();
   await expect(former.process(page)).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });

@@ -75,10 +75,10 @@ async function tables(runtime: Runtime): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** The time of tables that are out of use has come. */
+/** Makes tables that are out of use due for removal. */
 const graceIsOver = (runtime: Runtime) => runtime.db.query({ text: 'update refold.old_tables set drop_after = now()' });
 
-test('what setUp makes is made with each table of the version, and what tearDown drops is dropped with it', async () => {
+test('setUp runs for each table of the version, and tearDown runs when the table is dropped', async () => {
   const projection = withView();
   const runtime = await start([projection]);
   expect(await views(runtime)).toEqual(['credits_v1_busy']);
@@ -97,7 +97,7 @@ test('what setUp makes is made with each table of the version, and what tearDown
   expect(await views(runtime)).toEqual([]);
 });
 
-test('rows that setUp made give way to those of the log, however many these are', async () => {
+test('rows that setUp inserted are replaced by those of the log, however many there are', async () => {
   const source = createDatabase({ url: database.url });
   const log = createEventLog(source, [account]);
   const streams = Array.from({ length: 700 }, (_, index) => `account-${index}`);
@@ -138,7 +138,7 @@ test('a setUp that fails refuses the start with projection, hook and table, and 
   expect(await idle.db.query({ text: 'select from refold.projections' })).toEqual([]);
 });
 
-test('a rebuild whose setUp fails is refused, and the version goes on as it was', async () => {
+test('a rebuild whose setUp fails is refused, and the version continues unchanged', async () => {
   let fails = false;
   const projection = withView({
     setUp() {
@@ -187,7 +187,7 @@ test('in development, an edited version is torn down and set up again', async ()
   expect(await tables(runtime)).toEqual(['credits_v1']);
 });
 
-test('a hook that is no function is refused', () => {
+test('a hook that is not a function is refused', () => {
   expect(() => withView({ setUp: 'create index' })).toThrow(
     "credits@1: 'setUp' is a function that gets { query, table, schema, tableName }.",
   );

@@ -75,7 +75,7 @@ async function write(streams: Readonly<Record<string, readonly MemberEvent[]>>):
 test.each([
   'behind',
   'within',
-])('a unique value that one row gives up and another takes in one batch is free: %s', async (name) => {
+])('a unique value can move between rows in one batch: %s', async (name) => {
   const id = (member: string) => `${name}-${member}`;
   const at = (place: string) => `${place}@${name}.example`;
   const [one, two, three] = name === 'behind' ? [1, 2, 3] : [11, 12, 13];
@@ -84,7 +84,7 @@ test.each([
     [id('bob')]: [joined(at('b'), two)],
     [id('cy')]: [joined(at('c'), three)],
   });
-  // Two swap, with a step between; one goes and another comes with what was theirs.
+  // Two rows swap values with a step between; one row is removed and another is added with its values.
   await write({
     [id('ada')]: [moved(at('z'), two + 100)],
     [id('bob')]: [moved(at('a'), one)],
@@ -109,7 +109,7 @@ test.each([
   });
 });
 
-test('a value that is taken refuses the append of an inline projection, and no other', async () => {
+test('a value that is taken refuses the append of an inline projection, and no other append', async () => {
   const append = (streamId: string, event: MemberEvent) =>
     refold.log.append({ family: member, streamId, events: [event] }).then(
       () => 'written',
@@ -126,7 +126,7 @@ test('a value that is taken refuses the append of an inline projection, and no o
   expect(outcomes[1]).not.toMatch(/e@example|'eve'|\["eve"\]/);
 });
 
-test('a value that two rows have for good stops the projection, and says what to change', async () => {
+test('a value that two rows hold permanently stops the projection, and the error says what to change', async () => {
   const invite = (streamId: string) =>
     refold.log.append({ family: guest, streamId, events: [{ type: 'Invited', payload: { email: 'i@example' } }] });
   await invite('ida');

@@ -5,7 +5,7 @@ import { type Unwritten, writeIsDue } from '../../../src/runtime/processors/writ
 
 const writeBack = join(import.meta.dirname, '../../../src/runtime/processors/write-back.ts');
 
-/** Rows that a process keeps in each state, whose heap may grow to `limit` MB and holds `used` of them. */
+/** Rows that a process keeps in each state, with a heap limit of `limit` MB of which `used` are in use. */
 function kept(limit: number, used: number): readonly number[] {
   const program = `
     import { rowsToKeep } from ${JSON.stringify(writeBack)};
@@ -15,24 +15,24 @@ function kept(limit: number, used: number): readonly number[] {
   return JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8' })).slice(0, 2);
 }
 
-test('a build keeps as many rows as a quarter of the heap has room for, a version that is served always the same', () => {
+test('a build caches as many rows as a quarter of the heap has room for, and a served version always the same number', () => {
   expect(kept(1024, 0)).toEqual([1_000_000, 100_000]);
   expect(kept(1024, 400)).toEqual([100_000, 100_000]);
 });
 
-test('a build writes by time, and where memory is short when it has as many rows as are always kept', () => {
+test('a build writes by time, or if memory is short, at the minimum number of cached rows', () => {
   const unwritten: Unwritten = { state: 'building', events: 0, rows: 0, letters: 0, sinceMs: 0, writeTook: 0 };
   expect(writeIsDue({ ...unwritten, events: 10_000_000, rows: 99_999, sinceMs: 4_999 })).toBe(false);
   expect(writeIsDue({ ...unwritten, rows: 1_000_000 })).toBe(true);
   expect(writeIsDue({ ...unwritten, sinceMs: 5_000 })).toBe(true);
-  // Slow writing is done less often, but not for ever.
+  // Slow writes are made less often, up to a limit.
   expect(writeIsDue({ ...unwritten, sinceMs: 19_999, writeTook: 1_000 })).toBe(false);
   expect(writeIsDue({ ...unwritten, sinceMs: 20_000, writeTook: 1_000 })).toBe(true);
   expect(writeIsDue({ ...unwritten, sinceMs: 30_000, writeTook: 10_000 })).toBe(true);
   expect(writeIsDue({ ...unwritten, letters: 5_000 })).toBe(true);
 });
 
-test('a version that is served writes what a list of changes has room for', () => {
+test('a served version writes as many rows as a list of changes has room for', () => {
   const unwritten: Unwritten = { state: 'active', events: 0, rows: 0, letters: 0, sinceMs: 0, writeTook: 0 };
   expect(writeIsDue({ ...unwritten, events: 99_999, rows: 4_999, sinceMs: 4_999 })).toBe(false);
   expect(writeIsDue({ ...unwritten, rows: 5_000 })).toBe(true);

@@ -81,7 +81,7 @@ async function settled(runtime: Runtime): Promise<void> {
   await until(async () => ((await status(runtime))?.position ?? -1n) >= head);
 }
 
-test('a reactor handles history and what comes, in order, and goes on from its checkpoint', async () => {
+test('a reactor handles past and new events in order, and continues from its checkpoint', async () => {
   const got: string[] = [];
   const watch = onCredits(({ streamId, payload }) => got.push(`${streamId} ${payload.amount}`));
   const before = await start([], { maintain: false });
@@ -99,7 +99,7 @@ test('a reactor handles history and what comes, in order, and goes on from its c
   expect(got).toEqual(['a 1', 'a 2', 'b 3', 'a 4']);
 });
 
-test("one from 'now' is told nothing of the past", async () => {
+test("a reactor from 'now' receives no past events", async () => {
   const before = await start([], { maintain: false });
   await append(before, 'a', '1');
   const got: string[] = [];
@@ -109,7 +109,7 @@ test("one from 'now' is told nothing of the past", async () => {
   expect(got).toEqual(['2']);
 });
 
-test('whatever fails how often, every event is handled, in the order of its stream, at most so many at a time, and the checkpoint is never past one that is not', async () => {
+test('every event is handled in the order of its stream for any failures, up to the declared concurrency, and the checkpoint never passes an unhandled one', async () => {
   const events = fc.array(
     fc.record({ stream: fc.constantFrom('a', 'b', 'c', 'd'), failures: fc.integer({ min: 0, max: 3 }) }),
     { minLength: 1, maxLength: 40 },
@@ -168,7 +168,7 @@ test('whatever fails how often, every event is handled, in the order of its stre
   );
 });
 
-test('while one stream is tried again, others go on, up to the number that was declared at the same time', async () => {
+test('while one stream is retried, others continue, up to the declared concurrency', async () => {
   const gate = Promise.withResolvers<void>();
   const got: string[] = [];
   const watch = onCredits(
@@ -190,7 +190,7 @@ test('while one stream is tried again, others go on, up to the number that was d
   await settled(runtime);
 });
 
-test('a dead letter holds back its stream alone, in order; retried, all are handled, and nothing waits any more', async () => {
+test('a dead letter blocks only its stream, in order; after a retry, all events are handled and nothing is blocked', async () => {
   let mended = false;
   const got: string[] = [];
   const watch = onCredits(
@@ -221,7 +221,7 @@ test('a dead letter holds back its stream alone, in order; retried, all are hand
   expect(letters[0]?.error?.stack).toContain('reactors.test.ts');
   expect((await status(runtime))?.deadLetters).toBe(3);
 
-  // In vain first: what has failed is kept with one attempt more.
+  // The first retry fails: the dead letter stays with one more attempt.
   expect(await runtime.reactors.redeliver('watch', 'retry', step)).toBe(3);
   const asked = async () => (await runtime.reactors.deadLetters('watch')).some(({ requested }) => requested);
   await until(async () => !(await asked()));
@@ -236,7 +236,7 @@ test('a dead letter holds back its stream alone, in order; retried, all are hand
   await expect(runtime.reactors.redeliver('watch', 'retry', step)).rejects.toThrow('watch has no dead letters.');
 });
 
-test('a discarded event is left out, and what waited behind it is handled', async () => {
+test('a discarded event is left out, and the events blocked behind it are handled', async () => {
   const got: string[] = [];
   const watch = onCredits(
     ({ payload }) => {
@@ -250,7 +250,7 @@ test('a discarded event is left out, and what waited behind it is handled', asyn
   await settled(runtime);
   await runtime.reactors.redeliver('watch', 'discard', step);
   await until(async () => got.length === 1);
-  // The other one has been tried by then.
+  // The other event has been tried by then.
   await until(async () => {
     const letters = await runtime.reactors.deadLetters('watch');
     return letters.length === 2 && letters.every(({ requested }) => requested === null);
@@ -265,7 +265,7 @@ test('a discarded event is left out, and what waited behind it is handled', asyn
   ]);
 });
 
-test('what an operator asks for while a letter is tried again in vain is done after that', async () => {
+test('an operator’s request during a failing retry of a dead letter is done after it', async () => {
   let meanwhile = async () => {};
   const watch = onCredits(
     async () => {
@@ -286,7 +286,7 @@ test('what an operator asks for while a letter is tried again in vain is done af
   expect(done.letters).toEqual([]);
 });
 
-test('retries follow the class of the error: some are tried again, some are not', async () => {
+test('retries follow the class of the error: some errors are retried, some are not', async () => {
   class Busy extends Error {}
   const tries: string[] = [];
   const skipped: string[] = [];
@@ -316,7 +316,7 @@ test('retries follow the class of the error: some are tried again, some are not'
   expect(await status(runtime)).toMatchObject({ handled: 1n, skipped: 3n });
 });
 
-test('a try that takes too long is told so by its signal, and counts as failed', async () => {
+test('an attempt that takes too long is aborted through its signal, and counts as failed', async () => {
   const reasons: string[] = [];
   const watch = onCredits(
     async (_, { signal, attempt }) => {
@@ -334,7 +334,7 @@ test('a try that takes too long is told so by its signal, and counts as failed',
   expect(reasons).toEqual([expect.stringContaining("'Credited' was not handled within 20 ms")]);
 });
 
-test("with 'stop' a reactor stops before the event, says so, and goes on when it is resumed", async () => {
+test("with 'stop' a reactor stops before the event, reports it, and continues when it is resumed", async () => {
   let mended = false;
   const got: string[] = [];
   const watch = onCredits(
@@ -366,7 +366,7 @@ test("with 'stop' a reactor stops before the event, says so, and goes on when it
   await expect(runtime.reactors.resume('watch', step)).rejects.toThrow('watch is neither paused nor stopped.');
 });
 
-test('an operator pauses a reactor, sets it back and ahead, and the audit log tells', async () => {
+test('an operator pauses a reactor, rewinds it and skips ahead, and the audit log records it', async () => {
   const got: string[] = [];
   const watch = onCredits(({ payload }) => got.push(payload.amount));
   const runtime = await start([watch]);
@@ -405,7 +405,7 @@ test('an operator pauses a reactor, sets it back and ahead, and the audit log te
   await expect(reactors.pause('other', step)).rejects.toThrow('other is not known');
 });
 
-test('a rewind while a handler is in work holds: its owner does not move the checkpoint any more', async () => {
+test('a rewind during a handler’s work stays in effect: the owner no longer moves the checkpoint', async () => {
   const gate = Promise.withResolvers<void>();
   const got: string[] = [];
   const watch = onCredits(async ({ payload }) => {
@@ -422,7 +422,7 @@ test('a rewind while a handler is in work holds: its owner does not move the che
   expect(got).toEqual(['1', '2', '1', '2']);
 });
 
-test('a stop waits for the handlers in work', async () => {
+test('a stop waits for the running handlers', async () => {
   const gate = Promise.withResolvers<void>();
   const got: string[] = [];
   const watch = onCredits(async ({ payload }) => {
@@ -445,7 +445,7 @@ test('a stop waits for the handlers in work', async () => {
   });
 });
 
-test('a stop does not wait for ever for a handler that hangs: its signal aborts, and the event is handled again', async () => {
+test('a stop does not wait forever for a handler that hangs: its signal aborts, and the event is handled again', async () => {
   const signals: AbortSignal[] = [];
   const hanging = onCredits((_, { signal }) => {
     signals.push(signal);
@@ -461,7 +461,7 @@ test('a stop does not wait for ever for a handler that hangs: its signal aborts,
   expect(got).toEqual(['1']);
 });
 
-test('a step is run once, whatever comes of it: also a refusal stays, where the command would be accepted now', async () => {
+test('a step runs once, with any outcome: a refusal stays, even if the command would be accepted now', async () => {
   const outcomes: string[] = [];
   let crashes = 2;
   const watch = onCredits(
@@ -478,7 +478,7 @@ test('a step is run once, whatever comes of it: also a refusal stays, where the 
       await told('open again', execute(openAccount, { accountId: 'b', owner: 'Bo' }));
       await told('credit c', execute(credit, { accountId: 'c', amount: '5' }, { step: 'to c' }));
       await told('credit b', execute(credit, { accountId: 'b', amount: '5' }, { metadata: { actor: 'watch' } }));
-      // What was refused would be accepted from now on.
+      // From now on, the refused command would be accepted.
       await runtime.execute(openAccount, { accountId: 'c', owner: 'Cy' }).catch(() => {});
       expect(messageId).toMatch(/^watch\/[0-9a-f-]{36}$/);
       if (crashes-- > 0) throw new Error(`crash ${attempt}`);
@@ -509,7 +509,7 @@ test('a step is run once, whatever comes of it: also a refusal stays, where the 
   expect(written[1]?.metadata).toEqual({ ...caused, actor: 'watch' });
 });
 
-test('two processes share no reactor: one owns it, and the other takes over when it stops', async () => {
+test('a reactor has one owner among two processes, and the other takes over when it stops', async () => {
   const got: string[] = [];
   const named = (name: string) => onCredits(({ payload }) => got.push(`${name} ${payload.amount}`));
   const first = await start([named('first')]);
@@ -524,8 +524,8 @@ test('two processes share no reactor: one owns it, and the other takes over when
   expect(got).toEqual(['first 1', 'first 2', 'second 3']);
 });
 
-test('a reactor whose checkpoint the server refuses while events wait for it goes on when the server takes it again', async () => {
-  // More than a reactor has in work at once, so that a page of them waits for it.
+test('a reactor whose checkpoint the server refuses while events wait continues when the server accepts it again', async () => {
+  // More events than a reactor handles at once, so a page of them waits.
   const count = 1100;
   const gate = Promise.withResolvers<void>();
   let started = 0;

@@ -36,7 +36,7 @@ async function allEvents(): Promise<readonly RecordedEvent[]> {
   return events;
 }
 
-/** What a transfer did to the accounts and how it ended, in its order. */
+/** What a transfer did to the accounts and how it ended, in order. */
 function stepsOf(events: readonly RecordedEvent[], transferId: string): string[] {
   return events
     .filter(
@@ -47,7 +47,7 @@ function stepsOf(events: readonly RecordedEvent[], transferId: string): string[]
     .map(({ type, streamId, family }) => (family === 'transfer' ? type : `${type} ${streamId}`));
 }
 
-test('processes killed at random in the middle of workflows do every step once, and no money comes or goes', async () => {
+test('processes killed at random in the middle of workflows do every step once, and the total of money stays the same', async () => {
   console.info(`seed ${seed}`);
   const random = seeded(seed);
   for (const streamId of accounts) {
@@ -60,11 +60,11 @@ test('processes killed at random in the middle of workflows do every step once, 
       ],
     });
   }
-  const pick = () => accounts[Math.floor(random() * accounts.length)] as string; // never empty
+  const pick = () => accounts[Math.floor(random() * accounts.length)] as string; // it is never empty
   const requested = new Map<string, { from: string; to: string }>();
   const request = async () => {
     const transferId = `t${requested.size}`;
-    // Some go to accounts that don't exist yet; whether they do is decided once for each transfer.
+    // Some transfers go to accounts that don't exist yet; this is decided once for each transfer.
     const to = random() < 0.3 ? `late-${Math.floor(random() * 5)}` : pick();
     const from = pick();
     if (from === to) return;
@@ -94,7 +94,7 @@ test('processes killed at random in the middle of workflows do every step once, 
     });
     await living.get(owner)?.end('SIGKILL');
     living.delete(owner);
-    // What was refused for want of the account would be accepted from now on.
+    // A step refused because of a missing account would be accepted from now on.
     if (round <= 5)
       await log.append({
         family: account,
@@ -128,4 +128,4 @@ test('processes killed at random in the middle of workflows do every step once, 
     return type === 'MoneyDeposited' ? value : type === 'MoneyWithdrawn' ? -value : 0;
   });
   expect(cents.reduce((sum, one) => sum + one, 0)).toBe(accounts.length * 10_000);
-}, 900_000); // a machine that is busy with other things takes its time; what counts is the result
+}, 900_000); // slow on a busy machine; only the result matters

@@ -3,7 +3,7 @@ import app from '../../../examples/money-transfer/app.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
 import type { WorkerProcessOptions } from '../../support/worker-processes.ts';
 
-// A worker of the money transfer sample in a process of its own, for tests that kill it: node workflow-process.ts OPTIONS
+// A worker of the money transfer sample in its own process, for tests that kill it: node workflow-process.ts OPTIONS
 const { url, owner }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
 const runtime = await startRuntime({
   config: { ...app, runtime: { ...app.runtime, polling: { ...app.runtime.polling, min: 20, max: 100 } } },

@@ -15,14 +15,14 @@ import { balanceV1 } from '../../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-/** A database that answers each key with itself, but for one that is not there. */
+/** A database that returns each key itself, except one that is missing. */
 function echo() {
   const statements: Statement[] = [];
   return {
     statements,
     async query<Row extends object>(statement: Statement): Promise<Row[]> {
       statements.push(statement);
-      const keys = statement.values?.find(Array.isArray) as readonly string[] | undefined; // bound as one array, where they are several
+      const keys = statement.values?.find(Array.isArray) as readonly string[] | undefined; // several keys are bound as one array
       if (!keys) return [{ answer: JSON.stringify({ b: keyOf(statement) }) }] as never;
       const rows = keys.map((key, index) => ({ place: BigInt(index + 1), answer: JSON.stringify(key) }));
       return rows.filter(({ answer }) => answer !== '"nobody"').reverse() as never;
@@ -30,7 +30,7 @@ function echo() {
   };
 }
 
-/** Bound as a value: the only one, or the last. */
+/** The bound value: the only one, or the last. */
 const keyOf = ({ values }: Statement) => values?.find(Array.isArray) ?? values?.at(-1);
 
 const shape = {
@@ -41,7 +41,7 @@ const lookUp = (key: string, where: RowFilter | null = null): AnswerQuery => ({
   reads: [{ kind: 'row', projection: balanceV1, columns: [], by: balanceV1.keyColumns, key: [key], where }],
 });
 
-test('look-ups of one turn share a statement, each with its own row', async () => {
+test('key lookups of one turn share a statement, and each gets its own row', async () => {
   const db = echo();
   const answer = createAnswers(db, 'read_models', 10);
   const keys = ['a', 'nobody', 'b', 'a'];
@@ -50,7 +50,7 @@ test('look-ups of one turn share a statement, each with its own row', async () =
   expect(db.statements.map(({ values }) => values)).toEqual([[keys]]);
 });
 
-test('no statement is shared by those who may not read the same rows, nor one longer than a thousand keys', async () => {
+test('no statement is shared by lookups that may not read the same rows, or has more than a thousand keys', async () => {
   const db = echo();
   const answer = createAnswers(db, 'read_models', 10);
   const of = (owner: string): RowFilter => ({ kind: 'compare', column: 'owner', operator: 'eq', value: owner });
@@ -97,13 +97,13 @@ const page = (owner: string, more: readonly RowFilter[] = []): AnswerQuery => ({
   ],
 });
 
-/** A database that answers each list with what it is of, when told to. */
+/** A database that returns for each list its owner, when the test lets it respond. */
 function lists() {
   const asked: (readonly unknown[])[] = [];
   const waiting: (() => void)[] = [];
   return {
     asked,
-    /** Answers the first that waits. */
+    /** Responds to the first waiting statement. */
     answerNext: () => waiting.shift()?.(),
     query: <Row extends object>({ values = [] }: Statement): Promise<Row[]> => {
       asked.push(values);
@@ -113,7 +113,7 @@ function lists() {
   };
 }
 
-test('lists that find all connections at work leave together, four at most, each with its own answer', async () => {
+test('lists that wait for a connection are sent together, four at most, each with its own response', async () => {
   const db = lists();
   const answer = createAnswers(db, 'read_models', 1);
   const first = answer(page('a'));
@@ -127,7 +127,7 @@ test('lists that find all connections at work leave together, four at most, each
   db.answerNext();
   expect(await Promise.all(others.slice(0, 4))).toEqual(['b', 'c', 'd', 'e']);
   await until(() => db.asked.length === 3);
-  // Another form, which came before those that were left behind have their second turn.
+  // A list of another form, which came before the remaining ones get their second turn.
   expect(db.asked[2]?.[0]).toBe('h');
   db.answerNext();
   expect(await poorer).toBe('h');
@@ -137,7 +137,7 @@ test('lists that find all connections at work leave together, four at most, each
   expect(await Promise.all(others.slice(4))).toEqual(['f', 'g']);
 });
 
-test('where a statement fails, all who share it hear of it', async () => {
+test('a failed statement fails all lookups that share it', async () => {
   const answer = createAnswers({ query: () => Promise.reject(new Error('gone')) }, 'read_models', 10);
   const both = await Promise.allSettled([answer(lookUp('a')), answer(lookUp('b'))]);
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
@@ -169,7 +169,7 @@ describe('on a table', () => {
     ],
   };
 
-  test('a look-up says the same alone as together with others', async () => {
+  test('a lookup returns the same alone as in a batch', async () => {
     const answer = createAnswers(db, readSchema, 10);
     await fc.assert(
       fc.asyncProperty(rowsOf(orderBook, { maxLength: 5 }), fc.constantFrom('gt', 'lte'), async (rows, operator) => {
@@ -186,7 +186,7 @@ describe('on a table', () => {
     );
   });
 
-  test('lists of one form say the same alone as together with others', async () => {
+  test('lists of one form return the same alone as in a batch', async () => {
     const answer = createAnswers(db, readSchema, 1);
     const list = (units: number, limit: number): AnswerQuery => ({
       shape: listShape,
@@ -241,7 +241,7 @@ describe('on a table', () => {
     ],
   };
 
-  test('a look-up that is alone again and again has a plan that is kept', async () => {
+  test('a repeated single-key lookup gets a cached plan', async () => {
     const table = `${readSchema}.${balanceV1.tableName}`;
     await db.query({
       text: `insert into ${table} select i, 'Ada', 0, 0 from generate_series(1, 5000) i`,

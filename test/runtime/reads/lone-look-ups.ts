@@ -3,8 +3,8 @@ import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { readSchema } from '../../support/read-model-writer.ts';
 import { balanceV1 } from '../../support/sample-domain.ts';
 
-// Looks up one row twenty times in a process of its own, which no other has used up the names of prepared statements of:
-// node lone-look-ups.ts URL. Prints how often each statement of the table was run by a plan that is kept.
+// Looks up one row twenty times in its own process, in which nothing else has used up names of prepared statements:
+// node lone-look-ups.ts URL. Prints how often each statement of the table ran with a cached plan.
 const db = createDatabase({ url: process.argv[2] ?? '', maxConnections: 1 });
 const answer = createAnswers(db, readSchema, 1);
 for (let times = 0; times < 20; times++) {

@@ -63,7 +63,7 @@ function next(writer: ReadModelWriter, steps = 1n) {
   return globalPosition(writer.checkpoint + steps);
 }
 
-test('a position that the version has reached is not waited for, heard of or not', async () => {
+test('a position that the version has reached is not waited for, with or without a notification', async () => {
   await orders.write({});
   await positionsWith({ notifications: deaf, polling: seldom }).waitFor(orderBook, orders.checkpoint);
 });
@@ -72,7 +72,7 @@ test('a notification ends the wait, without polling', async () => {
   const positions = positionsWith({ polling: seldom });
   const heard = Promise.withResolvers<bigint | undefined>();
   positions.onCheckpoint(orderBook, (checkpoint) => heard.resolve(checkpoint));
-  // Listening has begun, and what came before was looked for.
+  // Listening has begun, and earlier changes have been polled.
   expect(await heard.promise).toBeUndefined();
   const waiting = positions.waitFor(orderBook, next(orders, 2n));
   await orders.write({});
@@ -80,22 +80,22 @@ test('a notification ends the wait, without polling', async () => {
   await waiting;
 });
 
-test('what this process has committed itself ends the wait, without a notification or polling', async () => {
+test('a commit of this process ends the wait, without a notification or polling', async () => {
   const positions = positionsWith({ notifications: deaf, polling: seldom });
   const waiting = positions.waitFor(orderBook, next(orders));
   positions.reached(orderBook, { partition: 0, partitions: 1, checkpoint: next(orders) });
   await waiting;
 });
 
-test('polling ends the wait where no notification comes', async () => {
+test('polling ends the wait if no notification comes', async () => {
   const positions = positionsWith({ notifications: deaf, polling: often });
   const waiting = positions.waitFor(orderBook, next(orders));
   await orders.write({}, { notify: false });
   await waiting;
 });
 
-test('what is known already needs no look at the database', async () => {
-  // Deaf: once listening begins, news may have been missed, and what was known is forgotten.
+test('a known position needs no poll of the database', async () => {
+  // No notifications: once listening begins, some may have been missed, and known positions are forgotten.
   const positions = positionsWith({ notifications: deaf, polling: often });
   await positions.waitFor(orderBook, await orders.write({}));
   const before = looks;
@@ -103,7 +103,7 @@ test('what is known already needs no look at the database', async () => {
   expect(looks).toBe(before);
 });
 
-test('all waits of a process share its looks, and nothing is looked at once they have ended', async () => {
+test('all waits of a process share its polls, and polling stops once they have ended', async () => {
   const written = Promise.withResolvers<void>();
   const late: Queryable = {
     async query(statement) {
@@ -126,7 +126,7 @@ test('all waits of a process share its looks, and nothing is looked at once they
   expect(looks).toBe(1);
 });
 
-test('the time-out tells how far the version is', async () => {
+test('the timeout error says how far the version is', async () => {
   await orders.write({}, { notify: false });
   const positions = positionsWith({ timeout: 1 });
   await expect(positions.waitFor(orderBook, next(orders, 40n))).rejects.toMatchObject({
@@ -141,7 +141,7 @@ test('the time-out tells how far the version is', async () => {
   });
 });
 
-test('a version that has stopped at an event is not waited for, until another process takes it up', async () => {
+test('a wait for a version that has stopped at an event fails, until another process takes it over', async () => {
   const unit = { kind: 'processor', name: 'order_book', version: 1, partition: 0 } as const;
   const claim = await claimProcessor(db, unit, 'host:1');
   const positions = positionsWith({ polling: often });
@@ -152,7 +152,7 @@ test('a version that has stopped at an event is not waited for, until another pr
   });
   await recordStop(db, claim, { message: 'no such shelf', at: new Date().toISOString() });
   await refused;
-  // What it has folded before is there, and who waits without bounds goes on.
+  // Events folded before are visible, and a wait without a timeout continues.
   await positionsWith({ notifications: deaf, polling: often }).waitFor(orderBook, orders.checkpoint);
   const abort = new AbortController();
   const before = looks;
@@ -169,8 +169,8 @@ test('a version that has stopped at an event is not waited for, until another pr
   await taken;
 });
 
-test('a version that is there when the time is up has come in time, heard of or not', async () => {
-  // Folded before the last look, and told to nobody.
+test('a version that is at the position when the time is up is in time, with or without a notification', async () => {
+  // Folded before the last poll, without a notification.
   const late: Queryable = {
     async query(statement) {
       if (statement.name === 'read version status') await orders.write({}, { notify: false });
@@ -196,7 +196,7 @@ test('closing ends all waits', async () => {
   await expect(waiting).rejects.toThrow('stopping');
 });
 
-test('a wait outlives a lost connection', async () => {
+test('a wait survives a lost connection', async () => {
   const positions = positionsWith({ polling: seldom });
   await positions.waitFor(orderBook, orders.checkpoint);
   const waiting = positions.waitFor(orderBook, next(orders));

@@ -88,7 +88,7 @@ test('all reads of an operation with a snapshot see one state', async () => {
   await writer.write({ deleted: [keyOf(99)] });
 });
 
-test('reads without a snapshot each see the newest state', async () => {
+test('each read without a snapshot sees the newest state', async () => {
   const operation = source.open({ snapshot: false });
   await writer.write({ upserted: [place(2, 'one')] });
   expect(labels(await operation.findByKeys(shelfPlaces, [keyOf(2)], ['label']))).toEqual(['one']);
@@ -97,7 +97,7 @@ test('reads without a snapshot each see the newest state', async () => {
   await operation.close();
 });
 
-test('look-ups by key of concurrent operations share a statement', async () => {
+test('lookups by key of concurrent operations share a statement', async () => {
   const operations = Array.from({ length: 20 }, () => source.open({ snapshot: false }));
   const found = await Promise.all(
     operations.map((operation, index) =>
@@ -108,7 +108,7 @@ test('look-ups by key of concurrent operations share a statement', async () => {
   expect(statements).toHaveLength(1);
 });
 
-test('look-ups by a unique column of concurrent operations share a statement, too', async () => {
+test('lookups by a unique column of concurrent operations share a statement, too', async () => {
   const operations = Array.from({ length: 20 }, () => source.open({ snapshot: false }));
   const found = await Promise.all(
     operations.map((operation, index) => operation.findByUnique(shelfPlaces, ['shelf'], [index + 1], ['label'])),
@@ -120,7 +120,7 @@ test('look-ups by a unique column of concurrent operations share a statement, to
   expect(statements).toHaveLength(1);
 });
 
-test('a key that could never be fails its own operation only', async () => {
+test('an impossible key fails only its own operation', async () => {
   const [bad, good] = await Promise.allSettled([
     source.open({ snapshot: false }).findByKeys(shelfPlaces, [['a', 1, 'no day']], ['label']),
     source.open({ snapshot: false }).findByKeys(shelfPlaces, [keyOf(3)], ['label']),
@@ -129,7 +129,7 @@ test('a key that could never be fails its own operation only', async () => {
   expect(good).toMatchObject({ status: 'fulfilled', value: [{ label: 'first' }] });
 });
 
-test('what was waited for is in the answers, even where the snapshot was older', async () => {
+test('after a wait, reads include the position, even if the snapshot was older', async () => {
   const operation = source.open({ snapshot: true });
   await operation.findPage(shelfPlaces, page);
   const position = await writer.write({ upserted: [place(4, 'waited for')] });
@@ -148,7 +148,7 @@ test('a snapshot that includes the position stays the one that the operation beg
   await operation.close();
 });
 
-test('closing while reads run lets them end and gives every connection back', async () => {
+test('closing during reads lets them end and returns every connection', async () => {
   for (let round = 0; round < 20; round++) {
     const operation = source.open({ snapshot: true });
     const running = [operation.findPage(shelfPlaces, page), operation.count(shelfPlaces, null)];
@@ -170,7 +170,7 @@ test('an operation that reads nothing takes no connection', async () => {
   expect(reads.pool.totalCount).toBe(before);
 });
 
-test('a failed statement reaches its reader as a database error, and the connection is given back', async () => {
+test('a failed statement reaches its reader as a database error, and the connection is returned', async () => {
   const operation = createReadModels({
     db: reads,
     readSchema: 'nowhere',
@@ -188,7 +188,7 @@ test('a failed statement reaches its reader as a database error, and the connect
 test.each([
   true,
   false,
-])('whoever waits for a version that gets another table meanwhile is told so, with a snapshot: %s', async (snapshot) => {
+])('a wait for a version whose table is replaced meanwhile fails and says so, with a snapshot: %s', async (snapshot) => {
   const { position } = await positions.progress(shelfPlaces);
   const operation = source.open({ snapshot });
   await operation.waitFor(shelfPlaces, position);
@@ -203,9 +203,9 @@ test.each([
 test.each([
   true,
   false,
-])('what a process has heard of a version that went back since is not taken for its rows, with a snapshot: %s', async (snapshot) => {
+])('an outdated known position of a version that went back does not end a wait, with a snapshot: %s', async (snapshot) => {
   const head = async () => globalPosition(0n);
-  // Nothing is written, so any time-out is reached.
+  // Nothing is written, so any timeout is reached.
   const beliefs = createPositions({ db, notifications, timeout: 1, head });
   const later = globalPosition(writer.checkpoint + 100n);
   beliefs.reached(shelfPlaces, { partition: 0, partitions: 1, checkpoint: later });
@@ -222,7 +222,7 @@ test.each([
   beliefs.close();
 });
 
-test('a replica that has a version in another table does not hold the position', async () => {
+test('a replica with another table for the version does not count for the position', async () => {
   expect(await readReplayedCheckpoint(reads, shelfPlaces)).toBe(writer.checkpoint);
   expect(await readReplayedCheckpoint(reads, storedIn(shelfPlaces, 'the_table_before'))).toBeNull();
 });

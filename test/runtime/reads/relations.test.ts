@@ -53,7 +53,7 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-test.each([1, 10, 200])('a page of %i rows takes as many statements as any', async (first) => {
+test.each([1, 10, 200])('a page of %i rows takes as many statements as a page of any size', async (first) => {
   const { data, errors } = await run(`{
     customerProfiles(first: ${first}) {
       nodes {
@@ -73,7 +73,7 @@ test.each([1, 10, 200])('a page of %i rows takes as many statements as any', asy
   expect(statements).toHaveLength(5);
 });
 
-test('rows that lead to nobody, and rows that nobody leads to, are empty', async () => {
+test('rows without related rows, and rows that nothing references, are empty', async () => {
   const { data } = await run(`{
     stranger: cartSummary(cartId: "cart-250") { customerId customer { name } }
     known: cartSummary(cartId: "cart-5") { customer { name carts(first: 1) { nodes { cartId } pageInfo { hasNextPage } } } }
@@ -86,7 +86,7 @@ test('rows that lead to nobody, and rows that nobody leads to, are empty', async
   });
 });
 
-test('what a relation leads to is of the same snapshot', async () => {
+test('related rows come from the same snapshot', async () => {
   const readModels = source.open({ snapshot: true });
   const [before] = await readModels.findByKeys(customerProfileV1, [['customer-1']], ['name']);
   await carts.write({ upserted: [cartRow(1000, 'customer-1')] });
@@ -99,7 +99,7 @@ test('what a relation leads to is of the same snapshot', async () => {
   await carts.write({ deleted: [['cart-1000']] });
 });
 
-test('lists of lists have an end', async () => {
+test('lists of lists have a limit', async () => {
   const { errors } = await run(
     '{ customerProfiles(first: 200) { nodes { carts(first: 1000) { nodes { cartId } } } } }',
   );
@@ -108,7 +108,7 @@ test('lists of lists have an end', async () => {
   });
 });
 
-test('a list is filtered by what its rows lead to, in one statement', async () => {
+test('a list is filtered by related rows in one statement', async () => {
   await carts.write({ upserted: [{ ...cartRow(1001, 'customer-7'), status: 'Confirmed' }] });
   const ids = async (where: string) => {
     const before = statements.length;
@@ -134,7 +134,7 @@ test('a list is filtered by what its rows lead to, in one statement', async () =
   await carts.write({ deleted: [['cart-1001']] });
 });
 
-test('a filter follows a few relations at most, and a subscription none', async () => {
+test('a filter follows a few relations at most, and a subscription follows none', async () => {
   const deep = (levels: number): string =>
     levels === 0 ? '{}' : `{ carts: { some: { customer: ${deep(levels - 1)} } } }`;
   const { errors } = await run(`{ customerProfiles(where: ${deep(3)}) { totalCount } }`);

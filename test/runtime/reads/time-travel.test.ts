@@ -82,7 +82,7 @@ const anEvent = fc.oneof(
   fc.constant({ type: 'Painted', payload: { colour: 'blue' } } as const),
 );
 
-test('a row as of any position or time is what the table held then', async () => {
+test('a row as of any position or time equals what the table held then', async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(anEvent, { minLength: 1, maxLength: 8 }), async (events) => {
@@ -109,7 +109,7 @@ test('a row as of any position or time is what the table held then', async () =>
 });
 
 describe('the events of a row', () => {
-  test('are told in order, in pages, with the row after each', async () => {
+  test('are listed in order, in pages, with the row after each', async () => {
     const events = [
       { type: 'Stocked', payload: { pieces: 5 } },
       { type: 'Painted', payload: { colour: 'red' } },
@@ -176,7 +176,7 @@ describe('the events of a row', () => {
     });
   });
 
-  test('of a row that never was are none', async () => {
+  test('of a row that never existed are empty', async () => {
     expect(
       await ask(
         '{ shelfEvents(shelfId: "never") { nodes { type } } shelf(shelfId: "never", asOf: { time: "2026-01-01T00:00:00Z" }) { pieces } }',
@@ -188,7 +188,7 @@ describe('the events of a row', () => {
   });
 });
 
-test('a row of the past lacks what its table lacks: dead letters, what waits behind them, and what was thrown away', async () => {
+test('a past row lacks what its table lacks: dead letters, events blocked behind them, and discarded events', async () => {
   const sold = await refold.log.append({
     family: shelf,
     streamId: 'fragile-1',
@@ -251,14 +251,14 @@ test('a row of the past lacks what its table lacks: dead letters, what waits beh
   await db.close();
 });
 
-test('a moment that has not come is refused', async () => {
+test('a future moment is refused', async () => {
   const head = await refold.log.head();
   await expect(ask(`{ shelf(shelfId: "x", asOf: { position: "${head + 1n}" }) { pieces } }`)).rejects.toThrow(
     `'asOf' is at position ${head + 1n}; the log ends at ${head}.`,
   );
 });
 
-test('a key that is no id of a stream needs a function', () => {
+test('a key that is not a stream id needs a function', () => {
   const table = { day: t.date().primaryKey(), pieces: t.integer() };
   const options = { name: 'day', version: 1, events: shelf, table, key: () => '2026-01-01' } as const;
   const evolve = { Stocked: () => ({ pieces: 1 }) };

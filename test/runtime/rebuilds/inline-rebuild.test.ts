@@ -41,12 +41,12 @@ afterEach(async () => {
   await setting.close();
 });
 
-/** Appends to 200 streams, over and over, by so many callers, until it is told to end; gives how many appends there were. */
+/** Appends to 200 streams repeatedly, with that many callers, until it is stopped; returns the number of appends. */
 function steadyAppends(logs: readonly EventLog[], callers: number): () => Promise<number> {
   let going = true;
   let appended = 0;
   const work = Array.from({ length: callers }, async (_, caller) => {
-    const log = logs[caller % logs.length] as EventLog; // not empty
+    const log = logs[caller % logs.length] as EventLog; // it is not empty
     while (going) await log.append(creditOf(`account-${(appended++ * 7 + caller) % 200}`));
   });
   return async () => {
@@ -81,7 +81,7 @@ test('a rebuild under steady appends to 200 streams ends, loses nothing, and app
   for (const projection of [inlineBalance, inlineOpenings]) await expectRight(first, projection);
 });
 
-test('two appends at once, of a process that has not heard of a rebuild yet, both find the new table', async () => {
+test('two concurrent appends of a process that does not know of a rebuild yet both find the new table', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   const unaware = await setting.start([inlineBalance], { maintain: false });
@@ -89,13 +89,13 @@ test('two appends at once, of a process that has not heard of a rebuild yet, bot
   const { tableName } = runtime.versions.stored(inlineBalance);
   await rebuilt(runtime, inlineBalance);
   await untilLive(runtime, inlineBalance);
-  // As later, once nothing that is under way can read it.
+  // As later, when no running query can read it.
   await runtime.db.query({ text: `update refold.old_tables set drop_after = now() where table_name = '${tableName}'` });
   await until(async () => {
-    await dropOldTables(runtime.db); // or the worker does
+    await dropOldTables(runtime.db); // or the worker drops it
     return (await runtime.db.query({ text: `select from pg_tables where tablename = '${tableName}'` })).length === 0;
   });
-  // Each waits for its row, so that both have asked for the old table before one of them learns that it is gone.
+  // Each waits for its row, so both have asked for the old table before one of them learns that it is gone.
   const appends = await runtime.db.transaction(async (tx) => {
     for (const id of ['a', 'b']) await runtime.log.append(creditOf(id), tx);
     const first = unaware.log.append(creditOf('a'));
@@ -123,7 +123,7 @@ test('a rebuild in place and a restored snapshot lose nothing of steady appends,
   await expectRight(runtime, inlineBalance);
 });
 
-test('appends go on while a snapshot is copied to begin from, however long that takes', async () => {
+test('appends continue while a snapshot is copied as a start, for any duration of the copy', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'a');
@@ -133,7 +133,7 @@ test('appends go on while a snapshot is copied to begin from, however long that 
   for (const begin of [restoreSnapshot, rebuildInPlace]) {
     await untilLive(runtime, inlineBalance);
     const [begun] = await db.transaction(async (tx) => {
-      // The copy waits for this, as it would for a large table.
+      // The copy waits for this lock, as it would take long for a large table.
       await tx.query({ text: `lock table read_models."${tableName}"` });
       const beginning = begin(options, step, 'latest');
       await until(async () => (await waitingForLocks(runtime, 'relation')) > 0);
@@ -160,7 +160,7 @@ test('an append that spans the end of a rebuild is in the new table', async () =
   });
   await appended.promise;
   await requestRebuild(runtime.db, inlineBalance, 'read_models', step);
-  // The rebuild waits for it, and nobody waits behind the rebuild.
+  // The rebuild waits for the append, and nothing waits behind the rebuild.
   await until(async () => (await statusOf(runtime, inlineBalance))?.inline === 'leaving');
   await open(runtime, 'b');
   const behind = runtime.log.append(creditOf('a', '7'));
@@ -184,7 +184,7 @@ async function waitingForLocks(runtime: Runtime, locktype = 'advisory'): Promise
   return rows.length;
 }
 
-test('a new version is left alone by appends until it is built, and an append that spans that moment is not lost', async () => {
+test('appends skip a new version until it is built, and an append that spans that moment is not lost', async () => {
   const seeding = await setting.start([]);
   await traffic(seeding.log, 500, seeded(3));
   const idle = await setting.start([inlineBalance], { maintain: false });
@@ -200,7 +200,7 @@ test('a new version is left alone by appends until it is built, and an append th
   });
   await appended.promise;
   const worker = await setting.start([inlineBalance]);
-  // It is built and answers, but does not join the appends, since one that leaves it alone is still under way. The others don't wait.
+  // It is built and answers, but does not join the appends, because one that skips it is still open. Other appends don't wait.
   await until(async () => (await statusOf(worker, inlineBalance))?.state === 'active');
   await Promise.all(Array.from({ length: 20 }, (_, n) => idle.log.append(creditOf(`account-${n}`))));
   expect(
@@ -215,7 +215,7 @@ test('a new version is left alone by appends until it is built, and an append th
   await expectRight(worker, inlineBalance);
 });
 
-test('a first build that is killed half-way leaves appends skipping, and the next process ends it right', async () => {
+test('after a first build is killed half-way, appends skip the version, and the next process completes the build', async () => {
   const appender = await setting.start([], { maintain: false });
   for (let n = 0; n < 1000; n += 100)
     await Promise.all(Array.from({ length: 100 }, (_, i) => appender.log.append(creditOf(`account-${(n + i) % 50}`))));
@@ -234,7 +234,7 @@ test('a first build that is killed half-way leaves appends skipping, and the nex
   expect((await storedTable(idle.db, projection)).get('["account-7"]')).toMatchObject({ movements: 22 });
 });
 
-test('a rebuild that is killed half-way leaves appends folding into the old table, and the next process ends it right', async () => {
+test('after a rebuild is killed half-way, appends fold into the old table, and the next process completes the rebuild', async () => {
   const projection = countingMovements();
   const building = await setting.start([projection]);
   await untilLive(building, projection);
@@ -254,14 +254,14 @@ test('a rebuild that is killed half-way leaves appends folding into the old tabl
   expect(idle.versions.stored(projection).tableName).toBe('inline_movements_v1_g2');
 });
 
-test('writers that can’t fold put a version out of the appends, its processor keeps it right, and it joins them again', async () => {
+test('writers that can’t fold take a version out of the appends, its processor maintains it, and it joins them again', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'account-1');
-  // As a process that does not declare the version appends.
+  // Appends as a process that does not declare the version.
   const older = createEventLog(runtime.db, [account]);
   const end = steadyAppends([runtime.log, older], 8);
-  // Seen in the writer's own transaction: a few seconds after the last of them the version joins again.
+  // Observed in the writer's own transaction: a few seconds after the last such append the version joins again.
   const passing = async (tx: Queryable) =>
     expect((await readInlineVersions(tx)).map(({ status }) => status)).not.toContain('live');
   const passedAt = await runtime.db.transaction(async (tx) => {
@@ -274,7 +274,7 @@ test('writers that can’t fold put a version out of the appends, its processor 
   await runtime.db.query({ text: 'update refold.inline_versions set passed_at = null' });
   await untilLive(runtime, inlineBalance);
   await expectRight(runtime, inlineBalance);
-  // Not by Refold at all.
+  // An insert without Refold.
   await runtime.db.transaction(async (tx) => {
     await tx.query({
       text: `
@@ -289,7 +289,7 @@ test('writers that can’t fold put a version out of the appends, its processor 
   await runtime.db.query({ text: 'update refold.inline_versions set passed_at = null' });
   await untilLive(runtime, inlineBalance);
   await expectRight(runtime, inlineBalance);
-  // Nor by somebody who may see whether a version has ever been live.
+  // An insert by a role that may not see whether a version has ever been live.
   const role = `writer_${randomUUID().slice(0, 8)}`;
   await runtime.db.transaction(async (tx) => {
     for (const text of [
@@ -308,7 +308,7 @@ test('writers that can’t fold put a version out of the appends, its processor 
   });
 });
 
-test('appenders that are killed at random leave rows and log in agreement', async () => {
+test('appenders that are killed at random leave rows and log consistent', async () => {
   const processes = await Promise.all([1, 2].map(() => setting.start([inlineBalance, inlineOpenings])));
   const [first] = processes as [Runtime];
   await untilLive(first, inlineBalance, inlineOpenings);
@@ -324,7 +324,7 @@ test('appenders that are killed at random leave rows and log in agreement', asyn
       }
     }),
   );
-  // Whether a session has an append in work at the moment that it ends is left to chance.
+  // Whether a session has an append in progress when it ends is left to chance.
   for (let round = 0; round < effort(25, 10) || failed === 0; round++) {
     const before = await first.log.head();
     await until(async () => (await first.log.head()) > before + BigInt(Math.floor(random() * 60)));

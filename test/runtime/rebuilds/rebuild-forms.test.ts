@@ -5,7 +5,7 @@ import { rebuildContract } from './rebuild.contract.ts';
 const readSchema = 'read_models';
 const reason = 'a try';
 
-rebuildContract('beside the table that serves', {
+rebuildContract('beside the served table', {
   bounded: false,
   inPlace: false,
   ask: ({ db }, projection, actor = 'ann') => requestRebuild(db, projection, readSchema, { actor, reason }),

@@ -15,15 +15,15 @@ import { createTestDatabase, type TestDatabase } from '../../support/test-databa
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
 
-/** One way to build a version's table anew. */
+/** One way to rebuild a version's table. */
 export interface RebuildForm {
-  /** Starts with the rows of a snapshot that is taken half way. */
+  /** Starts with the rows of a snapshot that is taken half-way. */
   readonly bounded: boolean;
   readonly inPlace: boolean;
   ask(runtime: Pick<Runtime, 'db' | 'log'>, projection: Projection, actor?: string): Promise<unknown>;
 }
 
-/** What every form of a rebuild keeps. */
+/** What every form of a rebuild guarantees. */
 export function rebuildContract(name: string, form: RebuildForm): void {
   describe(`a rebuild ${name}`, () => {
     let database: TestDatabase;
@@ -58,7 +58,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       await runtime.stop();
     }
 
-    test('leaves the table as one fold of the log, under traffic, whatever was in it', async () => {
+    test('leaves the table equal to one fold of the log, under traffic, for any earlier content', async () => {
       const random = seeded(7);
       const runtime = await start([balanceV1, balanceV2]);
       await traffic(runtime.log, 1_000, random);
@@ -97,7 +97,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       }
     });
 
-    test('gives subscribers the rows of the new table', async () => {
+    test('sends subscribers the rows of the new table', async () => {
       const runtime = await start([balanceV1]);
       await runtime.log.append({
         family: account,
@@ -118,7 +118,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       await rows.return?.();
     });
 
-    test('that ended half way goes on from there when it is started again', async () => {
+    test('that ended half-way continues from there when it is started again', async () => {
       const upTo = (last: number) =>
         defineProjection({
           name: 'credits',
@@ -155,7 +155,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       expect(await eventsFolded(runtime)).toBe(form.bounded ? 15 : 20);
     });
 
-    test('is one at a time: the first wins, and the others are told who was first', async () => {
+    test('runs one at a time: the first request wins, and the others fail with its requester', async () => {
       const runtime = await start([balanceV1]);
       await history(runtime, 10);
       await caughtUp(runtime);
@@ -177,7 +177,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       await expectTrue(again, balanceV1);
     });
 
-    test('that is asked for where the table is declared differently is refused: no deployed process could fill it', async () => {
+    test('that is requested with a differently declared table is refused: no deployed process could fill it', async () => {
       const runtime = await start([recoded('deployed')]);
       await credits(runtime, 5);
       await caughtUp(runtime);
@@ -200,7 +200,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       await expectTrue(runtime, recoded('deployed'));
     });
 
-    test('leaves in the registry the code of the process that did it, which may differ from that of whoever asked', async () => {
+    test('records in the registry the code of the process that ran it, which may differ from that of the requester', async () => {
       const deployed = recoded('deployed');
       const runtime = await start([deployed]);
       await credits(runtime, 5);
@@ -243,7 +243,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       await expectTrue(again, balanceV1);
     });
 
-    test('by processes that are killed at random points leaves every table as one fold of the log', async () => {
+    test('by processes that are killed at random points leaves every table equal to one fold of the log', async () => {
       console.info(`seed ${seed}`);
       const random = seeded(seed);
       const observer = await start([balanceV1, balanceV2, openingsV1], false);
@@ -278,7 +278,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
         await join(`worker-${round}`);
         const target = (await observer.log.head()) + BigInt(Math.floor(random() * 400));
         await until(async () => (await observer.log.head()) > target);
-        // Whoever rebuilds first; otherwise whoever maintains anything.
+        // The process that rebuilds, or otherwise any that maintains something.
         const owners = [...(await readAllRebuilds(observer.db)), ...(await readRegistry(observer.db))].map(
           ({ owner }) => owner,
         );
@@ -302,7 +302,7 @@ async function snapshotOf({ db }: Runtime, { name, version }: Projection): Promi
   await takeSnapshot({ db, readSchema: 'read_models', name, version }, { actor: 'ann', reason: 'half way' });
 }
 
-/** The credits of each account, by code of that name. */
+/** The credits of each account, counted by code of that name. */
 function recoded(codeVersion: string): Projection {
   return defineProjection({
     name: 'credits',
@@ -315,12 +315,12 @@ function recoded(codeVersion: string): Projection {
   });
 }
 
-/** Makes every row wrong that comes of what a rebuild folds. */
+/** Makes every row wrong that a rebuild folds. */
 async function spoil(runtime: Runtime, { name, version }: Projection): Promise<void> {
   const found = (await readRegistry(runtime.db)).find((entry) => entry.name === name && entry.version === version);
   const table = `read_models."${found?.tableName}"`;
   await runtime.db.transaction(async (tx) => {
-    // Row by row, it and a batch of the processor could wait for each other.
+    // One row at a time; otherwise this and a batch of the processor could deadlock.
     await tx.query({ text: `lock table ${table} in share row exclusive mode` });
     await tx.query({ text: `update ${table} set movements = movements + 1000` });
   });
@@ -355,7 +355,7 @@ async function states(runtime: Runtime): Promise<string[]> {
   return (await readRegistry(runtime.db)).map(({ name, version, state }) => `${name}@${version} ${state}`);
 }
 
-/** By the rebuild that has ended last, as the audit log has it. */
+/** Of the rebuild that ended last, according to the audit log. */
 async function eventsFolded(runtime: Runtime): Promise<number> {
   const [step] = await runtime.db.query<{ reason: string }>({
     text: `select reason from refold.transitions where reason ~ 'events folded' order by id desc limit 1`,

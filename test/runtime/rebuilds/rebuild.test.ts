@@ -16,7 +16,7 @@ const running = new Set<Runtime>();
 const workers = createWorkerProcesses();
 const step = { actor: 'ann', reason: 'the amounts were wrong' };
 
-// The same table as balance@1 has, but debits are forgotten.
+// The same table as balance@1 has, but debits are ignored.
 const balanceWithBug = defineProjection({
   name: 'balance',
   version: 1,
@@ -90,7 +90,7 @@ async function caughtUp(runtime: Runtime, projection: Projection): Promise<void>
   await runtime.versions.refresh();
 }
 
-test('a bug mended in evolve is mended in the table, under traffic, with no moment without an answer', async () => {
+test('a rebuild repairs a table after a bug in evolve is fixed, under traffic, and every read is answered meanwhile', async () => {
   const before = await start([balanceWithBug, openingsV1]);
   await traffic(before, 40, 30);
   await caughtUp(before, balanceWithBug);
@@ -145,7 +145,7 @@ test('subscribers get the rows of the new table', async () => {
   await rows.return?.();
 });
 
-test('the stable view stays the same when its rows are built anew: what users have made of it goes on', async () => {
+test('the stable view stays the same during a rebuild, so dependent objects of users keep working', async () => {
   const runtime = await start([balanceV1]);
   await traffic(runtime, 3, 3);
   await caughtUp(runtime, balanceV1);
@@ -158,13 +158,13 @@ test('the stable view stays the same when its rows are built anew: what users ha
   ]);
 });
 
-test('a rebuild that was killed goes on from its checkpoint in another process', async () => {
+test('another process continues a killed rebuild from its checkpoint', async () => {
   const seeding = await start([balanceV1, balanceV2, openingsV1], false);
   await traffic(seeding, 100, 150);
   const first = await workers.start({ url: database.url, owner: 'first' });
   await until(async () => (await seeding.status()).every(({ lag, state }) => lag === 0n && state === 'active'));
   const halfWay = await seeding.db.transaction(async (tx) => {
-    // Its table can't take over meanwhile, so that it is surely killed in between.
+    // Its table can't take over meanwhile, so it is certainly killed in between.
     await lockView(tx, 'balance');
     await requestRebuild(seeding.db, balanceV1, 'read_models', step);
     const written = await until(async () => {
@@ -174,7 +174,7 @@ test('a rebuild that was killed goes on from its checkpoint in another process',
     await first.end('SIGKILL');
     return written;
   });
-  // Nothing of what was written is done again: no later checkpoint is before this one.
+  // Nothing written is done again: no later checkpoint is before this one.
   expect(await readRebuilds(seeding.db)).toHaveLength(1);
   await workers.start({ url: database.url, owner: 'second' });
   await until(async () => {
@@ -188,7 +188,7 @@ test('a rebuild that was killed goes on from its checkpoint in another process',
   expect(await storedTable(seeding.db, now)).toEqual(await foldedTable(seeding.log, balanceV1));
 });
 
-test('the first of several requests wins, and the others are told who was first', async () => {
+test('the first of several requests wins, and the others fail with its requester', async () => {
   const runtime = await start([balanceV1], true);
   const idle = await start([balanceV1], false);
   await caughtUp(runtime, balanceV1);
@@ -206,7 +206,7 @@ test('the first of several requests wins, and the others are told who was first'
   }
 });
 
-test('a cancelled rebuild leaves everything as it was', async () => {
+test('a cancelled rebuild leaves everything unchanged', async () => {
   const idle = await start([balanceV1], false);
   await expect(cancelRebuild(idle.db, 'balance', 1, 'read_models', step)).rejects.toThrow(
     'balance@1 is not being rebuilt.',
@@ -224,7 +224,7 @@ test('a cancelled rebuild leaves everything as it was', async () => {
   await until(() => runtime.versions.stored(balanceV1).tableName === 'balance_v1_g2');
 });
 
-test('a version that stopped at an event goes on when its mended code has rebuilt it', async () => {
+test('a version that stopped at an event continues when its fixed code has rebuilt it', async () => {
   const fussy = (accepts: boolean) =>
     defineProjection({
       name: 'fussy',

@@ -79,7 +79,7 @@ async function credit(runtime: Runtime, ...amounts: readonly string[]): Promise<
     await runtime.log.append({ family: account, streamId: 'a', events: [{ type: 'Credited', payload: { amount } }] });
 }
 
-/** The credits of each account; the amount '13' can't be folded. */
+/** The credits of each account. The amount '13' can't be folded. */
 function credits(fails: boolean): Projection {
   return defineProjection({
     name: 'credits',
@@ -103,7 +103,7 @@ async function amounts(runtime: Runtime, projection: Projection): Promise<unknow
   return (rows.get('["a"]') as { amounts: unknown } | undefined)?.amounts;
 }
 
-test('a snapshot holds the rows of exactly its position, whatever is folded while it is taken', async () => {
+test('a snapshot holds the rows of exactly its position, under concurrent folding', async () => {
   const random = seeded(3);
   const runtime = await start([balanceV1]);
   let writing = true;
@@ -127,7 +127,7 @@ test('a snapshot holds the rows of exactly its position, whatever is folded whil
   }
 });
 
-test('snapshots are listed with who took them, when and why, and are gone when they are dropped', async () => {
+test('snapshots are listed with their creator, time and reason, until they are dropped', async () => {
   const runtime = await start([balanceV1, balanceV2]);
   await traffic(runtime.log, 100, seeded(1));
   await caughtUp(runtime);
@@ -184,7 +184,7 @@ test('a rebuild from a position starts with the newest snapshot at or below it',
   );
 });
 
-test('a snapshot of a table that was declared differently is refused, with the way out and nothing begun', async () => {
+test('a snapshot of a table that was declared differently is refused, with the way out, and nothing is started', async () => {
   const runtime = await start([balanceV1]);
   await traffic(runtime.log, 50, seeded(2));
   await caughtUp(runtime);
@@ -200,7 +200,7 @@ test('a snapshot of a table that was declared differently is refused, with the w
   await expectTrue(runtime, balanceV1);
 });
 
-test('a restored snapshot is served at once, whole as it was then, and catches up', async () => {
+test('a restored snapshot is served at once, complete as of its position, and catches up', async () => {
   const runtime = await start([balanceV1]);
   await credit(runtime, '1');
   await runtime.log.append({ family: account, streamId: 'b', events: [{ type: 'Opened', payload: { owner: 'Bea' } }] });
@@ -232,7 +232,7 @@ test('a restored snapshot is served at once, whole as it was then, and catches u
   await expectTrue(again, balanceV1);
 });
 
-test('a version that is rebuilt in place is not served until it is whole: the next lower one answers, or nobody', async () => {
+test('a version that is rebuilt in place is not served until it is complete: the next lower version answers, or none', async () => {
   const runtime = await start([balanceV1, balanceV2], true);
   await traffic(runtime.log, 200, seeded(5));
   await caughtUp(runtime);
@@ -262,7 +262,7 @@ test('a version that is rebuilt in place is not served until it is whole: the ne
   await expectTrue(again, balanceV2);
 });
 
-test('a version that was activated by hand is active again after a rebuild in place, and one that was not, is not', async () => {
+test('a version is active again after a rebuild in place only if it was active before', async () => {
   const manual = defineProjection({
     name: 'opened',
     version: 1,
@@ -286,7 +286,7 @@ test('a version that was activated by hand is active again after a rebuild in pl
   expect(await state()).toBe('active');
 });
 
-test('the dead letters of a snapshot are kept with it, and folded in their place where the mended code can', async () => {
+test('the dead letters of a snapshot are kept with it, and folded in their place if the fixed code can fold them', async () => {
   const failing = credits(true);
   const before = await start([failing]);
   await credit(before, '1', '13', '2');
@@ -296,7 +296,7 @@ test('the dead letters of a snapshot are kept with it, and folded in their place
   await caughtUp(before);
   const from = { log: before.log, snapshot: 'latest' } as const;
 
-  // The same code: all that waited, waits.
+  // With the same code, all blocked events stay blocked.
   await requestRebuild(before.db, failing, readSchema, step, from);
   await rebuilt(before);
   const options = { ...before, readSchema, projection: failing };
@@ -316,7 +316,7 @@ test('the dead letters of a snapshot are kept with it, and folded in their place
   expect(await listDeadLetters({ ...runtime, readSchema, projection: mended })).toEqual([]);
 });
 
-test('what an operator has thrown away is left out of every rebuild, and is no difference to verify', async () => {
+test('what an operator has discarded is left out of every rebuild, and is no difference to verify', async () => {
   const failing = credits(true);
   const runtime = await start([failing]);
   const options = { ...runtime, readSchema, projection: failing };
@@ -344,7 +344,7 @@ test('what an operator has thrown away is left out of every rebuild, and is no d
   }
 });
 
-test('what is thrown away while a rebuild is under way is thrown away in its table, too', async () => {
+test('events discarded during a rebuild are discarded in its table, too', async () => {
   const failing = credits(true);
   const runtime = await start([failing]);
   const options = { ...runtime, readSchema, projection: failing };
@@ -362,7 +362,7 @@ test('what is thrown away while a rebuild is under way is thrown away in its tab
   await expect(retryDeadLetters({ ...options, ...again }, step)).rejects.toThrow('has no dead letters');
 });
 
-test('what was thrown away can be recalled: the next rebuild folds it', async () => {
+test('discarded events can be recalled: the next rebuild folds them', async () => {
   const failing = credits(true);
   const before = await start([failing]);
   await credit(before, '1', '13', '2');
@@ -381,7 +381,7 @@ test('what was thrown away can be recalled: the next rebuild folds it', async ()
   expect(await amounts(runtime, mended)).toEqual(['1', '13', '2']);
 });
 
-test('a snapshot whose rows lack what has been recalled since is no start, in any form, until the whole log was folded', async () => {
+test('a snapshot without the events recalled since cannot start any form of rebuild, until the whole log was folded', async () => {
   const failing = credits(true);
   const before = await start([failing]);
   await credit(before, '1', '13', '2');
@@ -394,7 +394,7 @@ test('a snapshot whose rows lack what has been recalled since is no start, in an
   const runtime = await start([mended]);
   const options = { ...runtime, readSchema, projection: mended };
   await recallDiscarded(options, step);
-  // The table still lacks the event, and with it what is copied of it.
+  // The table still lacks the event, and so does a copy of the table.
   const late = await take(runtime, mended);
   const refusal =
     /^credits@1 has snapshot \d, whose rows lack the event at position 2, which was discarded then and has been recalled since\./;
@@ -413,7 +413,7 @@ test('a snapshot whose rows lack what has been recalled since is no start, in an
   expect(await amounts(runtime, mended)).toEqual(whole);
 });
 
-test('a snapshot whose rows have taken in what has been thrown away since is no start', async () => {
+test('a snapshot whose rows contain events discarded since cannot start a rebuild', async () => {
   const mended = await start([credits(false)]);
   await credit(mended, '1', '13', '2');
   await caughtUp(mended);
@@ -423,7 +423,7 @@ test('a snapshot whose rows have taken in what has been thrown away since is no 
   const runtime = await start([failing]);
   const options = { ...runtime, readSchema, projection: failing };
   await requestRebuild(runtime.db, failing, readSchema, step);
-  // Its dead letters are new: an operator takes it with them, once it waits.
+  // The operator's discard includes its dead letters, which are new, once the event is blocked.
   const accept = () => acceptRebuild(runtime.db, 'credits', 1, step);
   await until(() =>
     accept().then(

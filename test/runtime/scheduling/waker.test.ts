@@ -12,7 +12,7 @@ async function timed(wait: Promise<void>): Promise<number> {
   return Date.now() - start;
 }
 
-test('pauses grow by a step while nothing comes, to a limit, and are short again after news', async () => {
+test('pauses grow by a step up to a limit while nothing comes, and are short again after a wake-up', async () => {
   const waker = createWaker({ minMs: 50, maxMs: 120, stepMs: 30, jitter: 0 });
   const pauses = [];
   for (let times = 0; times < 5; times++) pauses.push(await timed(waker.wait()));
@@ -21,7 +21,7 @@ test('pauses grow by a step while nothing comes, to a limit, and are short again
   expect(await timed(waker.wait())).toBe(50);
 });
 
-test('who is woken waits no longer, also where that was while nobody waited', async () => {
+test('a wake-up ends a wait, also if it came before the wait', async () => {
   const waker = createWaker({ minMs: 50, stepMs: 10, jitter: 0 });
   await timed(waker.wait());
   const waiting = waker.wait();
@@ -43,7 +43,7 @@ test('a signal ends a wait at once', async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a part of each pause is left to chance', async () => {
+test('a part of each pause is random', async () => {
   const waker = createWaker({ minMs: 100, stepMs: 0, jitter: 0.5, random: () => 0.4 });
   expect(await timed(waker.wait())).toBe(80);
 });

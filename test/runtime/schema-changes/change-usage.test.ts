@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type UsedChange, usageSentence } from '../../../src/runtime/schema-changes/change-usage.ts';
 
-test('the sentence about usage names three changes with three clients each, however many there are', () => {
+test('the sentence about usage names at most three changes with three clients each', () => {
   const lastAt = '2026-11-21T10:00:00Z';
   const client = (n: number) => `${n}`.padEnd(60, 'x'); // the longest name that is recorded
   const change = (n: number): UsedChange => {

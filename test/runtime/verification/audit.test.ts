@@ -49,7 +49,7 @@ function audited(round: number, oneOf = 4) {
   return auditVersion({ ...options, share: 1, signal });
 }
 
-test('as many audits as parts compare every row once, and find what was changed, removed or added by hand', async () => {
+test('one audit for each part compares every row once, and finds what was changed, removed or added by hand', async () => {
   await start(false);
   await runtime.db.query({
     text: `update read_models.balance_v1 set amount = amount + 0.01 where account_id = 'account-3'`,
@@ -69,7 +69,7 @@ test('as many audits as parts compare every row once, and find what was changed,
   ]);
 });
 
-test('an audit finds nothing in a table that is what the log says, while appends go on', async () => {
+test('an audit finds nothing in a table that matches the log, while appends continue', async () => {
   await start(false);
   let auditing = true;
   const appends = (async () => {
@@ -86,9 +86,9 @@ test('an audit finds nothing in a table that is what the log says, while appends
   await appends;
 });
 
-test('a worker audits by itself, round after round, and keeps and logs what differs', async () => {
+test('a worker audits continuously, and keeps and logs differences', async () => {
   await start({ everySeconds: 1, oneOf: 1 });
-  // One that has begun when all rows were there, so that those after it have, too.
+  // An audit that began when all rows were there, so later audits see them, too.
   await until(async () => (await readVerifications(runtime.db)).some(({ rowsCompared }) => rowsCompared === 40n));
   await runtime.db.query({ text: `update read_models.balance_v1 set movements = 9 where account_id = 'account-3'` });
   const found = await until(async () => (await readVerifications(runtime.db)).find(({ foundAt }) => foundAt !== null));
@@ -117,7 +117,7 @@ test('an audit ends at once when its process stops', async () => {
   await expect(ended).rejects.toThrow('aborted');
 });
 
-test('an audit that finds a difference names no row whose key is personal, neither in the log nor in the status', async () => {
+test('an audit that finds a difference names no row with a personal key, neither in the log nor in the status', async () => {
   const lines: string[] = [];
   const secret = defineProjection({
     name: 'secret',

@@ -48,7 +48,7 @@ async function caughtUp(): Promise<void> {
   await until(async () => (await runtime.status()).every(({ position }) => position >= horizon));
 }
 
-test('two versions that say the same have no differences, while appends go on', async () => {
+test('two versions with the same rows have no differences, while appends continue', async () => {
   let comparing = true;
   const appends = (async () => {
     for (let n = 0; comparing; n++) {
@@ -70,7 +70,7 @@ test('two versions that say the same have no differences, while appends go on', 
   }
   comparing = false;
   await appends;
-  await caughtUp(); // what is changed by hand below must not be folded over
+  await caughtUp(); // changes by hand below must not be folded over
 });
 
 test('rows and columns that differ are counted, with samples', async () => {

@@ -42,7 +42,7 @@ async function caughtUp(): Promise<void> {
 const verified = (oneOf = 1) =>
   verifyVersion({ db: runtime.db, log: runtime.log, readSchema: 'read_models', projection: balanceV1, oneOf });
 
-test('a table that is what the log says has no differences, while appends go on', async () => {
+test('a table that matches the log has no differences, while appends continue', async () => {
   let verifying = true;
   const appends = (async () => {
     for (let n = 0; verifying; n++) {
@@ -56,7 +56,7 @@ test('a table that is what the log says has no differences, while appends go on'
   for (let round = 0; round < 5; round++) expect(await verified()).toMatchObject({ rowsCompared: 60, differences: 0 });
   verifying = false;
   await appends;
-  await caughtUp(); // what is changed by hand below must not be folded over
+  await caughtUp(); // changes by hand below must not be folded over
 });
 
 test('rows that were changed, removed or added by hand are found and named', async () => {

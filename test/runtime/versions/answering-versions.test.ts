@@ -9,7 +9,7 @@ const version = (id: string, state: AnsweringCandidate['state'], more: Partial<A
 const gateway = (name: string, ...versions: string[]): LiveProcess => ({ name, role: 'gateway', versions });
 const both = [version('balance@1', 'active'), version('balance@2', 'active')];
 
-test('one version answers where all gateways declare it, whatever workers declare', () => {
+test('one version answers if all gateways declare it, whichever versions workers declare', () => {
   const worker: LiveProcess = { name: 'w:1', role: 'worker', versions: ['balance@1'] };
   const old: LiveProcess = { name: 'o:1', role: null, versions: ['balance@1', 'balance@2'] };
   expect(answeringVersions(both, [gateway('a:1', 'balance@1', 'balance@2'), old, worker])).toEqual([
@@ -17,7 +17,7 @@ test('one version answers where all gateways declare it, whatever workers declar
   ]);
 });
 
-test('gateways that declare other versions answer by their own, and one that declares none has no part', () => {
+test('gateways that declare other versions answer with their own, and one that declares none is ignored', () => {
   const gateways = [gateway('a:1', 'balance@1'), gateway('b:1', 'balance@2'), gateway('c:1', 'balance@3')];
   expect(answeringVersions([...both, version('balance@3', 'building')], [...gateways, gateway('d:1')])).toEqual([
     { name: 'balance', version: 2, canary: null, processes: ['b:1'] },
@@ -36,7 +36,7 @@ test('a canary answers in the gateways that declare it', () => {
   ]);
 });
 
-test('an altered table answers nothing, a retired read model is nowhere, and without gateways the registry decides', () => {
+test('an altered table answers nothing, a retired read model has no answering version, and without gateways the registry decides', () => {
   const altered = version('balance@2', 'active', { error: { code: 'TABLE_ALTERED' } });
   expect(answeringVersions([altered, version('openings@1', 'retired')], [])).toEqual([
     { name: 'balance', version: null, canary: null, processes: [] },

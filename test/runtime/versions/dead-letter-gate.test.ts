@@ -47,7 +47,7 @@ async function stop(runtime: Runtime): Promise<void> {
   await runtime.stop();
 }
 
-/** Counts the credits of accounts, but for what is `bad`. */
+/** Counts the credits of accounts, except those that are `bad`. */
 function credits(
   version: number,
   bad: (event: { streamId: string; amount: string }) => boolean,
@@ -88,14 +88,14 @@ async function append(runtime: Runtime, streamId: string, ...amounts: readonly s
   await until(async () => ((await status(runtime, 1))?.position ?? 0n) >= position);
 }
 
-/** credits@1, which has taken in all of three accounts: three events each, the second of which is a bad one to others. */
+/** credits@1, which has folded everything of three accounts: three events each, the second of which is bad for others. */
 async function served(bad: Parameters<typeof credits>[1] = nothing): Promise<void> {
   const runtime = await start(credits(1, bad));
   for (const id of ['a', 'b', 'c']) await append(runtime, id, '1', '13', '2');
   await stop(runtime);
 }
 
-test('dead letters that the version which answers does not have hold a version at ready, until they are gone', async () => {
+test('dead letters that the answering version does not have hold a version at ready, until they are gone', async () => {
   await served();
   const next = credits(2, thirteen);
   const runtime = await start(credits(1, nothing), next);
@@ -115,16 +115,16 @@ test('dead letters that the version which answers does not have hold a version a
 test.each([
   {},
   { partitions: 2 },
-] as const)('a version does not answer before it has met all that the log held when it came near its end: %o', async (options) => {
+] as const)('a version does not answer before it has processed all that the log held when it came near its end: %o', async (options) => {
   await served();
   const last = ({ amount, streamId }: { amount: string; streamId: string }) => thirteen({ amount }) && streamId === 'c';
-  // Pages of three, so that a version comes near the end of this short log before it meets the event.
+  // Pages of three, so a version comes near the end of this short log before it reaches the event.
   const runtime = await startWith({ pageSize: 3 }, credits(1, nothing), credits(2, last, {}, options));
   await until(async () => (await status(runtime, 2))?.state !== 'building');
   expect(await status(runtime, 2)).toMatchObject({ state: 'ready', deadLetters: 2 });
 });
 
-test('an operator who insists activates a version with its dead letters', async () => {
+test('an operator can activate a version despite its dead letters', async () => {
   await served();
   const runtime = await start(credits(1, nothing), credits(2, thirteen));
   await until(async () => (await status(runtime, 2))?.heldReason);
@@ -132,7 +132,7 @@ test('an operator who insists activates a version with its dead letters', async 
   expect(await status(runtime, 2)).toMatchObject({ state: 'active', heldReason: null });
 });
 
-test('dead letters that the version which answers has too, and as many as are declared, hold nothing', async () => {
+test('dead letters that the answering version has too, up to the declared number, hold nothing', async () => {
   await served(thirteen);
   const same = await start(credits(1, thirteen), credits(2, thirteen));
   await becomes(same, 2, 'active');
@@ -154,7 +154,7 @@ test('dead letters that the version which answers has too, and as many as are de
   await becomes(any, 4, 'active');
 });
 
-test('a first version, which takes nothing over from another one, is not held for its dead letters', async () => {
+test('a first version, which replaces no other, is not held for its dead letters', async () => {
   const other = await start(openingsV1);
   await append(other, 'a', '1', '13', '2');
   await stop(other);
@@ -162,7 +162,7 @@ test('a first version, which takes nothing over from another one, is not held fo
   await until(async () => (await runtime.status()).find(({ name }) => name === 'credits')?.state === 'active');
 });
 
-test('a rebuild with dead letters that the table which answers does not have waits until it is accepted or cancelled', async () => {
+test('a rebuild with dead letters that the served table does not have waits until it is accepted or cancelled', async () => {
   await served();
   const worse = credits(1, thirteen);
   const runtime = await start(worse);
@@ -182,7 +182,7 @@ test('a rebuild with dead letters that the table which answers does not have wai
 
   await requestRebuild(db, worse, readSchema, byAnn);
   await until(heldReason);
-  // Asked for again before its owner has heard that it was cancelled: a table of the same name, in another rebuild.
+  // Requested again before its owner has noticed the cancellation: a table of the same name, in another rebuild.
   for (let again = 0; again < 5; again++) {
     await cancelRebuild(db, 'credits', 1, readSchema, byAnn);
     await requestRebuild(db, worse, readSchema, byAnn);
@@ -193,7 +193,7 @@ test('a rebuild with dead letters that the table which answers does not have wai
   expect(await status(runtime, 1)).toMatchObject({ state: 'active', deadLetters: 6 });
 });
 
-test('a version rebuilt in place with new dead letters is held, and the one that has answered meanwhile goes on', async () => {
+test('a version rebuilt in place with new dead letters is held, and the version that answered meanwhile continues', async () => {
   await served();
   const two = await start(credits(1, nothing), credits(2, nothing));
   await becomes(two, 2, 'active');
@@ -209,7 +209,7 @@ test('a version rebuilt in place with new dead letters is held, and the one that
 test.each([
   { partitions: 2 },
   { mode: 'inline' },
-] as const)('skipped events that the version which answers has taken in hold a version at ready: %o', async (options) => {
+] as const)('skipped events that the answering version has folded hold a version at ready: %o', async (options) => {
   await served();
   const runtime = await start(credits(1, nothing), credits(2, thirteen, {}, { onError: 'skip', ...options }));
   const heldReason =
@@ -217,7 +217,7 @@ test.each([
   await until(async () => (await status(runtime, 2))?.heldReason === heldReason);
   expect(await status(runtime, 2)).toMatchObject({ state: 'ready', eventsSkipped: 3n, deadLetters: 0 });
   await runtime.lifecycle.activate('credits', 2, byAnn);
-  // What an active version skips is news to nobody who skips it, too.
+  // Events that an active version skips, too, do not count as new.
   await append(runtime, 'd', '13');
   await stop(runtime);
   const next = await start(
@@ -229,7 +229,7 @@ test.each([
   await becomes(next, 4, 'active');
 });
 
-test('a rebuild that skips what the table which answers has taken in waits', async () => {
+test('a rebuild that skips what the served table has folded waits', async () => {
   await served(({ amount, streamId }) => thirteen({ amount }) && streamId === 'a');
   const worse = credits(1, thirteen, {}, { onError: 'skip' });
   const runtime = await start(worse);

@@ -38,7 +38,7 @@ async function stop(runtime: Runtime): Promise<void> {
   await runtime.stop();
 }
 
-/** Counts credits; one that is `bad` can't be counted. */
+/** Counts credits. A `bad` one can't be counted. */
 function credits(version: number, bad: string | null, partitions = 1): Projection {
   const table = { accountId: t.text().primaryKey(), credits: t.integer() };
   // 0: a partition that stops near the head is not near enough.
@@ -83,7 +83,7 @@ async function steps(runtime: Runtime, version: number): Promise<string[]> {
   return rows.map(({ step }) => step);
 }
 
-test('a version on its way that stops at an event is failed, and goes on with fixed code', async () => {
+test('a building version that stops at an event is failed, and continues with fixed code', async () => {
   const first = await start('one', credits(1, null));
   await credit(first, 'a', '1', '13', '2');
   await stop(first);
@@ -121,7 +121,7 @@ test('a version on its way that stops at an event is failed, and goes on with fi
   ]);
 });
 
-test('a version that answers and stops at an event stays active', async () => {
+test('an answering version that stops at an event stays active', async () => {
   const runtime = await start('one', credits(1, '13'));
   await credit(runtime, 'a', '1', '13', '2');
   await until(async () => (await status(runtime, 1))?.processor === 'stopped');
@@ -129,7 +129,7 @@ test('a version that answers and stops at an event stays active', async () => {
   expect(await steps(runtime, 1)).not.toContain('active failed one');
 });
 
-test('a process with other code takes up what has failed while the process that keeps it lives on', async () => {
+test('a process with other code takes over a failed version while the process that owns it lives on', async () => {
   const old = await start('old', credits(1, null));
   await credit(old, 'a', '1', '13', '2');
   await stop(old);
@@ -141,7 +141,7 @@ test('a process with other code takes up what has failed while the process that 
   expect(await steps(failing, 2)).toContain('failed building mended');
 });
 
-test('a stopped partition fails its version once, and the others go on', async () => {
+test('a stopped partition fails its version once, and the others continue', async () => {
   const streams = Array.from({ length: 12 }, (_, index) => `account-${index}`);
   const first = await start('one', credits(1, null));
   for (const stream of streams) await credit(first, stream, '1');

@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts';
 
 const step = { actor: 'test', reason: 'test' };
 
-test('a pinned version answers and is watched through activations, until it is retired', async () => {
+test('a pinned version answers queries and subscriptions through activations, until it is retired', async () => {
   const database = await createTestDatabase();
   const config = defineConfig({
     projections: [balanceV1, { ...balanceV2, activation: { ...balanceV2.activation, by: 'manual' } }],
@@ -41,7 +41,7 @@ test('a pinned version answers and is watched through activations, until it is r
     (await refold.status()).some((status) => status.version === version && status.state === 'active');
   await until(() => isActive(1));
 
-  // A version that is ready and not active yet can be looked at before it serves everybody.
+  // A version that is ready but not active yet can be tried before it serves everyone.
   const largest = '{ balance(accountId: "a") { largest } }';
   if (await isActive(2)) await refold.lifecycle.rollback('balance', step);
   await until(async () => (await ask(largest, 'balance@2')).answer.data?.balance?.largest === '5.00');

@@ -88,7 +88,7 @@ const balanceOtherCode = defineProjection({
   evolve: { Opened: (_, event) => ({ owner: event.payload.owner.toUpperCase(), amount: '1', movements: 0 }) },
 });
 
-test('a changed table under the same version is refused, with the way out and nothing written', async () => {
+test('a changed table under the same version is refused, with the way out, and nothing is written', async () => {
   await stop(await start([balanceV1]));
   await expect(start([balanceOtherTable, openingsV1])).rejects.toMatchObject({
     code: 'PROJECTION_CHANGED',
@@ -105,7 +105,7 @@ test('a changed table under the same version is refused, with the way out and no
   await db.close();
 });
 
-test('changed code under the same version is warned of', async () => {
+test('changed code under the same version causes a warning', async () => {
   await stop(await start([balanceV1]));
   await start([balanceOtherCode]);
   expect(said).toContain(
@@ -113,7 +113,7 @@ test('changed code under the same version is warned of', async () => {
   );
 });
 
-test('in development an edited version is built anew', async () => {
+test('in development an edited version is rebuilt', async () => {
   const first = await start([balanceV1], { development: true });
   await first.execute(openAccount, { accountId: 'a', owner: 'Ada' });
   await caughtUp(first, balanceV1);
@@ -145,7 +145,7 @@ test('a program without the active version of a projection is refused, until the
   await start([openingsV1]);
 });
 
-test('a program that declares a retired version alone is not told to wait for that', async () => {
+test('the refusal of a program that declares only a retired version does not advise waiting for that version', async () => {
   const first = await start([balanceV1, balanceV2]);
   await first.lifecycle.retire('balance', 1, { actor: 'test', reason: 'not needed' });
   await expect(start([balanceV1])).rejects.toThrow(
@@ -153,7 +153,7 @@ test('a program that declares a retired version alone is not told to wait for th
   );
 });
 
-test('an older program goes on with the version it knows while a newer one serves the next', async () => {
+test('an older program continues with the version it knows while a newer program serves the next one', async () => {
   const newer = await start([balanceV1, balanceV2]);
   await caughtUp(newer, balanceV1, balanceV2);
   const older = await start([balanceV1]);
@@ -164,7 +164,7 @@ test('an older program goes on with the version it knows while a newer one serve
   expect(newer.versions.current().served.get('balance')).toMatchObject({ active: true, projection: { version: 2 } });
 });
 
-test('every step of a version is in the audit log, with who and why', async () => {
+test('every transition of a version is in the audit log, with actor and reason', async () => {
   const runtime = await start([balanceV1, balanceV2]);
   await caughtUp(runtime, balanceV1, balanceV2);
   await runtime.lifecycle.rollback('balance', { actor: 'ann', reason: 'wrong figures' });
@@ -183,7 +183,7 @@ test('every step of a version is in the audit log, with who and why', async () =
   ]);
 });
 
-test('a rolled back version stays current and stays out of service until it is activated by hand', async () => {
+test('a rolled back version stays current, and out of service until it is activated by hand', async () => {
   const runtime = await start([balanceV1, balanceV2]);
   await caughtUp(runtime, balanceV1, balanceV2);
   await runtime.lifecycle.rollback('balance', { actor: 'ann', reason: 'wrong figures' });
@@ -195,7 +195,7 @@ test('a rolled back version stays current and stays out of service until it is a
   expect(await storedTable(runtime.db, balanceV2)).toEqual(await foldedTable(runtime.log, balanceV2));
 });
 
-test('steps that make no sense are refused with what to do', async () => {
+test('impossible transitions are refused, and the error says what to do', async () => {
   const runtime = await start([balanceV1]);
   await caughtUp(runtime, balanceV1);
   const step = { actor: 'ann', reason: 'a try' };
@@ -230,7 +230,7 @@ test('a version declared for manual activation waits at ready', async () => {
   await until(() => runtime.versions.current().served.get('openings')?.projection.version === 2);
 });
 
-test("an event that can't be folded stops its processor alone; what came before it is in the table", async () => {
+test("an event that can't be folded stops only its processor, and the events before it are in the table", async () => {
   const fussy = defineProjection({
     name: 'fussy',
     version: 1,
@@ -266,7 +266,7 @@ test("an event that can't be folded stops its processor alone; what came before 
   expect(await storedTable(runtime.db, balanceV1)).toEqual(await foldedTable(runtime.log, balanceV1));
 });
 
-test('an evolve that changes its row is stopped in development, named with its event', async () => {
+test('an evolve that mutates its row is stopped in development, and the error names its event', async () => {
   const impure = defineProjection({
     name: 'impure',
     version: 1,
@@ -297,7 +297,7 @@ test('two versions that become active at the same moment share one stable view',
   await runtime.db.transaction(async (tx) => {
     await pointView(tx, 'read_models', 'balance');
     other = runtime.db.transaction((next) => pointView(next, 'read_models', 'balance'));
-    // Of this database: tests of other files wait for locks, too.
+    // Locks of this database only: tests of other files wait for locks, too.
     const waiting = `
       select from pg_locks
       where locktype = 'advisory'
