@@ -8,7 +8,7 @@ const order = defineEvents('order', {
 });
 const parcel = defineEvents('parcel', { ParcelLost: z.object({ where: z.string() }) });
 
-test('handlers know the payloads of their events, and only their types are read', () => {
+test('handlers know the payloads of their events, and only the handled types are read', () => {
   const reactor = defineReactor({
     name: 'mails',
     events: [order, parcel],
@@ -38,18 +38,18 @@ test('one function may handle all events', () => {
   expect(reactor.filter).toEqual([{ family: 'order', types: ['OrderPlaced', 'OrderShipped'] }]);
 });
 
-test('what a handler must not name or give is a compile error', () => {
+test('an unknown event, field or result in a handler is a compile error', () => {
   const name = 'mails';
   const events = order;
-  // @ts-expect-error no such event
+  // @ts-expect-error an unknown event
   expect(() => defineReactor({ name, events, handle: { OrderLost: async () => {} } })).toThrow();
-  // @ts-expect-error no such field
+  // @ts-expect-error an unknown field
   defineReactor({ name, events, handle: { OrderPlaced: async ({ payload }) => void payload.parcel } });
-  // @ts-expect-error no such result
+  // @ts-expect-error an unsupported result
   defineReactor({ name, events, handle: { OrderPlaced: async () => 'done' } });
 });
 
-describe('a declaration that can’t work is refused with the way out', () => {
+describe('a declaration that can’t work is refused, with the way out', () => {
   const handle = { OrderPlaced: async () => {} };
   const cases: [Partial<Record<keyof ReactorOptions<typeof order>, unknown>> & Record<string, unknown>, string][] = [
     [{ name: 'Mails' }, "defineReactor('Mails'): a reactor is named in snake_case, such as 'confirmation_mails'."],
@@ -86,7 +86,7 @@ describe('a declaration that can’t work is refused with the way out', () => {
     [{ retries: [] }, "unknown option 'retries'."],
   ];
   test.each(cases)('%j', (options, message) => {
-    // Declared as a program without types would.
+    // Declared as an untyped program would.
     const given = { name: 'mails', events: order, handle, ...options } as unknown as ReactorOptions<typeof order>;
     expect(() => defineReactor(given)).toThrow(message);
   });
@@ -98,7 +98,7 @@ describe('a declaration that can’t work is refused with the way out', () => {
     );
   });
 
-  test('two reactors of one name', () => {
+  test('two reactors with the same name', () => {
     const reactor = defineReactor({ name: 'mails', events: order, handle });
     expect(() => defineConfig({ reactors: [reactor, reactor] })).toThrow("defineReactor('mails'): is declared twice.");
     expect(defineConfig({ reactors: [reactor] }).families).toEqual([order]);

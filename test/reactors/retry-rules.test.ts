@@ -5,14 +5,14 @@ import { defaultRetries, pauseBeforeRetry, type RetryRule } from '../../src/reac
 
 const always = [{ times: Number.POSITIVE_INFINITY, first: 100, factor: 2, most: 5000, jitter: 0.5 }];
 
-test('pauses double up to the longest, less a random share', () => {
+test('pauses double up to the maximum, less a random share', () => {
   const pauses = (random: number) =>
     [1, 2, 3, 6, 7, 8, 2000].map((attempts) => pauseBeforeRetry(always, new Error(), attempts, random));
   expect(pauses(0)).toEqual([100, 200, 400, 3200, 5000, 5000, 5000]);
   expect(pauses(1)).toEqual([50, 100, 200, 1600, 2500, 2500, 2500]);
 });
 
-test('a pause is never longer than the longest, never shorter than the jitter lets it be, and there are as many as declared', () => {
+test('a pause is never longer than the maximum, never shorter than the jitter allows, and there are as many as declared', () => {
   const rule = fc.record({
     times: fc.integer({ min: 0, max: 20 }),
     first: fc.integer({ min: 0, max: 10_000 }),
@@ -34,7 +34,7 @@ test('a pause is never longer than the longest, never shorter than the jitter le
   );
 });
 
-test('the first rule that fits counts: a class with its subclasses, a code, a test, or a list of them', () => {
+test('the first matching rule counts: it matches a class with its subclasses, a code, a predicate, or a list of these', () => {
   class Busy extends Error {}
   class VeryBusy extends Busy {}
   const rules: readonly RetryRule[] = [
@@ -50,7 +50,7 @@ test('the first rule that fits counts: a class with its subclasses, a code, a te
   expect(pauseOf('even')).toBeUndefined();
 });
 
-test('by default a refusal is not tried again, all else is five times, and an unreachable database without end, whatever is declared', () => {
+test('by default a refusal is not retried, other errors are retried five times, and an unreachable database always', () => {
   expect(pauseBeforeRetry(defaultRetries, new CommandRejected('no'), 1, 0)).toBeUndefined();
   expect(pauseBeforeRetry(defaultRetries, new Error(), 5, 0)).toBe(3200);
   expect(pauseBeforeRetry(defaultRetries, new Error(), 6, 0)).toBeUndefined();

@@ -11,7 +11,7 @@ const table = {
   lastAt: t.timestamptz(),
 };
 
-/** What was moved on each account, in both forms: sums, a count, extremes, and values of the first and the last event. */
+/** The movements of each account, in both forms: sums, a count, extremes, and values of the first and the last event. */
 export const totalsByEvolve = defineProjection({
   name: 'account_totals',
   version: 1,
@@ -50,7 +50,7 @@ export const totalsBySql = defineProjection({
   key: (event) => event.streamId,
   evolveSql: {
     events: ['Credited', 'Debited', 'Closed'],
-    // What comes before the last Closed of a batch is of no row any more.
+    // Events before the last Closed of a batch belong to no row any more.
     rows: `
       with closing as (
         select *, max(position) filter (where type = 'Closed') over (partition by stream_id) as closed_at

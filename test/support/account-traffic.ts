@@ -1,7 +1,7 @@
 import type { EventLog } from '../../src/store/event-log.ts';
 import { account } from './sample-domain.ts';
 
-/** Appends to random accounts: every account is opened once, and some are closed, so that rows come, change and go. */
+/** Appends to random accounts: every account is opened once, and some are closed, so rows appear, change and disappear. */
 export async function traffic(log: EventLog, events: number, random: () => number): Promise<void> {
   const appends = Array.from({ length: events }, async () => {
     const streamId = `account-${Math.floor(random() * 300)}`;

@@ -2,7 +2,7 @@ import type { Reporter } from 'vitest/node';
 import { type RealFile, realFiles } from './real-files.ts';
 import { seed } from './seed.ts';
 
-/** Vitest's reporter that says what a run draws at random, again when it has failed, and what it leaves out. */
+/** Vitest's reporter that prints the seed of a run, prints it again after a failure, and lists what the run leaves out. */
 export function announcements(print: (line: string) => void = console.log): Reporter {
   const seedLine = `Random inputs follow from seed ${seed}. The same again: SEED=${seed} npm test -- FILE`;
   return {
@@ -21,6 +21,6 @@ export function leftOutLines(files: readonly RealFile[]): readonly string[] {
     .filter(({ path }) => path === undefined)
     .map(
       ({ name, variable }) =>
-        `Left out: tests over the real file ${name}, which is not at hand. ${variable} names its place.`,
+        `Left out: tests over the real file ${name}, which is missing. Set ${variable} to its path.`,
     );
 }

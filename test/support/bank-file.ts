@@ -1,7 +1,7 @@
 import { randomNumbers } from '../../examples/shopping-cart/random-numbers.ts';
 import type { InMemoryAppend } from '../../src/testing.ts';
 
-/** Lines in the form of the real file, few accounts with many bookings. */
+/** Lines in the form of the real file: few accounts with many bookings. */
 export function generateBankFile(seed: number, rows: number): readonly string[] {
   const random = randomNumbers(seed);
   const pick = <T>(choices: readonly T[]): T => choices[Math.floor(random() * choices.length)] as T; // below length
@@ -24,8 +24,8 @@ export function generateBankFile(seed: number, rows: number): readonly string[] 
 }
 
 /**
- * What happens to bookings in life: about every seventh is recorded late, up to 400 bookings after its place, and about every twentieth is corrected
- * some time after it was recorded; to another amount, to nothing, or from a credit to a debit, and some of them twice.
+ * Real-life changes to bookings: about every seventh is recorded late, up to 400 bookings after its place, and about every twentieth is corrected
+ * some time after it was recorded: to another amount, to nothing, or from a credit to a debit. Some are corrected twice.
  */
 export function* lateAndCorrected(appends: Iterable<InMemoryAppend>, seed: number): Generator<InMemoryAppend> {
   const random = randomNumbers(seed);

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node';
 import { type Problem, writeRunResult } from '../../scripts/run-result.ts';
 
-/** Vitest's reporter in CI: leaves the numbers of the run, and what failed and why, for the last lines of CI's output. */
+/** Vitest's reporter in CI: writes the numbers of the run, and the failures with their reasons, for the last lines of CI's output. */
 export function ciReporter(): Reporter {
   return {
     onTestRunEnd(modules, unhandled, reason) {
@@ -30,7 +30,7 @@ function problemsOf(module: TestModule): readonly Problem[] {
     ...suites.flatMap((suite) => suite.errors().map((error) => problem(`${file} > ${suite.fullName}`, error))),
     ...[...module.children.allTests('failed')].map((test) => problem(`${file} > ${test.fullName}`, firstError(test))),
   ];
-  if (problems.length === 0 && !module.ok()) problems.push({ name: file, message: 'It did not come to its end.' });
+  if (problems.length === 0 && !module.ok()) problems.push({ name: file, message: 'The file did not finish.' });
   return problems;
 }
 
@@ -38,7 +38,7 @@ function firstError(test: TestCase): SerializedError | undefined {
   return test.result().errors?.[0];
 }
 
-/** The message, where in our files it was thrown, and what differs. */
+/** The message, where in our files it was thrown, and the difference. */
 function problem(name: string, error: SerializedError | undefined): Problem {
   const place = error?.stacks?.[0];
   const parts = [

@@ -16,21 +16,21 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** `refold …` in a process of its own. It is killed when the test is over, should it still run. */
+/** `refold …` in its own process. If it still runs when the test is over, it is killed. */
 export interface CliProcess {
   readonly child: ChildProcess;
   /** What it has printed so far. */
   readonly printed: { readonly stdout: string; readonly stderr: string };
   readonly ended: Promise<CliResult>;
-  /** Waits until it has printed this; gives the match. */
+  /** Waits until it has printed this; returns the match. */
   prints(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Where its gateway listens, once it does. */
+  /** The address of its gateway, once it listens. */
   url(): Promise<string>;
   end(signal: NodeJS.Signals): Promise<CliResult>;
 }
 
 const main = join(import.meta.dirname, '../../src/cli/main.ts');
-// What would decide for the command where the test says nothing.
+// Environment variables that would configure the command if the test did not override them.
 const decisive = ['DATABASE_URL', 'PORT', 'HOST', 'NODE_ENV', 'LOG_LEVEL', 'NO_COLOR', 'FORCE_COLOR'];
 
 export function startCli(cliArguments: readonly string[], { env = {}, cwd }: CliOptions = {}): CliProcess {
@@ -60,7 +60,7 @@ export function startCli(cliArguments: readonly string[], { env = {}, cwd }: Cli
   const prints = (pattern: RegExp) =>
     until(() => {
       const match = pattern.exec(printed.stdout);
-      // Not at its exit: what it printed may be read only after that.
+      // Only 'close' comes after all output was read: 'exit' may come earlier.
       if (!match) expect(!closed, `ended before it printed ${pattern}:\n${printed.stdout}${printed.stderr}`).toBe(true);
       return match;
     });

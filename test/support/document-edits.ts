@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { isDecimal } from '../../src/projections/columns/decimal.ts';
 
-/** A change of a document, told without the document: numbers are taken by the number of what there is to choose from. */
+/** A change of a document, described independently of the document: each number selects among the available choices. */
 export interface Edit {
   readonly kind: 'put' | 'add' | 'drop' | 'copy' | 'reverse' | 'spread';
-  /** What is changed. */
+  /** The part that is changed. */
   readonly at: number;
-  /** Of `copy`: what is put there, a part of the same document, which it then holds twice. */
+  /** For `copy`: what is put there, a part of the same document, which then holds it twice. */
   readonly from: number;
-  /** Of `put` and `add`. */
+  /** For `put` and `add`. */
   readonly value: unknown;
   readonly key: string;
 }
@@ -33,7 +33,7 @@ export const anyKey = fc.oneof(
   fc.string({ maxLength: 3, unit: 'binary' }).map((key) => key.replaceAll('\u0000', '')),
 );
 
-/** What JSON has, and what it makes something else of. */
+/** Values that JSON keeps, and values that it changes. */
 export const anyDocument: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
@@ -56,7 +56,7 @@ export const anyEdit: fc.Arbitrary<Edit> = fc.record({
   key: anyKey,
 });
 
-/** The document after the edit, which shares with the one before all that the edit does not concern. */
+/** The document after the edit. It shares with the one before everything that the edit does not change. */
 export function edited(document: unknown, edit: Edit): unknown {
   const places = placesOf(document);
   const path = places[edit.at % places.length] ?? [];
@@ -64,12 +64,12 @@ export function edited(document: unknown, edit: Edit): unknown {
   return changedAt(document, path, (value) => change(value, edit, source));
 }
 
-/** The text of a value as `jsonb` gives it back, made the plain way: through the text, each object sorted. */
+/** The text of a value as `jsonb` returns it, computed the simple way: through the text, with each object sorted. */
 export function plainly(value: unknown): unknown {
   return sorted(JSON.parse(JSON.stringify(value) ?? 'null'));
 }
 
-/** All objects and lists in it, in the order of its text; one that is there twice comes twice. Decimals are values. */
+/** All objects and lists in it, in the order of its text. One that occurs twice is listed twice. Decimals are values. */
 export function partsOf(value: unknown): object[] {
   if (typeof value !== 'object' || value === null || isDecimal(value)) return [];
   return [value, ...Object.values(value).flatMap(partsOf)];

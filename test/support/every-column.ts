@@ -49,7 +49,7 @@ const count = fc.oneof(
 );
 const item = fc.record({ name: text, price: fc.option(amount), count });
 
-/** What an `evolve` may return for it, without the key. */
+/** What an `evolve` may return for the table, without the key. */
 export const anyRow = fc.record({
   text,
   label: fc.option(text),

@@ -1,8 +1,8 @@
-/** Vitest runs this file before every test file, so that `anyTestFailed()` can tell about that file's tests. */
+/** Vitest runs this file before every test file, so `anyTestFailed()` reports on that file's tests. */
 import { beforeEach } from 'vitest';
 
-// Of the whole worker: this module is evaluated anew for each file, those that import it are not.
-const state = globalThis as typeof globalThis & { refoldTestFailed?: boolean }; // nobody else has this name
+// Kept on globalThis for the whole worker: this module is evaluated again for each file, but its importers are not.
+const state = globalThis as typeof globalThis & { refoldTestFailed?: boolean }; // nobody else uses this name
 state.refoldTestFailed = false;
 
 beforeEach(({ onTestFailed }) => {

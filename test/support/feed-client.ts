@@ -10,7 +10,7 @@ export interface Feed {
   stop(): Promise<void>;
 }
 
-/** `field` is what is subscribed to, such as `balanceChanges { … }`; keys are `{ accountId }`. */
+/** `field` is the subscribed field, such as `balanceChanges { … }`. Keys are `{ accountId }`. */
 export function followFeed(url: string, field: string): Feed {
   const ending = new AbortController();
   const messages: FeedMessage[] = [];

@@ -5,7 +5,7 @@ import type { EventLog } from '../../src/store/event-log.ts';
 import type { Queryable } from '../../src/store/postgres/statement.ts';
 import { createReadTable } from '../../src/store/tables/read-table.ts';
 
-/** What the read table of a projection must hold: one fold of the whole log, in memory, event by event. */
+/** The expected read table of a projection: one fold of the whole log, in memory, event by event. */
 export async function foldedTable(log: EventLog, projection: Projection): Promise<Map<string, unknown>> {
   const rows = new Map<string, Row | null>();
   const memory = {
@@ -21,7 +21,7 @@ export async function foldedTable(log: EventLog, projection: Projection): Promis
   return new Map([...rows].flatMap(([text, row]) => (row ? [[text, projection.codec.encode(row)]] : [])));
 }
 
-/** What the read table holds, in the form of {@link foldedTable}. */
+/** The rows of the read table, in the form of {@link foldedTable}. */
 export async function storedTable(
   db: Queryable,
   projection: Projection,

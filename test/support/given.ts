@@ -6,7 +6,7 @@ import { createRecorder } from './in-memory.ts';
 /** The time of every decision in a test. */
 export const now = '2026-01-31T12:00:00.000Z';
 
-/** Given what happened in a stream, what a command decides: its events, checked against their schemas as an append does. */
+/** The events that a command decides after the given events of a stream, checked against their schemas as an append does. */
 export function given(...history: readonly NewEvent[]) {
   return {
     async when(command: Command, input: unknown): Promise<readonly NewEvent[]> {

@@ -6,7 +6,7 @@ import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../src/projections/declaration/projection.ts';
 import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 
-/** Gives events what the log would give them: ids, places in their stream and in the log. Validates them as an append does. */
+/** Adds to events what the log would add: ids, stream positions and log positions. Validates them as an append does. */
 export function createRecorder() {
   const versions = new Map<string, number>();
   let position = 0n;
@@ -66,7 +66,7 @@ export class ReadTableInMemory {
     fold(this.#projection, foldSteps(this.#projection, wanted), memory, { freeze: true });
   }
 
-  /** The rows as JSON would show them: decimals as text. */
+  /** The rows as JSON shows them: decimals as text. */
   plain(): unknown[] {
     return [...this.rows.entries()]
       .sort(([a], [b]) => (a < b ? -1 : 1))

@@ -24,7 +24,7 @@ export const inlineBalance = defineProjection({
   },
 });
 
-/** A few rows that many streams feed, in an order that shows: each keeps the last position, and how often it was written. */
+/** A few rows that many streams feed. They reveal the order: each keeps the last position, and how often it was written. */
 export const inlineOpenings = defineProjection({
   name: 'inline_openings',
   version: 1,
@@ -35,13 +35,13 @@ export const inlineOpenings = defineProjection({
   evolve: {
     Opened: (row, event) => ({
       opened: (row?.opened ?? 0) + 1,
-      // Another order of the same events is another text.
+      // Another order of the same events results in another text.
       digest: `${row?.digest ?? ''} ${event.position}`.slice(-60),
     }),
   },
 });
 
-/** How many movements each account has had; its process kills itself in the middle of folding this event. */
+/** The number of movements of each account. Its process kills itself in the middle of folding this event. */
 export function countingMovements(killAt?: number) {
   let folded = 0;
   const counted = (row: { movements: number } | null) => {

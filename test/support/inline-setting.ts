@@ -7,7 +7,7 @@ import { account, credit, openAccount } from './sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from './test-database.ts';
 import { until } from './until.ts';
 
-/** A database and the processes of one test, with what it asks of them again and again. */
+/** A database and the processes of one test, with common queries. */
 export interface InlineSetting {
   readonly database: TestDatabase;
   start(projections: readonly Projection[], options?: { maintain?: boolean; development?: boolean }): Promise<Runtime>;
@@ -59,7 +59,7 @@ export async function untilLive(runtime: Runtime, ...projections: readonly Proje
     await until(async () => (await statusOf(runtime, projection))?.inline === 'live');
 }
 
-/** Its table, wherever it is now, is the fold of the log. */
+/** Expects its current table to equal the fold of the log. */
 export async function expectRight(runtime: Runtime, projection: Projection): Promise<void> {
   await runtime.versions.refresh();
   const stored = runtime.versions.stored(projection);

@@ -7,11 +7,11 @@ import { until } from './until.ts';
 
 /** A primary and an asynchronous standby, behind one address. */
 export interface LosingServers {
-  /** Leads to the primary, whichever server that is; a database with Refold's migrations. */
+  /** Leads to the server that is primary; a database with Refold's migrations. */
   url(database: string): string;
-  /** Returns when the standby has all that was written. From then on it gets nothing. */
+  /** Returns when the standby has everything written so far. After that it receives nothing. */
   cutOff(): Promise<void>;
-  /** Kills the primary and promotes the standby, which lacks what was written since it was cut off. */
+  /** Kills the primary and promotes the standby, which lacks everything written since it was cut off. */
   failOver(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './postgres-cluster.ts';
 
-/** A NATS server with JetStream, whose messages outlive it. */
+/** A NATS server with JetStream, whose messages survive a restart. */
 export interface NatsServer {
-  /** The same over restarts. */
+  /** The same URL after restarts. */
   readonly address: string;
-  /** Comes back when it answers. */
+  /** Returns when the server responds. */
   start(): Promise<void>;
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-  /** Ends it, and its messages with it. */
+  /** Stops the server and deletes its messages. */
   remove(): Promise<void>;
 }
 

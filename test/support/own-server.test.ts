@@ -18,7 +18,7 @@ describe("a test file's own server", async () => {
     expect(await ask(`select current_setting('wal_level') as answer`)).toBe('logical');
   });
 
-  test('has what was committed after it was killed and started again', async () => {
+  test('keeps what was committed, after a kill and a restart', async () => {
     await ask(`create table kept as select 'committed' as answer`);
     const open = new pg.Client({ connectionString: server.url });
     const lost = new Promise<Error>((resolve) => open.on('error', resolve));

@@ -11,7 +11,7 @@ export interface OwnServerOptions {
 
 /**
  * A whole PostgreSQL server for one test file: for tests that hold transactions open, or restart or kill the server.
- * Its `url` is a database with Refold's migrations applied. The one who starts it stops it, in `afterAll`.
+ * Its `url` is a database with Refold's migrations applied. The file that starts it stops it, in `afterAll`.
  */
 export async function startOwnServer(options: OwnServerOptions = {}): Promise<PostgresCluster> {
   const ofTheRun = inject('postgres');

@@ -1,8 +1,8 @@
-/** What `refold/testing` waits with, without a limit of its own: a machine may stand still for longer than users want to wait. */
+/** The wait of `refold/testing`, without its own limit: a machine may stall for longer than users want to wait. */
 import type { Refold } from '../../src/refold.ts';
 import * as testing from '../../src/testing.ts';
 
-/** Beyond any test's own time-out, which is the only limit. */
+/** Longer than any test's timeout, which is the only limit. */
 const patient = { timeout: 3_600_000 } as const;
 
 export const untilCaughtUp = (refold: Refold) => testing.untilCaughtUp(refold, patient);

@@ -12,7 +12,7 @@ export interface PgBouncer {
   stop(): Promise<void>;
 }
 
-/** A PgBouncer in transaction mode, with everything else as it comes (it admits 100 clients), in front of the server that a URL names. */
+/** A PgBouncer in transaction mode, otherwise with its defaults (it admits 100 clients), in front of the server that a URL names. */
 export async function startPgBouncer(
   program: string,
   serverUrl: string,
@@ -23,7 +23,7 @@ export async function startPgBouncer(
   const port = await freePort();
   const directory = mkdtempSync(join(tmpdir(), 'refold-pgbouncer-'));
   const settings = join(directory, 'pgbouncer.ini');
-  // Few sessions for many clients, so that they are truly shared.
+  // Few sessions for many clients, so clients really share them.
   writeFileSync(
     settings,
     `[databases]

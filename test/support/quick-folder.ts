@@ -5,8 +5,8 @@ const inMemory = '/dev/shm';
 const neededBytes = 8 * 1024 ** 3;
 
 /**
- * The folder for the files of servers that live no longer than a test: one in memory where the machine has plenty of it, else the system's
- * folder for temporary files. A database is hundreds of small files, and making one takes ten times as long on a disk.
+ * The folder for the files of servers that live no longer than a test: one in memory if the machine has plenty of it, otherwise the system's
+ * folder for temporary files. A database is hundreds of small files, and creating one takes ten times as long on a disk.
  */
 export function quickFolder(): string {
   return freemem() >= neededBytes && isFolderForPrograms() && freeBytes() >= neededBytes ? inMemory : tmpdir();

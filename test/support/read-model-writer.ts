@@ -15,15 +15,15 @@ export interface Batch {
 /** Writes to a version's read table as its processor does: rows, checkpoint, changes and notification in one transaction. */
 export interface ReadModelWriter {
   readonly projection: Projection;
-  /** Of the last batch. */
+  /** The checkpoint of the last batch. */
   readonly checkpoint: GlobalPosition;
-  /** Resolves to the checkpoint that the batch led to. */
+  /** Resolves to the checkpoint after the batch. */
   write(batch: Batch, options?: { readonly notify?: boolean; readonly to?: GlobalPosition }): Promise<GlobalPosition>;
   /** All rows, by the text of their key. */
   readAll(): Promise<Map<string, Row>>;
 }
 
-/** Makes the table and the registry's rows. */
+/** Creates the table and the registry's rows. */
 export async function createReadModelWriter(db: Database, projection: Projection): Promise<ReadModelWriter> {
   const table = createReadTable(projection, readSchema);
   const { name, version } = projection;

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Files of others that are not in the repository. Tests over them are left out where they are not at hand, and the run says so. */
+/** Files of others that are not in the repository. If they are missing, their tests are left out, and the run says so. */
 export const realFiles = {
   /** The whole UCI "Online Retail" data set: 541,909 lines. */
   retail: realFile('REFOLD_RETAIL_FILE', 'online-retail.jsonl.gz'),
@@ -10,10 +10,10 @@ export const realFiles = {
 } as const;
 
 export interface RealFile {
-  /** The variable of the environment that names another place. */
+  /** The environment variable that holds another path. */
   readonly variable: string;
   readonly name: string;
-  /** Undefined where it is not at hand. */
+  /** Undefined if the file is missing. */
   readonly path: string | undefined;
 }
 

@@ -4,8 +4,8 @@ import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { RetailOracle } from './retail-oracle.ts';
 
 /**
- * Compares the whole read models of the online retail example with the oracle. Gives one line for each of the first differences
- * of each read model; none where all agree.
+ * Compares all read models of the online retail example with the oracle. Returns one line for each of the first differences
+ * of each read model, or none if all are equal.
  */
 export function differencesFromOracle(rowsOf: (projectionId: string) => Iterable<Row>, oracle: RetailOracle): string[] {
   const table = (id: string, key: (row: Row) => string, leaveOut: readonly string[]) =>
@@ -31,7 +31,7 @@ export function differencesFromOracle(rowsOf: (projectionId: string) => Iterable
   ];
 }
 
-// A wrong fold differs in many rows; the first few tell why.
+// A wrong fold differs in many rows; the first few show why.
 const mostDifferences = 3;
 
 function differences(

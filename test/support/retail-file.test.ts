@@ -15,7 +15,7 @@ interface Row {
 const lines = generateRetailFile(1, 2_000);
 const rows: readonly Row[] = lines.map((line) => JSON.parse(line));
 
-test('a generated file is the same for the same seed, and another for another', () => {
+test('a generated file is the same for the same seed, and differs for another', () => {
   expect(generateRetailFile(1, 2_000)).toEqual(lines);
   expect(generateRetailFile(2, 2_000)).not.toEqual(lines);
 });
@@ -33,7 +33,7 @@ test.each<[string, (row: Row, index: number) => boolean]>([
   ['descriptions with stray blanks', (row) => row.Description !== null && row.Description !== row.Description.trim()],
   ['descriptions with escapes', (_, index) => lines[index]?.includes('\\') === true],
   ['stock codes with a lower-case suffix', (row) => /\d[a-z]$/.test(row.StockCode)],
-  ['stock codes of no product', (row) => row.StockCode === 'POST'],
+  ['stock codes that are not products', (row) => row.StockCode === 'POST'],
   ['huge quantities', (row) => Math.abs(row.Quantity) === 80_995],
   ['prices with three decimals', (row) => row.UnitPrice === 1.005],
   ['free items', (row) => row.Quantity > 0 && row.UnitPrice === 0],
@@ -41,7 +41,7 @@ test.each<[string, (row: Row, index: number) => boolean]>([
   expect(rows.some(quirk)).toBe(true);
 });
 
-test('a generated file has a customer of two countries, an invoice of two minutes, a long one, and one that comes back', () => {
+test('a generated file has a customer of two countries, an invoice of two minutes, a long one, and an interrupted one', () => {
   expect(new Set(rows.filter((row) => row.CustomerID === '12370').map((row) => row.Country)).size).toBe(2);
   const invoices = Map.groupBy(rows, (row) => row.InvoiceNo);
   expect([...invoices.values()].some((lines) => lines[0]?.InvoiceDate !== lines.at(-1)?.InvoiceDate)).toBe(true);

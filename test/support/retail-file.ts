@@ -3,12 +3,12 @@ import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { randomNumbers } from '../../examples/shopping-cart/random-numbers.ts';
 
-/** The lines of a gzipped file, opened when the first is asked for: readline loses what it reads before that. */
+/** The lines of a gzipped file, opened when the first is requested: readline loses lines that it reads before that. */
 export async function* linesOf(path: string): AsyncGenerator<string> {
   yield* createInterface({ input: createReadStream(path).pipe(createGunzip()), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
-/** Of the lines of a gzipped file only the first ones. */
+/** Only the first lines of a gzipped file. */
 export async function firstLinesOf(path: string, count: number): Promise<readonly string[]> {
   const lines: string[] = [];
   for await (const line of linesOf(path)) if (lines.push(line) === count) break;
@@ -22,10 +22,10 @@ interface Invoice {
 }
 
 /**
- * At least `rows` lines in the form of the real file, with all that makes it hard: exact duplicate lines that are lines of their own,
- * an invoice longer than one append, one that spans two minutes, one that comes back after another began, cancellations that name no
+ * At least `rows` lines in the form of the real file, with everything that makes it hard: exact duplicate lines that count separately,
+ * an invoice longer than one append, one that spans two minutes, one that continues after another began, cancellations that name no
  * sale, write-offs without customer and price, adjustments of bad debts, missing and untrimmed descriptions, several descriptions
- * of one product, lower-case suffixes, codes that are no product, a customer who moves, huge quantities that are taken back, and prices with
+ * of one product, lower-case suffixes, codes that are not products, a customer who moves, huge quantities that are returned, and prices with
  * three decimals, or none, that floats add up wrongly.
  */
 export function generateRetailFile(seed: number, rows: number): readonly string[] {
@@ -116,7 +116,7 @@ interface Line {
   readonly StockCode: string;
   readonly Description: string | null;
   readonly Quantity: number;
-  /** As it will stand in the file. */
+  /** The text as it will stand in the file. */
   readonly UnitPrice: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the read models of the online retail example must hold, computed straight from the file's text: no code of the project, no
- * decimals but bigints of thousandths.
+ * The expected read models of the online retail example, computed directly from the file's text: no code of the project, and
+ * bigints of thousandths instead of decimals.
  */
 export interface RetailOracle {
   readonly lines: number;

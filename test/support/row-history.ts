@@ -3,7 +3,7 @@ import type { Column, Projection, RecordedEvent } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 
-/** Positions of the log, the last one excluded. */
+/** Positions of the log, excluding the last one. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -16,14 +16,14 @@ interface State {
 
 export const always: Span = { from: 0, to: Number.POSITIVE_INFINITY };
 
-/** What both spans have in common; nothing where that is nothing. */
+/** The intersection of both spans; undefined if it is empty. */
 export function common(a: Span | undefined, b: Span | undefined): Span | undefined {
   if (!a || !b) return undefined;
   const span = { from: Math.max(a.from, b.from), to: Math.min(a.to, b.to) };
   return span.from < span.to ? span : undefined;
 }
 
-/** Every state that the rows of a projection have had, and from which position on: one fold of the log, event by event. */
+/** Every state of the rows of a projection, and from which position on: one fold of the log, event by event. */
 export class RowHistory {
   readonly #projection: Projection;
   readonly #states = new Map<string, State[]>();
@@ -57,7 +57,7 @@ export class RowHistory {
     return this.#states.get(text)?.findLast(({ since }) => since <= position)?.row ?? null;
   }
 
-  /** When a row was what GraphQL answered. */
+  /** The positions at which a row had the state that GraphQL returned. */
   spanOf(text: string, answer: Readonly<Record<string, unknown>> | null): Span | undefined {
     const states = this.#states.get(text) ?? [];
     if (answer === null) return { from: 0, to: states[0]?.since ?? always.to };
@@ -66,19 +66,19 @@ export class RowHistory {
     return state && { from: state.since, to: states[index + 1]?.since ?? always.to };
   }
 
-  /** The positions at which rows of these keys came to be, in their order. */
+  /** The positions at which rows of these keys were created, in order. */
   beginnings(texts: Iterable<string>): number[] {
     return [...texts].map((text) => this.#states.get(text)?.[0]?.since ?? always.to).sort((a, b) => a - b);
   }
 
-  /** A row as GraphQL answers with it, these fields of it. */
+  /** A row as GraphQL returns it, with these fields. */
   answer(row: Row | null, fields: readonly string[]): Record<string, unknown> | null {
     if (row === null) return null;
     const { graphql, columns } = this.#projection;
     return Object.fromEntries(
       fields.map((field) => [
         field,
-        field === '__typename' ? graphql.type : graphqlValue(columns[field] as Column, row[field]), // or the schema had refused it
+        field === '__typename' ? graphql.type : graphqlValue(columns[field] as Column, row[field]), // otherwise the schema would have refused it
       ]),
     );
   }

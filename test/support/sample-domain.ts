@@ -69,7 +69,7 @@ export const balanceV2 = defineProjection({
   },
 });
 
-/** One row for each owner, touched by all of the owner's openings, and one for everybody: several keys per event. */
+/** One row for each owner, changed by all of the owner's openings, and one total row: several keys per event. */
 export const openingsV1 = defineProjection({
   name: 'openings',
   version: 1,
@@ -79,12 +79,12 @@ export const openingsV1 = defineProjection({
   evolve: { Opened: (row) => ({ opened: (row?.opened ?? 0) + 1 }) },
 });
 
-/** As if it had been declared with so many partitions. */
+/** As if it had been declared with that many partitions. */
 export function inPartitions<P extends Projection>(projection: P, partitions: number): P {
   return Object.freeze({ ...projection, partitions });
 }
 
-/** Small projections `tally_1`, `tally_2` and so on, where a test needs many. */
+/** Small projections `tally_1`, `tally_2` and so on, for tests that need many. */
 export function talliesOf(count: number): Projection[] {
   return Array.from({ length: count }, (_, index) =>
     defineProjection({

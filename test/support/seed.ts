@@ -1,6 +1,6 @@
 /**
- * What tests draw at random follows from this number. Each run draws other inputs; in CI those of the day, so that two runs of a day can be
- * compared. `SEED=n npm test` repeats a run. The first that asks leaves it for the workers: a run may begin before midnight.
+ * The seed of everything that tests draw at random. Each run has another one; in CI it is the date, so two runs of a day are
+ * comparable. `SEED=n npm test` repeats a run. The first caller stores it for the workers: a run may begin before midnight.
  */
 process.env.SEED ??= String(seedOf(process.env, new Date(), Math.random()));
 

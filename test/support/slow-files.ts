@@ -1,4 +1,4 @@
-/** The files that take longest, the longest first: most of them start processes, and wait for locks and leases to end. */
+/** The slowest files, the slowest first: most of them start processes, and wait for locks and leases to end. */
 export const slowFiles = [
   'test/runtime/rebuilds/rebuild-forms.test.ts',
   'test/examples/online-retail-import.test.ts',

@@ -2,10 +2,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { slowFiles } from './slow-files.ts';
 
 /**
- * Has the slow files run first, so that the last ones are short and no worker is idle for long at the end. Where Vitest has not seen them run it
- * goes by their size, and several of the slowest are the smallest.
+ * Runs the slow files first, so the last files are short and no worker is idle for long at the end. Without timings of an earlier run, Vitest
+ * orders files by size, and several of the slowest are the smallest.
  *
- * Inherits, since Vitest makes its sequencer from a class.
+ * A subclass, because Vitest creates its sequencer from a class.
  */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

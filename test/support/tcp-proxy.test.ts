@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
 
-// A server that sends back what it gets, and keeps it.
+// A server that returns what it receives, and keeps it.
 const accepted: { socket: Socket; got: string; closed: boolean }[] = [];
 const echo = createServer((socket) => {
   const session = { socket, got: '', closed: false };
@@ -38,7 +38,7 @@ function dial() {
   return side;
 }
 
-test('passes bytes on in order, however they are delayed and split', async () => {
+test('passes bytes on in order, with any delays and splits', async () => {
   const client = dial();
   const sent = Array.from({ length: 2_000 }, (_, i) => `${i},`).join('');
   proxy.delay(5);
@@ -51,7 +51,7 @@ test('passes bytes on in order, however they are delayed and split', async () =>
   expect(client.got).toBe(`${sent}last`);
 });
 
-test('holds back one direction and delivers it later', async () => {
+test('holds one direction back and delivers it later', async () => {
   const client = dial();
   proxy.stallFromServer();
   client.socket.write('one');
@@ -68,7 +68,7 @@ test('holds back one direction and delivers it later', async () => {
   await until(() => client.got === 'onenewstwo');
 });
 
-test('swallows bytes and ends, and resets what lost something', async () => {
+test('swallows bytes and ends, and resets connections that lost something', async () => {
   const client = dial();
   const idle = dial();
   for (const side of [client, idle]) side.socket.write('a');
@@ -79,7 +79,7 @@ test('swallows bytes and ends, and resets what lost something', async () => {
   const late = dial();
   late.socket.write('c');
   await until(() => late.socket.bytesWritten === 1 && client.socket.bytesWritten === 2);
-  // The server ends, and the client does not hear of it.
+  // The server ends, and the client does not notice.
   session?.socket.destroy();
   await until(() => session?.closed);
   expect([client.closed, idle.closed, late.got]).toEqual([false, false, '']);
@@ -105,7 +105,7 @@ test('sends new connections elsewhere, and cuts the open ones', async () => {
   await new Promise((resolve) => other.close(resolve));
 });
 
-test('cuts a client before the response to what it sent', async () => {
+test('cuts a client off before it receives the response', async () => {
   const client = dial();
   const cut = proxy.cutAfter((chunk) => chunk.includes('COMMIT'));
   client.socket.write('begin');

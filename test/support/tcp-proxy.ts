@@ -9,7 +9,7 @@ export interface TcpProxy {
   /** New connections go to this port. Open ones stay where they are: `cutAll()` ends them. */
   retarget(port: number): void;
   /**
-   * Half-open: accepts bytes and connections, and passes nothing on, neither bytes nor ends. Neither side notices the end of the other.
+   * Half-open: accepts bytes and connections, and passes on neither bytes nor ends. Neither side notices the end of the other.
    * `resume()` resets each connection that lost something.
    */
   swallow(): void;
@@ -21,18 +21,18 @@ export interface TcpProxy {
   stallToServer(): void;
   /** Each chunk arrives this much later, in both directions. */
   delay(ms: number): void;
-  /** Cuts each chunk into packets of random length, from one byte on. `random` is as `Math.random`. */
+  /** Splits each chunk into packets of random length, from one byte on. `random` is as `Math.random`. */
   split(random?: () => number): void;
-  /** Back to a network that passes everything on at once. */
+  /** Restores a network that passes everything on at once. */
   resume(): void;
   /** Resets every open connection on both sides. */
   cutAll(): void;
   /**
-   * The next connection whose client sends a chunk that matches is cut: the server gets the chunk, and the client gets a reset instead of the
-   * first bytes of the server's response. Comes back when that has happened.
+   * The next connection whose client sends a matching chunk is cut: the server receives the chunk, and the client receives a reset instead of the
+   * first bytes of the server's response. Resolves when that has happened.
    */
   cutAfter(matches: (chunk: Buffer) => boolean): Promise<void>;
-  /** How many connections clients have open. */
+  /** The number of connections that clients have open. */
   connections(): number;
   close(): Promise<void>;
 }
@@ -50,15 +50,15 @@ interface Network {
 interface Link {
   readonly client: Socket;
   readonly server: Socket;
-  /** It alone is half-open, whatever the network does. */
+  /** Whether this connection alone is half-open. */
   silent: boolean;
-  /** Something of it was swallowed, so it cannot go on. */
+  /** Some of its bytes were swallowed, so it cannot continue. */
   lost: boolean;
-  /** Set when the next bytes of the server are those that the client must not get. */
+  /** Set when the next bytes of the server must not reach the client. */
   cut: (() => void) | undefined;
 }
 
-/** What a source may have in flight before it is read no further. */
+/** The bytes that a source may have in flight before reading pauses. */
 const bufferBytes = 1_048_576;
 
 /** Starts a proxy on a free port of 127.0.0.1. */
@@ -157,7 +157,7 @@ type Direction = 'toServer' | 'fromServer';
 
 function relay(network: Network, link: Link, direction: Direction): void {
   const [from, to] = direction === 'toServer' ? [link.client, link.server] : [link.server, link.client];
-  // Chunks and the end pass one after another, each when its time has come.
+  // Chunks and the end pass one after another, each when it is due.
   let last: Promise<void> = Promise.resolve();
   let inFlight = 0;
 
@@ -209,7 +209,7 @@ function packets(chunk: Buffer, random: (() => number) | undefined): readonly Bu
   if (!random) return [chunk];
   const parts: Buffer[] = [];
   for (let start = 0; start < chunk.length; ) {
-    // Mostly a few bytes, sometimes a whole page: headers are torn, and long responses still end.
+    // Mostly a few bytes, sometimes a whole page: headers are split, and long responses still end.
     const length = random() < 0.5 ? 1 + Math.floor(random() * 8) : 1 + Math.floor(random() * 4096);
     parts.push(chunk.subarray(start, start + length));
     start += length;

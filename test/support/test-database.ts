@@ -7,13 +7,13 @@ import { databaseUrl } from './postgres-for-the-run.ts';
 export interface TestDatabase {
   readonly url: string;
   /**
-   * Fails when Refold has left a connection open. Drops the database, or keeps it when a test of the file has
+   * Fails if Refold has left a connection open. Drops the database, or keeps it if a test of the file has
    * failed. Call it in `afterAll`, after everything that the tests started was stopped.
    */
   drop(options?: { readonly longestGoodbyeMs?: number }): Promise<void>;
 }
 
-/** A database of the test file's own, with Refold's migrations applied. */
+/** The test file's own database, with Refold's migrations applied. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const { adminUrl, template, prefix } = inject('postgres');
   const name = prefix + randomBytes(6).toString('hex');
@@ -29,7 +29,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** The server waits five seconds for other sessions of a database to end, those that it has told to end too: a busy machine takes longer. */
+/** The server waits five seconds for other sessions of a database to end, including those that it terminates. A busy machine takes longer. */
 async function whenFree(client: pg.Client, statement: string): Promise<void> {
   for (;;) {
     try {
@@ -49,7 +49,7 @@ interface Connection {
   readonly query: string;
 }
 
-/** A connection that was ended properly is still listed for some milliseconds, on a busy machine for seconds: a leak is one that stays. */
+/** A properly closed connection is still listed for some milliseconds, on a busy machine for seconds: a leak is one that stays. */
 async function leakedConnections(
   client: pg.Client,
   database: string,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Whatever imports one of these may start a server or a process, or open a database. */
+/** A file that imports one of these may start a server or a process, or open a database. */
 const starters: readonly RegExp[] = [
   /^test\/support\/(test-database|own-server|postgres-for-the-run|postgres-cluster)\.ts$/,
   /^src\/store\/embedded\//,
@@ -11,7 +11,7 @@ const starters: readonly RegExp[] = [
   /^(node:child_process|node:http|node:net|pg)$/,
 ];
 
-/** The test files that start neither servers nor processes, by what they import: paths from the root of the project. */
+/** The test files that start neither servers nor processes, judged by their imports: paths from the root of the project. */
 export function testsWithoutServers(): readonly string[] {
   const files = globSync(['test/**/*.test.ts', 'examples/**/*.test.ts'], { cwd: root, exclude: ['test/system/**'] });
   return files
@@ -19,7 +19,7 @@ export function testsWithoutServers(): readonly string[] {
     .sort();
 }
 
-/** What a file imports, and what that imports, but for what `src/` imports: a test's intent is in what it names itself. */
+/** What a file imports, recursively, without the imports of `src/`: a test's own imports show its intent. */
 export function reached(file: string, seen: Set<string> = new Set()): ReadonlySet<string> {
   if (seen.has(file)) return seen;
   seen.add(file);

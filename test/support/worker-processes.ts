@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { DatabaseOptions } from '../../src/config/database-options.ts';
 import type { RuntimeOptions } from '../../src/config/runtime-options.ts';
 
-/** What a worker process is started with, beside the sample domain. */
+/** The options of a worker process, beside the sample domain. */
 export interface WorkerProcessOptions {
   readonly url: string;
   /** Its name in the registry. */
@@ -16,9 +16,9 @@ export interface WorkerProcessOptions {
   readonly inline?: boolean;
   readonly runtime?: RuntimeOptions;
   readonly database?: DatabaseOptions;
-  /** How many projections it maintains beside the sample domain's three. @default 0 */
+  /** The number of projections that it maintains beside the sample domain's three. @default 0 */
   readonly tallies?: number;
-  /** In how many partitions the sample domain's projections are processed. @default 1 */
+  /** The number of partitions in which the sample domain's projections are processed. @default 1 */
   readonly partitions?: number;
   /** For a program that kills itself when it folds this event of its projection. */
   readonly killAt?: number;
@@ -26,29 +26,29 @@ export interface WorkerProcessOptions {
 
 export interface WorkerProcess {
   readonly owner: string;
-  /** What it has logged, warnings and worse. */
+  /** What it has logged: warnings and errors. */
   readonly said: readonly {
     readonly msg: string;
     readonly err?: { readonly message: string; readonly code?: string };
   }[];
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Resolves when the process has ended, by whatever. */
+  /** Resolves when the process has ended, for any reason. */
   readonly ended: Promise<void>;
-  /** Comes back when the process has ended. */
+  /** Resolves when the process has ended. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
 export interface WorkerProcesses {
-  /** Comes back when the worker runs. */
+  /** Resolves when the worker runs. */
   start(options: WorkerProcessOptions): Promise<WorkerProcess>;
-  /** Kills those that are left. */
+  /** Kills the remaining workers. */
   killAll(): Promise<void>;
 }
 
 /**
- * Workers in processes of their own, for tests that kill or stop them.
+ * Workers in their own processes, for tests that kill or stop them.
  *
- * @param program what they run, in `test/`; it is given its options as JSON, and prints `started`
+ * @param program the program that they run, in `test/`; it receives its options as JSON, and prints `started`
  */
 export function createWorkerProcesses(program = 'runtime/ownership/worker-process.ts'): WorkerProcesses {
   const running = new Set<WorkerProcess>();
@@ -61,7 +61,7 @@ export function createWorkerProcesses(program = 'runtime/ownership/worker-proces
       const lines = createInterface(child.stdout);
       const started = Promise.withResolvers<void>();
       lines.on('line', (line) => (line === 'started' ? started.resolve() : said.push(JSON.parse(line))));
-      // Not at its exit: what it printed may be read only after that.
+      // Only 'close' comes after all output was read: 'exit' may come earlier.
       child.once('close', (code) => started.reject(new Error(`The worker ended with ${code} before it ran.`)));
       const worker: WorkerProcess = {
         owner: options.owner,

@@ -17,7 +17,7 @@ import { embeddedDataDir } from '../../src/refold.ts';
 import { sharedPlace } from '../../src/store/embedded/embedded-place.ts';
 import { until } from '../support/until.ts';
 
-/** A copy of the project as it is, in a folder of its own, with what is installed (as links to the same files). */
+/** A copy of the current project in its own folder, with the installed packages (as links to the same files). */
 function copyOfTheProject(mode: number): string {
   const parent = mkdtempSync(join(tmpdir(), 'refold-fresh-'));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
@@ -31,7 +31,7 @@ function copyOfTheProject(mode: number): string {
   return folder;
 }
 
-// What this run has in its environment, npm's own variables included, is not a fresh machine's.
+// The environment of this run, npm's own variables included, is not that of a fresh machine.
 function environment(home: string): NodeJS.ProcessEnv {
   return { PATH: String(process.env.PATH), HOME: home, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'warn', CI: 'true' };
 }
@@ -74,7 +74,7 @@ async function expectAnAnswer(url: string): Promise<void> {
   expect(await response.json()).toMatchObject({ data: { _meta: { projections: expect.any(Array) } } });
 }
 
-/** One file of the suite: the server of the run is what is in question. */
+/** One file of the suite: this test is about the server of the run. */
 function runTests(cwd: string, { home, ...account }: Person): string {
   return execFileSync('npm', ['test', '--', 'test/store/log/append-keys.test.ts'], {
     cwd,
@@ -85,7 +85,7 @@ function runTests(cwd: string, { home, ...account }: Person): string {
   });
 }
 
-test('the two commands of the README work for root in a folder that nobody else may enter', async () => {
+test('the two commands of the README work for root in a folder that only root may enter', async () => {
   const folder = copyOfTheProject(0o700);
   const root = { home: '/root' };
   const sample = await startTheSample(folder, root);
@@ -96,7 +96,7 @@ test('the two commands of the README work for root in a folder that nobody else 
   await sample.stop();
   expect(existsSync(join(data, 'postmaster.pid'))).toBe(false);
 
-  // The data stays between runs, and is new where it was removed.
+  // The data stays between runs, and is new after its removal.
   const again = await startTheSample(folder, root);
   expect(readlinkSync(link)).toBe(data);
   await again.stop();

@@ -1,16 +1,16 @@
 import { testsWithoutServers } from '../support/without-servers.ts';
 
-/** Test files that the system run leaves out, because another PostgreSQL changes nothing for them. Globs from the root of the project. */
+/** Test files that the system run leaves out, because another PostgreSQL makes no difference to them. Globs from the root of the project. */
 export const leftOut = {
-  /** They start no server and open no database; those that start a gateway over services in memory are named, and a test of the house looks. */
+  /** They start no server and open no database. Those that start a gateway over services in memory are listed, and a test of the house checks it. */
   withoutPostgres: [
     ...testsWithoutServers(),
     'test/house/start-up.test.ts',
     'test/gateway/**/{errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
   ],
   /**
-   * What they are about is decided by programs, whatever the server: command lines and what they print, samples and pages, requests and answers
-   * of a gateway, judges of other runs. The statements that run in them run in other tests of this run, too.
+   * Their subject is decided by programs, regardless of the server: command lines and their output, samples and pages, requests and responses
+   * of a gateway, evaluations of other runs. The statements in them run in other tests of this run, too.
    */
   decidedByPrograms: [
     'test/chaos/judges.test.ts',
@@ -23,8 +23,8 @@ export const leftOut = {
     'test/testing/{prove-equal,waiting}.test.ts',
   ],
   /**
-   * What they are about is decided by processes that end, freeze, or take over from each other at random points. Each step that they repeat is
-   * taken in a test of its mechanism in this run, and `npm run soak` runs all of them on this server.
+   * Their subject is decided by processes that end, freeze, or take over from each other at random points. Each repeated transition is
+   * tested by a test of its mechanism in this run, and `npm run soak` runs all of them on this server.
    */
   decidedByProcesses: [
     'test/runtime/**/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',

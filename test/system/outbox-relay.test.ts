@@ -50,13 +50,13 @@ interface Received {
   readonly streamPosition: number;
 }
 
-/** What JetStream holds, in its order. */
+/** The messages of JetStream, in order. */
 async function held(connection: NatsConnection): Promise<Received[]> {
   const { streams } = await jetstreamManager(connection);
   const { state } = await streams.info('shop');
   const consumer = await jetstream(connection).consumers.get('shop');
   const received: Received[] = [];
-  // One fetch ends after a while, with what has come until then.
+  // One fetch ends after a while, with the messages received until then.
   while (received.length < state.messages) {
     for await (const message of await consumer.fetch({ max_messages: state.messages - received.length }))
       received.push(asReceived(message));
@@ -81,7 +81,7 @@ async function allEvents(): Promise<readonly RecordedEvent[]> {
   return (await log.readAll({ after: beginning, upTo: await log.horizon(), limit: 1_000_000 })).events;
 }
 
-test('a relay that is killed and a broker that goes away lose no message, keep each stream in order, and JetStream holds each once', async () => {
+test('a killed relay and a stopped broker lose no message, keep each stream in order, and JetStream holds each message once', async () => {
   console.info(`seed ${seed}`);
   const random = seeded(seed);
   let appending = true;
@@ -91,7 +91,7 @@ test('a relay that is killed and a broker that goes away lose no message, keep e
         Array.from({ length: 20 }, () =>
           log.append({
             family: order,
-            streamId: `order ${Math.floor(random() * 30)}.>*`, // nothing that a subject could hold
+            streamId: `order ${Math.floor(random() * 30)}.>*`, // characters that a subject cannot hold
             events: [{ type: 'OrderPlaced', payload: { customer: 'ann', total: '1.00' } }],
           }),
         ),
@@ -125,7 +125,7 @@ test('a relay that is killed and a broker that goes away lose no message, keep e
     expect(positions, `${stream}, seed ${seed}`).toEqual(positions.map((_, index) => index + 1));
   }
 
-  // Sent again from the beginning, on an operator's word: with the same ids, of which JetStream keeps none a second time.
+  // Sent again from the beginning at an operator's request: with the same ids, so JetStream keeps no message twice.
   const sentAgain: Received[] = [];
   const subscription = connection.subscribe('shop.>');
   const listening = (async () => {
@@ -141,4 +141,4 @@ test('a relay that is killed and a broker that goes away lose no message, keep e
   expect(await held(connection)).toEqual(received);
   await connection.close();
   await last.end('SIGTERM');
-}, 600_000); // a machine that is busy with other things takes its time; what counts is the result
+}, 600_000); // slow on a busy machine; only the result matters

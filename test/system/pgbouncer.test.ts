@@ -23,7 +23,7 @@ import { createWorkerProcesses } from '../support/worker-processes.ts';
 const program = '/usr/sbin/pgbouncer';
 
 let database: TestDatabase;
-/** Past the pooler. */
+/** A direct connection, without the pooler. */
 let db: Database;
 let pooler: PgBouncer;
 let url: string;
@@ -42,7 +42,7 @@ beforeAll(async () => {
   }
   database = await createTestDatabase();
   db = createDatabase({ url: database.url });
-  // What the server's sessions would have by themselves must not reach a timestamp.
+  // Default settings of the server's sessions must not affect a timestamp.
   const name = new URL(database.url).pathname.slice(1);
   await db.query({ text: `alter database ${name} set timezone = 'Asia/Kathmandu'` });
   await db.query({ text: `alter database ${name} set datestyle = 'German'` });
@@ -96,7 +96,7 @@ async function expectFolds(refold: Refold, ...projections: readonly Projection[]
   }
 }
 
-test('an application that is not told of its pooler is refused, with what to set', async () => {
+test('an application that does not declare its pooler is refused, with the setting to change', async () => {
   const untold = defineConfig({ projections: [balanceV1], database: { url }, gateway: { port: 0 } });
   const refused = {
     code: 'DATABASE_UNSUITABLE',
@@ -109,7 +109,7 @@ test('an application that is not told of its pooler is refused, with what to set
   await expect(openOperation(untold)).rejects.toMatchObject(refused);
 });
 
-test('an application behind a pooler in transaction mode appends, answers its own writes and moves to a new version', async () => {
+test('an application behind a pooler in transaction mode appends, reads its own writes and moves to a new version', async () => {
   const first = await start(config([balanceV1, openingsV1]));
   const opened = await first.graphql(
     'mutation { openAccount(input: { accountId: "a", owner: "Ada" }) { position balance { owner amount } } }',
@@ -140,7 +140,7 @@ test('an application behind a pooler in transaction mode appends, answers its ow
   await until(async () => (await second.graphql(asked)).errors === undefined);
 });
 
-test('times are the same through the pooler, whatever the zone and style of the server’s own sessions', async () => {
+test('times are the same through the pooler, for any time zone and style of the server’s own sessions', async () => {
   const refold = await start(config([balanceV1, balanceV2, openingsV1]));
   const timed = { family: account, streamId: 'timed', idempotencyKey: 'once' } as const;
   const events = [{ type: 'Opened', payload: { owner: 'Tim' } }] as const;
@@ -163,7 +163,7 @@ test('times are the same through the pooler, whatever the zone and style of the 
   expect(again).toMatchObject({ duplicate: true, events: [{ recordedAt }] });
 });
 
-test('a statement that runs too long is ended, although no session can be told so', async () => {
+test('a statement that runs too long is terminated, although no session setting can be used', async () => {
   const limited = createDatabase({ url, sessions: false, prepare: false, statementTimeoutMs: 100 });
   await expect(limited.query({ text: 'select pg_sleep(60)' })).rejects.toMatchObject({ fields: { sqlState: '57014' } });
   const unlimited = createDatabase({ url, sessions: false, prepare: false, maxConnections: 8 });
@@ -175,7 +175,7 @@ test('a statement that runs too long is ended, although no session can be told s
   await unlimited.close();
 });
 
-test('when a worker is killed, another one behind the pooler goes on', async () => {
+test('when a worker is killed, another one behind the pooler takes over', async () => {
   const gateway = await createRefold(config([balanceV1, balanceV2, openingsV1]), { role: 'gateway' });
   running.add(gateway);
   const { log } = gateway;
@@ -190,7 +190,7 @@ test('when a worker is killed, another one behind the pooler goes on', async () 
   })();
   for (let round = 1; round <= 2; round++) {
     await until(async () => (await gateway.status()).every((version) => version.owner === owner.owner));
-    // It takes some of them over; the one that is killed keeps the others.
+    // It takes some of them over; the killed worker keeps the others.
     const next = await workers.start({ url, owner: `worker-${round}`, runtime: leased, database: pooled });
     await owner.end('SIGKILL');
     await until(async () => (await gateway.status()).every((version) => version.owner === next.owner));
@@ -203,7 +203,7 @@ test('when a worker is killed, another one behind the pooler goes on', async () 
   await owner.end('SIGTERM');
 });
 
-test('more connections than the pooler admits wait for each other, and are told apart from an outage', async () => {
+test('more connections than the pooler admits wait for each other, and this is not reported as an outage', async () => {
   const small = await startPgBouncer(program, database.url, { maxClients: 3 });
   const crowded = createDatabase({ url: small.through(database.url), maxConnections: 10 });
   try {

@@ -6,12 +6,12 @@ import { defineConfig } from '../../src/index.ts';
 import { startRuntime } from '../../src/runtime/runtime.ts';
 import type { WorkerProcessOptions } from '../support/worker-processes.ts';
 
-// The relay in a process of its own, for tests that kill it: NATS_URL=… node relay-process.ts OPTIONS
+// The relay in its own process, for tests that kill it: NATS_URL=… node relay-process.ts OPTIONS
 const { url, owner }: WorkerProcessOptions = JSON.parse(process.argv[2] ?? '');
 const broker = natsBroker({
   servers: process.env.NATS_URL ?? '',
   stream: 'shop',
-  duplicateWindow: 3_600_000, // longer than the test, so that all repetitions fall into it
+  duplicateWindow: 3_600_000, // longer than the test, so it covers all repetitions
 });
 const runtime = await startRuntime({
   config: defineConfig({

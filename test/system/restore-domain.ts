@@ -11,10 +11,10 @@ import {
 } from '../../src/index.ts';
 import { account } from '../support/sample-domain.ts';
 
-/** What the code of {@link doubtful} fails on, until it is mended. */
+/** The payload that the code of {@link doubtful} fails on, until it is fixed. */
 export const poison = '66.66';
 
-/** Keeps what it fails on, and what follows in the same row. */
+/** Keeps the events that it fails on, and later events of the same row. */
 export const doubtful = (isMended: boolean) =>
   defineProjection({
     name: 'doubtful',

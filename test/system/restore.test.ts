@@ -41,7 +41,7 @@ let elsewhere: PostgresCluster;
 let folder: string;
 const running = new Set<Runtime>();
 
-// The programs of PostgreSQL that are of the server's version: the one that dumps must not be older.
+// PostgreSQL's programs in the server's version: the dump program must not be older.
 const program = (name: string) => join(dirname(inject('postgres').binaries?.postgres ?? ''), name);
 
 beforeAll(async () => {
@@ -77,7 +77,7 @@ async function start(url: string, ownership: 'advisory' | 'lease', gate = open):
   return runtime;
 }
 
-/** Appends until `work` is done: many at once, and one that commits late, so that the dump falls between all of them. */
+/** Appends until `work` is done: many at once, and one that commits late, so the dump begins in the middle of them. */
 async function underLoad<T>(source: Runtime, work: () => Promise<T>): Promise<T> {
   let working = true;
   const late = (async () => {
@@ -126,7 +126,7 @@ async function expectFolds(runtime: Runtime): Promise<void> {
   }
 }
 
-/** The rows of `doubtful`, and what is kept of it, are what the log leads to; retried with fixed code, nothing is kept any more. */
+/** Expects the rows and dead letters of `doubtful` to match the log; after a retry with fixed code, there are no dead letters. */
 async function expectLetters({ db, log }: Runtime): Promise<void> {
   const none = { discarded: new Set<string>(), healed: new Set<string>() };
   const events = await everything(log);
@@ -144,7 +144,7 @@ async function expectLetters({ db, log }: Runtime): Promise<void> {
   expect(await storedTable(db, doubtful(true))).toEqual(expectation(doubtful(true), events, none).rows);
 }
 
-/** Of each account that was opened, each step once, in order. */
+/** Expects each step once, in order, for each opened account. */
 async function expectGreetings({ db, log }: Runtime): Promise<void> {
   const horizon = await log.horizon();
   await until(async () => (await readReactors(db)).every(({ checkpoint }) => checkpoint >= horizon));
@@ -161,7 +161,7 @@ const stepOf = ({ payload }: RecordedEvent) => (payload as { readonly step: stri
 test.each([
   'advisory',
   'lease',
-] as const)('a dump that was made under load goes on in another cluster as if nothing had been (%s)', async (ownership) => {
+] as const)('a dump made under load continues in another cluster without loss or repetition (%s)', async (ownership) => {
   const dump = join(folder, `${ownership}.dump`);
   const { promise: gate, resolve: letGo } = Promise.withResolvers<void>();
   const source = await start(database.url, ownership, gate);
@@ -180,12 +180,12 @@ test.each([
   await until(async () => (await source.status()).every(({ inline }) => inline !== 'building'));
   await underLoad(source, async () => {
     await traffic(source.log, 1_500, random);
-    // Active they may have been while the log was still empty.
+    // They may have become active while the log was still empty.
     await until(async () =>
       (await source.status()).every(({ state, position }) => state === 'active' && position > 0n),
     );
     await takeSnapshot({ db, readSchema, name: 'balance', version: 2 }, step);
-    // A rebuild and a workflow that are under way when they are dumped.
+    // A rebuild and a workflow are in progress during the dump.
     await requestRebuild(db, balanceV1, readSchema, step);
     await until(async () => greetings(await everything(log)).some((event) => stepOf(event) === 'first'));
     await run(program('pg_dump'), ['--format=custom', `--file=${dump}`, database.url]);
@@ -201,13 +201,13 @@ test.each([
   const restored = createDatabase({ url });
   const restoredLog = createEventLog(restored, [account, greeting]);
 
-  // Nothing is in it that the source does not have in the same place, and nothing is missing below a checkpoint.
+  // The copy holds only what the source has in the same place, and lacks nothing below a checkpoint.
   const original = new Map((await everything(log)).map((event) => [event.position, event]));
   const dumped = await everything(restoredLog);
   expect(dumped.length).toBeGreaterThan(1_500);
   for (const event of dumped) expect(event).toEqual(original.get(event.position));
   for (const { name, checkpoint, inline } of await readRegistry(restored)) {
-    // A live one is at the end of the log by definition: it was folded into with each append that is there.
+    // A live version is at the end of the log by definition: every append in the dump was folded into it.
     if (inline === 'live') continue;
     expect(checkpoint).toBeGreaterThan(0n);
     const below = (events: Iterable<RecordedEvent>) => [...events].filter(({ position }) => position <= checkpoint);
@@ -217,7 +217,7 @@ test.each([
   const steps = Map.groupBy(greetings(dumped), stepOf);
   expect(steps.get('first')?.length).toBeGreaterThan(steps.get('second')?.length ?? 0);
 
-  // It goes on: positions rise, streams have no gap, a key that was used is known, rows are folded once and in order.
+  // Work continues: positions rise, streams have no gap, a used key is known, rows are folded once and in order.
   const head = await restoredLog.head();
   const runtime = await start(url, ownership);
   const again = await runtime.log.append({
@@ -227,7 +227,7 @@ test.each([
     idempotencyKey: `before the dump, ${ownership}`,
   });
   expect(again.duplicate).toBe(true);
-  // Inline appends go on, whatever was locked where it was dumped: who reads after an append sees its rows.
+  // Inline appends continue, whichever locks were held in the source: a read after an append sees its rows.
   const inline = async () => (await runtime.status()).find(({ name }) => name === inlineBalance.name)?.inline;
   await until(async () => (await inline()) === 'live');
   const opening = { type: 'Opened', payload: { owner: 'Eve' } } as const;
@@ -236,7 +236,7 @@ test.each([
     owner: 'Eve',
   });
   expect(await inline()).toBe('live');
-  // A snapshot that was taken there is one to begin from here.
+  // A snapshot taken in the source can start a rebuild here.
   await requestRebuild(runtime.db, balanceV2, readSchema, step, { log: runtime.log, snapshot: 'latest' });
   await traffic(runtime.log, 500, random);
   await expectGreetings(runtime);

@@ -30,7 +30,7 @@ afterAll(async () => {
   await setting.close();
 });
 
-/** Of every plan that a session has run, functions' included, from the most expensive down. */
+/** The cost of every plan that a session has run, including those of functions, from the most expensive down. */
 async function costs(client: pg.Client, work: () => Promise<unknown>): Promise<{ cost: number; plan: string }[]> {
   const plans: { cost: number; plan: string }[] = [];
   client.on('notice', ({ message = '' }) => {
@@ -46,7 +46,7 @@ async function costs(client: pg.Client, work: () => Promise<unknown>): Promise<{
   return plans.sort((a, b) => b.cost - a.cost);
 }
 
-test('no statement of an append has a plan that a server would compile, in sessions of others either', async () => {
+test('no statement of an append has a plan expensive enough for JIT, in foreign sessions either', async () => {
   const runtime = await setting.start([inlineBalance, inlineOpenings]);
   await untilLive(runtime, inlineBalance, inlineOpenings);
   await open(runtime, 'account-1');
@@ -54,7 +54,7 @@ test('no statement of an append has a plan that a server would compile, in sessi
   await client.connect();
   const tx: Queryable = {
     query: async <Row extends object>({ text, values }: Statement) =>
-      (await client.query<Row>(text, values as unknown[])).rows, // pg does not change what it is given
+      (await client.query<Row>(text, values as unknown[])).rows, // pg does not change its arguments
   };
   const plans = await costs(client, async () => {
     await client.query('set enable_seqscan = off; begin');
@@ -66,17 +66,17 @@ test('no statement of an append has a plan that a server would compile, in sessi
     await client.query('select * from refold.lag');
   });
   await client.end();
-  // A server compiles from 100,000 on, unless it is told otherwise.
+  // By default, a server uses JIT from a cost of 100,000 on.
   expect(plans.filter(({ cost }) => cost > 10_000)).toEqual([]);
   expect(plans.some(({ plan }) => plan.includes('refold.inline_versions'))).toBe(true);
 });
 
-test('an application works under whatever its role or database has as defaults', async () => {
+test('an application works with any defaults of its role or database', async () => {
   const defaults = {
     default_transaction_isolation: 'repeatable read',
     lock_timeout: '1ms',
     idle_in_transaction_session_timeout: '1ms',
-    // They count before anything can be set; so long that it is set in time on the slowest machine.
+    // They apply before anything can be set; they are long enough to be overridden in time on the slowest machine.
     statement_timeout: '60s',
     idle_session_timeout: '60s',
     work_mem: '64kB',
@@ -97,7 +97,7 @@ test('an application works under whatever its role or database has as defaults',
   const runtime = await setting.start([inlineBalance, inlineOpenings, balanceV1]);
   await untilLive(runtime, inlineBalance, inlineOpenings);
   const { position } = await open(runtime, 'account-2');
-  // A stream that another transaction holds, for longer than the shortest of the limits, and is idle.
+  // A stream that another transaction holds, idle, for longer than the shortest of the limits.
   const { promise: locked, resolve: hasLocked } = Promise.withResolvers<void>();
   const held = db.transaction(async (tx) => {
     await tx.query({ text: "select from refold.streams where stream_id = 'account-2' for update" });

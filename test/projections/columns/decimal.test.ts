@@ -22,7 +22,7 @@ const exact = fc.tuple(fc.bigInt(-(10n ** 20n), 10n ** 20n), fc.nat(12)).map(([w
 });
 
 describe('a decimal', () => {
-  test('is read from any text as the library reads it, or refused as there', () => {
+  test('is parsed from any text as the library parses it, or refused as there', () => {
     fc.assert(
       fc.property(odd, (value) => {
         expect(partsOf(() => decimal(value))).toEqual(partsOf(() => new LibraryDecimal(value)));
@@ -31,7 +31,7 @@ describe('a decimal', () => {
     );
   });
 
-  test('counts as the library does, with operands of any kind', () => {
+  test('computes as the library does, with operands of any kind', () => {
     const operand = fc.oneof(
       exact,
       fc.integer(),
@@ -60,14 +60,14 @@ describe('a decimal', () => {
   });
 });
 
-test('mod works on a decimal of a frozen row, though the library changes the sign of its operand for a moment', () => {
+test('mod works on a decimal of a frozen row, although the library changes the sign of its operand for a moment', () => {
   const row = deepFreeze({ total: decimal('-12.50'), parts: [decimal('7')] });
   expect(row.total.mod(2).toFixed(2)).toBe('-0.50');
   expect(row.total.toFixed(2)).toBe('-12.50');
   expect(row.parts[0]?.mod('-2.5').toFixed(1)).toBe('2.0');
 });
 
-/** What the library keeps of a value, or that there is none. */
+/** What the library keeps of a value, or that it keeps none. */
 function partsOf(make: () => Big): unknown {
   try {
     const { s, e, c } = make();

@@ -8,7 +8,7 @@ import { anyRow, everyColumn } from '../../support/every-column.ts';
 const codec = createRowCodec(everyColumn, ['id']);
 
 describe('a row in canonical form', () => {
-  test('comes back from JSON as it was, whatever its values', () => {
+  test('survives a JSON round trip unchanged, for any values', () => {
     fc.assert(
       fc.property(anyRow, (values) => {
         const normal = codec.normalise(values, ['1']);
@@ -29,7 +29,7 @@ describe('a row in canonical form', () => {
     );
   });
 
-  test('has the keys of a JSON value in the order in which PostgreSQL gives them back', () => {
+  test('has the keys of a JSON value in the order in which PostgreSQL returns them', () => {
     const { json } = codec.normalise({ ...minimal, json: { long: { b: 1, a: 2 }, ä: 1, zz: 1, b: 2, a: 1 } }, ['1']);
     expect(JSON.stringify(json)).toBe('{"a":1,"b":2,"zz":1,"ä":1,"long":{"a":2,"b":1}}');
   });
@@ -50,19 +50,19 @@ const minimal = {
   items: [],
 };
 
-describe('one value has one form', () => {
+describe('each value has one form', () => {
   test.each<[string, Column, unknown, unknown]>([
-    ['a decimal with zeros at its end', t.decimal(8, 2), '12.50', decimal('12.5')],
-    ['a decimal of minus nothing', t.decimal(8, 2), '-0.00', decimal('0')],
+    ['a decimal with trailing zeros', t.decimal(8, 2), '12.50', decimal('12.5')],
+    ['a decimal of minus zero', t.decimal(8, 2), '-0.00', decimal('0')],
     ['a decimal from a bigint', t.decimal(8, 2), 12n, decimal('12')],
-    ['an integer of minus nothing', t.integer(), -0, 0],
+    ['an integer of minus zero', t.integer(), -0, 0],
     ['a bigint from a number', t.bigint(), 12, 12n],
     ['a UUID in capitals', t.uuid(), '6F9619FF-8B86-4011-B42D-00CF4FC964FF', '6f9619ff-8b86-4011-b42d-00cf4fc964ff'],
     ['a time without seconds', t.timestamptz(), '2026-01-31 12:00Z', '2026-01-31T12:00:00.000Z'],
-    ['a time of another zone', t.timestamptz(), '2026-01-31T01:00:00.5+02', '2026-01-30T23:00:00.500Z'],
+    ['a time in another zone', t.timestamptz(), '2026-01-31T01:00:00.5+02', '2026-01-30T23:00:00.500Z'],
     ['a time with microseconds', t.timestamptz(), '2026-01-31T12:00:00.123456Z', '2026-01-31T12:00:00.123456Z'],
     [
-      'a time finer than PostgreSQL keeps',
+      'a time more precise than PostgreSQL stores',
       t.timestamptz(),
       '2026-01-31T12:00:00.123456789Z',
       '2026-01-31T12:00:00.123456Z',
@@ -127,7 +127,7 @@ describe('a value is refused', () => {
       "column 'value' expects a bigint of 64 bits, found 1152921504606847000.",
     ],
     [
-      'a day that no calendar has',
+      'a day that does not exist',
       t.date(),
       '2026-02-30',
       'column \'value\' expects a date of the calendar, found "2026-02-30".',
@@ -139,19 +139,19 @@ describe('a value is refused', () => {
       'column \'value\' expects a date of the calendar, found "0000-12-31".',
     ],
     [
-      'a time on a day that no calendar has',
+      'a time on a day that does not exist',
       t.timestamptz(),
       '2026-02-30T00:00:00Z',
       'column \'value\' expects a time of the calendar, found "2026-02-30T00:00:00Z".',
     ],
     [
-      'a time whose zone leads before the first year',
+      'a time that its zone moves before the first year',
       t.timestamptz(),
       '0001-01-01T00:00:00+05:00',
       'column \'value\' expects a time of the calendar, found "0001-01-01T00:00:00+05:00".',
     ],
     [
-      'a time whose zone leads past the last year',
+      'a time that its zone moves past the last year',
       t.timestamptz(),
       '9999-12-31T23:59:59-05:00',
       'column \'value\' expects a time of the calendar, found "9999-12-31T23:59:59-05:00".',
@@ -163,12 +163,12 @@ describe('a value is refused', () => {
       "column 'value' expects a time with its zone, such as '2026-01-31T12:00:00Z', found \"2026-01-31T12:00:00\".",
     ],
     [
-      'a value that the enum does not name',
+      'a value outside of the enum',
       t.enum(['Opened', 'Closed']),
       'Open',
       "column 'value' expects one of 'Opened', 'Closed', found \"Open\".",
     ],
-    ['what is no UUID', t.uuid(), 'abc', 'column \'value\' expects a UUID, found "abc".'],
+    ['a text that is not a UUID', t.uuid(), 'abc', 'column \'value\' expects a UUID, found "abc".'],
     ['a number for a text', t.text(), 1, "column 'value' expects a string, found 1."],
     [
       'a NUL in a text',
@@ -183,10 +183,10 @@ describe('a value is refused', () => {
       "column 'value' holds the character U+0000, which can't be stored. Remove it in evolve: PostgreSQL text cannot contain it.",
     ],
     ['a function for JSON', t.json(), () => 1, "column 'value' expects a JSON value, found () => 1."],
-    ['what JSON makes null', t.json(), Number.NaN, "column 'value' expects a JSON value, found null."],
+    ['a value that JSON turns into null', t.json(), Number.NaN, "column 'value' expects a JSON value, found null."],
     ['a bigint in JSON', t.json(), { a: 1n }, 'column \'value\' expects a JSON value, found {"a":"1n"}.'],
     [
-      'a text that no index entry holds',
+      'a text too long for an index entry',
       t.text().index(),
       'ä'.repeat(513),
       "column 'value' has an index and holds 1026 bytes; an indexed text holds at most 1024. Shorten it in evolve, or leave out the index.",
@@ -225,14 +225,14 @@ describe('a value is refused', () => {
     );
   });
 
-  test('a key column that says something else than the key of the event', () => {
+  test('a key column that differs from the key of the event', () => {
     expect(() => codec.normalise({ ...minimal, id: '2' }, ['1'])).toThrow(
       `the result has id = "2", but the event's key says "1". Leave key columns out, or return them as 'key' gave them.`,
     );
   });
 });
 
-test('defaults and nulls fill in what a row leaves out', () => {
+test('defaults and nulls fill in the columns that a row leaves out', () => {
   expect(codec.normalise({ ...minimal, label: undefined }, ['1'])).toMatchObject({
     id: '1',
     label: null,
@@ -241,7 +241,7 @@ test('defaults and nulls fill in what a row leaves out', () => {
   });
 });
 
-test('texts that share an index entry are shorter, and what they hold can be asked', () => {
+test('texts that share an index entry have lower limits, and the limits can be queried', () => {
   const events = defineEvents('shelf', { Placed: z.object({}) });
   const shelf = defineProjection({
     name: 'shelf',
@@ -265,7 +265,7 @@ test('texts that share an index entry are shorter, and what they hold can be ask
   expect([note, width, price]).toEqual([{}, { min: -2_147_483_648, max: 2_147_483_647 }, { precision: 10, scale: 2 }]);
 });
 
-test('an indexed text may be as long as an index entry holds', () => {
+test('an indexed text may be as long as an index entry allows', () => {
   const { normalise } = createRowCodec({ id: t.text().primaryKey(), value: t.text().index() }, ['id']);
   expect(normalise({ value: 'x'.repeat(1024) }, ['1'])).toEqual({ id: '1', value: 'x'.repeat(1024) });
 });

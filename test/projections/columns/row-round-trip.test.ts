@@ -34,7 +34,7 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-test('PostgreSQL gives back every row as it was in memory, upserted or copied, down to the order of keys in JSON', async () => {
+test('PostgreSQL returns every row as it was in memory, upserted or copied, down to the order of keys in JSON', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(anyRow, { minLength: 1, maxLength: 20 }), fc.boolean(), async (rows, copied) => {
       const normal = rows.map((row, index) => projection.codec.normalise(row, [String(index)]));
@@ -53,7 +53,7 @@ test('PostgreSQL gives back every row as it was in memory, upserted or copied, d
   );
 });
 
-test('a copy of rows that are there already, or whose rows can not be made, fails and leaves the connection usable', async () => {
+test('a copy of rows that exist already, or whose source fails, fails and leaves the connection usable', async () => {
   const [row] = fc.sample(anyRow, 1);
   const rows = Array.from({ length: 2000 }, (_, index) => projection.codec.normalise(row ?? {}, [String(index)]));
   await db.transaction((tx) => table.insert(tx, rows));

@@ -4,7 +4,7 @@ import { activationRule, waitsForMore } from '../../../src/projections/declarati
 const columns = ['accountId', 'owner'];
 const rule = (option?: Parameters<typeof activationRule>[2]) => activationRule('balance@2', columns, option);
 
-test('a declaration that says nothing activates by itself, waits for nothing more and breaks no clients', () => {
+test('a declaration without options activates automatically, waits for nothing more and breaks no clients', () => {
   expect(rule()).toEqual({
     by: 'auto',
     maxLag: 100,
@@ -44,7 +44,7 @@ test.each([
   [{ shadow: { query: 1 } as never }, "unknown option 'query' of activation.shadow."],
   [{ verfy: true } as object, "unknown option 'verfy' of activation. Did you mean 'verify'?"],
   [{ by: 'manual' as const, verify: true }, "activation by 'manual' waits only for the operator"],
-])('%j is refused with what was expected', (option, message) => {
+])('%j is refused, and the error says what was expected', (option, message) => {
   expect(() => rule(option)).toThrow(
     `balance@2: ${message.startsWith('names') ? 'activation.compareWith ' : ''}${message}`,
   );

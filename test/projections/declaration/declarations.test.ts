@@ -13,7 +13,7 @@ import {
   t,
 } from '../../../src/index.ts';
 
-// What is marked with @ts-expect-error is a compile error: `npm run typecheck` fails where it is none.
+// Each @ts-expect-error marks a compile error: `npm run typecheck` fails if there is none.
 
 const cart = defineEvents('shopping_cart', {
   CartOpened: z.object({ customerId: z.string(), note: z.string().optional() }),
@@ -136,7 +136,7 @@ describe('types flow from the declarations', () => {
         return current.status === 'Empty' ? { type: 'CartOpened', payload: { customerId: input.cartId } } : [];
       },
     });
-    // @ts-expect-error an event type of no family
+    // @ts-expect-error an undefined event type
     defineCommand({ ...open, decide: () => ({ type: 'CartOpend', payload: { customerId: 'ada' } }) });
     // @ts-expect-error a payload that the schema refuses
     defineCommand({ ...open, decide: () => ({ type: 'CartOpened', payload: { customerId: 1 } }) });
@@ -152,7 +152,7 @@ describe('types flow from the declarations', () => {
     expect(() => wrong.decide({ cartId: 'a' }, { status: 'Empty' }, context)).toThrow(
       "defineCommand('openCart') decided 'CartOpened', which its 'emits' does not name. Add it there.",
     );
-    // @ts-expect-error an event type of no family
+    // @ts-expect-error an undefined event type
     expect(() => defineCommand({ ...open, emits: ['CartOpend'], decide: () => [] })).toThrow(
       "'emits' names 'CartOpend', which shopping_cart does not define. Did you mean 'CartOpened'?",
     );
@@ -168,7 +168,7 @@ describe('a compile error is', () => {
       () => defineProjection({ ...base, evolve: { CartOpened: () => ({ ...empty, total: 0 }) } }),
       // @ts-expect-error a text for an integer
       () => defineProjection({ ...base, evolve: { CartOpened: () => ({ ...empty, count: '0' }) } }),
-      // @ts-expect-error a value that the enum does not name
+      // @ts-expect-error a value outside of the enum
       () => defineProjection({ ...base, evolve: { CartConfirmed: (row) => row && { ...row, status: 'Closed' } } }),
       // @ts-expect-error null in a column that is not nullable
       () => defineProjection({ ...base, evolve: { CartOpened: () => ({ ...empty, count: null }) } }),
@@ -220,7 +220,7 @@ describe('a compile error is', () => {
     defineEvents('shop', { ShopOpened: level });
   });
 
-  test('not a payload that contains itself, or any JSON', () => {
+  test('but not a payload that contains itself, or any JSON', () => {
     const shelf = z.object({
       name: z.string(),
       get parts(): z.ZodArray<typeof shelf> {
@@ -248,7 +248,7 @@ describe('a compile error is', () => {
         CartConfirmed: (row, event) => {
           // @ts-expect-error rows are read-only
           if (row) row.count = 1;
-          // @ts-expect-error lists in them too
+          // @ts-expect-error lists in them are read-only, too
           row?.items.push();
           // @ts-expect-error events are read-only
           event.streamId = '';
@@ -293,13 +293,13 @@ describe('a projection is refused, with the way out, when', () => {
       "cart_summary@1: 'events' names no family; name those that the projection reads.",
     ],
     [
-      'its events are no family',
-      // @ts-expect-error no family
+      'its events are not a family',
+      // @ts-expect-error not a family
       () => defineProjection({ ...base, events: { name: 'shopping_cart' }, evolve }),
       "cart_summary@1: 'events' holds something that defineEvents did not make.",
     ],
     [
-      'a column is unique within an unknown one',
+      'a column is unique within an unknown column',
       () =>
         defineProjection({
           ...base,
@@ -331,7 +331,7 @@ describe('a projection is refused, with the way out, when', () => {
       "cartSummary@1: a projection is named in snake_case with at most 48 characters, such as 'cart_summary'.",
     ],
     [
-      'its version is no whole number',
+      'its version is not a whole number',
       () => defineProjection({ ...base, version: 1.5, evolve }),
       'cart_summary@1.5: a version is a whole number from 1 on.',
     ],
@@ -342,7 +342,7 @@ describe('a projection is refused, with the way out, when', () => {
     ],
     [
       'its mode is unknown',
-      // @ts-expect-error no such mode
+      // @ts-expect-error an unknown mode
       () => defineProjection({ ...base, evolve, mode: 'sync' }),
       "cart_summary@1: 'mode' is 'async' or 'inline', found 'sync'.",
     ],
@@ -352,7 +352,7 @@ describe('a projection is refused, with the way out, when', () => {
         defineProjection({
           ...base,
           mode: 'inline',
-          // @ts-expect-error no rules
+          // @ts-expect-error merge rules are missing
           evolveSql: { events: ['ItemAdded'], rows: 'select 1', merge: {} },
         }),
       "cart_summary@1: mode 'inline' folds the events of one append, and 'evolveSql' folds batches. Declare 'evolve', or leave the mode out.",
@@ -363,12 +363,12 @@ describe('a projection is refused, with the way out, when', () => {
       "cart_summary@1: mode 'inline' has no processor to partition, because appends fold the events. Leave 'partitions' out, or the mode.",
     ],
     [
-      'a GraphQL name is none',
+      'a GraphQL name is invalid',
       () => defineProjection({ ...base, evolve, graphql: { list: 'all carts' } }),
       "cart_summary@1: graphql.list 'all carts' is not a valid GraphQL name; use letters, digits and _.",
     ],
     [
-      'one row and the list have the same GraphQL name',
+      'the single field and the list field have the same GraphQL name',
       () => defineProjection({ ...base, evolve, graphql: { list: 'cartSummary' } }),
       "cart_summary@1: graphql.single and graphql.list are both 'cartSummary'; they need two names.",
     ],
@@ -471,7 +471,7 @@ describe('a table is refused, with the way out, when', () => {
     );
   });
 
-  test('an enum or a decimal makes no sense', () => {
+  test('an enum or a decimal is impossible', () => {
     expect(() => t.enum(['In stock'])).toThrow(
       "t.enum: 'In stock' is not a valid GraphQL enum value; use letters, digits and _.",
     );
@@ -502,19 +502,19 @@ describe('events are refused, with the way out, when', () => {
       "defineEvents('shop'): 'shop opened' is not a valid event type name; use letters and digits, such as 'ProductItemAdded'.",
     ],
     [
-      'a schema is none',
+      'a schema is not a validator',
       // @ts-expect-error no Standard Schema validator
       () => defineEvents('shop', { Opened: { city: 'string' } }),
       "defineEvents('shop'): the schema of 'Opened' is not a Standard Schema validator; use zod, valibot, arktype or another that implements it.",
     ],
     [
-      'an upcaster is of no type',
+      'an upcaster names an unknown type',
       // @ts-expect-error unknown event type
       () => defineEvents('shop', { ShopOpened: opened }, { upcasters: { ShopOpend: [] } }),
       "defineEvents('shop'): upcasters name 'ShopOpend', which it does not define. Did you mean 'ShopOpened'?",
     ],
     [
-      'a state is of another event type',
+      'a state handles an unknown event type',
       // @ts-expect-error unknown event type
       () => defineState(cart, () => ({ open: false }), { CartOpend: () => ({ open: true }) }),
       "defineState of shopping_cart: evolve handles 'CartOpend', which shopping_cart does not define. Did you mean 'CartOpened'?",
@@ -541,7 +541,7 @@ describe('an application is refused when', () => {
       'cart_summary@1: is declared twice. Give one of them the next version.',
     ],
     [
-      'two projections have one GraphQL name',
+      'two projections have the same GraphQL name',
       () => defineConfig({ projections: [summary, other] }),
       "basket@1: its GraphQL name 'cartSummaries' belongs to 'cart_summary' already. Set 'graphql' names.",
     ],
@@ -558,7 +558,7 @@ describe('an application is refused when', () => {
     ],
     [
       'a list holds something else',
-      // @ts-expect-error no projection
+      // @ts-expect-error not a projection
       () => defineConfig({ projections: [cart] }),
       "'projections' holds something that defineProjection did not make.",
     ],
@@ -569,7 +569,7 @@ describe('an application is refused when', () => {
     ],
     [
       'a kind of ownership is unknown',
-      // @ts-expect-error no such kind
+      // @ts-expect-error an unknown kind
       () => defineConfig({ runtime: { ownership: 'leases' } }),
       "runtime.ownership is 'advisory' or 'lease', found 'leases'.",
     ],
@@ -580,7 +580,7 @@ describe('an application is refused when', () => {
     ],
     [
       'a switch is neither on nor off',
-      // @ts-expect-error no boolean
+      // @ts-expect-error not a boolean
       () => defineConfig({ database: { prepare: 'off' } }),
       'database.prepare is true or false, found off.',
     ],
@@ -597,7 +597,7 @@ test('a declaration is frozen', () => {
   expect(Object.isFrozen(cart)).toBe(true);
 });
 
-test('names follow from the name: the table, its columns and the GraphQL fields', () => {
+test('the table, its columns and the GraphQL fields are named after the projection', () => {
   const summary = defineProjection({ ...base, version: 12, evolve: { CartOpened: () => empty } });
   expect(summary).toMatchObject({
     id: 'cart_summary@12',

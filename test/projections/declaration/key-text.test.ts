@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { decimal } from '../../../src/index.ts';
 import { keyText } from '../../../src/projections/declaration/projection.ts';
 
-test('the text of a key is its JSON, whatever its values: partitions and dead letters of older processes go by it', () => {
+test('the text of a key is its JSON for any values, because partitions and dead letters of older processes depend on it', () => {
   const odd = fc.constantFrom('"', '\\', '\n', '\u001f', '\u007f', '\u2028', '\ud800', 'é', '😀', '');
   const text = fc.oneof(
     fc.string(),

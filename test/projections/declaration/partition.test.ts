@@ -6,7 +6,7 @@ import { partitionOf, reachedBy } from '../../../src/projections/declaration/par
 
 const account = defineEvents('account', { Opened: z.object({}) });
 
-test('the partition of a key is what it was: rows were folded by it', () => {
+test('the partition of a key never changes, because stored rows were folded by it', () => {
   const keys = ['["account-1"]', '["account-2"]', '["ünïcödé"]', '[1,"b"]', ''];
   expect(keys.map((key) => partitionOf(key, 4))).toMatchInlineSnapshot(`
     [
@@ -41,7 +41,7 @@ test('keys fall evenly into partitions', () => {
   }
 });
 
-test('a row is where its partition is, or where it was when there was another number of partitions', () => {
+test('a row is at the position of its partition, or of its former partition before a change of their number', () => {
   fc.assert(
     fc.property(
       fc.string(),
@@ -67,7 +67,7 @@ test.each([
   [{ partitions: 0 }, "'partitions' is a whole number from 1 to 64, found 0."],
   [{ partitions: 65 }, "'partitions' is a whole number from 1 to 64, found 65."],
   [{ partitions: 1.5 }, "'partitions' is a whole number from 1 to 64, found 1.5."],
-] as const)('partitions that can’t be are refused: %j', (option, message) => {
+] as const)('an invalid number of partitions is refused: %j', (option, message) => {
   const declare = () =>
     defineProjection({
       name: 'openings',

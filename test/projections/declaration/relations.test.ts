@@ -27,7 +27,7 @@ const customerOf = (relations: Readonly<Record<string, RelationOption<'customerI
   defineProjection({ ...customer, table: { ...customer.table, ...table }, relations });
 const carts = defineProjection(cart);
 
-test('relations in both directions pass, in all versions of both', () => {
+test('relations in both directions are accepted, in all versions of both projections', () => {
   const customers = customerOf({ carts: many('cart_summary', { to: 'customerId' }) });
   const related = { relations: { customer: one('customer_profile', { from: 'customerId' }) } };
   const config = defineConfig({
@@ -45,11 +45,11 @@ test('relations in both directions pass, in all versions of both', () => {
   });
 });
 
-test('a column that the own table does not have is a compile error, and one at start-up', () => {
+test('a column that the own table does not have is a compile error and a start-up error', () => {
   expect(() =>
     defineProjection({
       ...cart,
-      // @ts-expect-error no such column
+      // @ts-expect-error an unknown column
       relations: { customer: one('customer_profile', { from: 'custmerId' }) },
     }),
   ).toThrow(
@@ -61,11 +61,11 @@ test.each([
   [{ customerId: one('cart_summary', { from: 'customerId' }) }, "'customerId' is a column and a relation; rename one"],
   [{ Carts: many('cart_summary', { to: 'customerId' }) }, "relation 'Carts' needs a camelCase name"],
   [{ carts: 'cart_summary' as never }, "relation 'carts' was not made with one(…) or many(…)."],
-])('%j is refused where it is declared', (relations, message) => {
+])('%j is refused by the declaration', (relations, message) => {
   expect(() => customerOf(relations)).toThrow(`customer_profile@1: ${message}`);
 });
 
-test('several key columns leave open which one the others name', () => {
+test('with several key columns, it is ambiguous which one other rows refer to', () => {
   expect(() =>
     customerOf({ carts: many('cart_summary', { to: 'customerId' }) }, { day: t.date().primaryKey() }),
   ).toThrow(
@@ -94,13 +94,13 @@ test.each([
     { carts: one('cart_summary', { from: ['customerId', 'customerId'] }) },
     'names 2 of the 1 key columns of cart_summary@1 (cartId). List one column for each, in this order.',
   ],
-])('%j is refused when the application is put together', (relations, message) => {
+])('%j is refused by the configuration', (relations, message) => {
   expect(() => defineConfig({ projections: [customerOf(relations), carts] })).toThrow(
     `customer_profile@1: relation 'carts' ${message}`,
   );
 });
 
-test('one version that lacks the column is enough to be refused', () => {
+test('a relation is refused if one version lacks the column', () => {
   const { customerId, ...others } = cart.table;
   const second = defineProjection({ ...cart, version: 2, table: others });
   const customers = customerOf({ carts: many('cart_summary', { to: 'customerId' }) });

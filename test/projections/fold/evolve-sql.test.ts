@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents, defineProjection, t } from '../../../src/index.ts';
 
-// What is marked with @ts-expect-error is a compile error: `npm run typecheck` fails where it is none.
+// Each @ts-expect-error marks a compile error: `npm run typecheck` fails if there is none.
 
 const bank = defineEvents('bank', {
   Deposited: z.object({ amount: z.string() }),
@@ -20,7 +20,7 @@ const evolveSql = {
   merge: { amount: 'add', lastAt: 'max' },
 } as const;
 
-test('a projection declares SQL over its batches in the place of key and evolve', () => {
+test('a projection declares SQL over its batches instead of key and evolve', () => {
   const balance = defineProjection({ ...base, evolveSql });
   expect(balance.filter).toEqual([{ family: 'bank', types: ['Deposited'] }]);
   expect(balance.sqlFold).toEqual({ rows: evolveSql.rows, merge: evolveSql.merge, remove: null });
@@ -39,21 +39,21 @@ test('its code fingerprint is that of its SQL', () => {
   expect(new Set([fingerprint({}), ...others.map(fingerprint)]).size).toBe(others.length + 1);
 });
 
-describe('a declaration that can not work is a compile error and a start-up error', () => {
-  test('of both forms, and of neither', () => {
+describe('a declaration that cannot work is a compile error and a start-up error', () => {
+  test('with both forms, or with neither', () => {
     const key = () => 'a';
-    // @ts-expect-error one of them
+    // @ts-expect-error only one of them is allowed
     expect(() => defineProjection({ ...base, key, evolve: { Deposited: () => null }, evolveSql })).toThrow(
       "balance@1: declares both 'evolve' and 'evolveSql'; keep one, and prove it equal to the other in a test.",
     );
-    // @ts-expect-error one of them
+    // @ts-expect-error one of them is required
     expect(() => defineProjection({ ...base })).toThrow(
       "balance@1: declares neither 'evolve' nor 'evolveSql'; declare one of them.",
     );
   });
 
-  test('of events that are not defined', () => {
-    // @ts-expect-error no such type
+  test('with undefined events', () => {
+    // @ts-expect-error an undefined type
     expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, events: ['Deposit'] } })).toThrow(
       "balance@1: evolveSql.events names 'Deposit', which bank does not define. Did you mean 'Deposited'?",
     );
@@ -62,7 +62,7 @@ describe('a declaration that can not work is a compile error and a start-up erro
     );
   });
 
-  test('of columns that are not merged, or not there', () => {
+  test('with columns that are not merged, or do not exist', () => {
     // @ts-expect-error lastAt is missing
     expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, merge: { amount: 'add' } } })).toThrow(
       "balance@1: evolveSql.merge leaves out 'lastAt'; say how the batch's value is merged into the table's, such as 'add' or 'last'.",
@@ -84,7 +84,7 @@ describe('a declaration that can not work is a compile error and a start-up erro
     );
   });
 
-  test('of SQL that is none, and of options that there are not', () => {
+  test('with invalid SQL, or unknown options', () => {
     expect(() => defineProjection({ ...base, evolveSql: { ...evolveSql, rows: 'delete from batch' } })).toThrow(
       "balance@1: evolveSql.rows is a select from 'batch'.",
     );
@@ -94,7 +94,7 @@ describe('a declaration that can not work is a compile error and a start-up erro
     );
   });
 
-  test('of what a set can not do', () => {
+  test('with features that set-based SQL does not support', () => {
     expect(() => defineProjection({ ...base, evolveSql, onError: 'dead-letter' })).toThrow(
       "balance@1: onError 'dead-letter' holds back later events of one row. evolveSql cannot do that because it folds whole batches. Use 'stop' or 'skip', or declare 'evolve'.",
     );

@@ -30,7 +30,7 @@ const base = {
 const opened: NewEvent = { type: 'CartOpened', payload: { tags: ['new'] } };
 const added: NewEvent = { type: 'ItemAdded', payload: { quantity: 2 } };
 
-describe('what evolve must not do is found where it does it:', () => {
+describe('an error names the event if evolve tries to', () => {
   const where = "cart_summary@1: evolve of 'ItemAdded' failed at position 2 (stream 'cart-1', event 2): ";
   const immutable = ' Rows and events are immutable: return a new row instead of changing the old one.';
 
@@ -105,20 +105,20 @@ describe('what evolve must not do is found where it does it:', () => {
 describe('a fold', () => {
   const counting = { ItemAdded: (row: { count: number } | null) => ({ count: (row?.count ?? 0) + 1, tags: [] }) };
 
-  test('removes a row for null, and may make it anew', async () => {
+  test('removes a row for null, and may create it again', async () => {
     const projection = defineProjection({ ...base, evolve: { ...counting, CartRemoved: () => null } });
     const removed = { type: 'CartRemoved', payload: {} };
     expect((await folded(projection, [added, removed])).plain()).toEqual([]);
     expect((await folded(projection, [added, added, removed, added])).plain()).toMatchObject([{ count: 1 }]);
   });
 
-  test('leaves rows alone that no key names', async () => {
+  test('leaves rows unchanged that no key names', async () => {
     for (const key of [() => null, () => []]) {
       expect((await folded(defineProjection({ ...base, key, evolve: counting }), [added])).plain()).toEqual([]);
     }
   });
 
-  test('takes an event to each row that it names, once', async () => {
+  test('applies an event to each row that it names, once', async () => {
     const projection = defineProjection({ ...base, key: () => ['a', 'b', 'a'], evolve: counting });
     expect((await folded(projection, [added])).plain()).toMatchObject([
       { cartId: 'a', count: 1 },
@@ -126,7 +126,7 @@ describe('a fold', () => {
     ]);
   });
 
-  test('gives an event an effect on all its rows or on none', async () => {
+  test('applies an event to all its rows or to none', async () => {
     const projection = defineProjection({
       ...base,
       key: (event) => (event.type === 'CartMerged' ? [event.streamId, event.payload.into] : event.streamId),
@@ -145,7 +145,7 @@ describe('a fold', () => {
     expect(table.plain()).toMatchObject([{ cartId: 'cart-1', count: 1 }]);
   });
 
-  test('is not misled by event types that are called as what every object has', async () => {
+  test('is not confused by event types named like members of every object', async () => {
     const odd: EventFamily = defineEvents('odd', { constructor: z.object({}), toString: z.object({}) });
     expect(payloadVersion(odd, 'constructor')).toBe(1);
     const projection = defineProjection({ ...base, events: odd, evolve: { toString: () => ({ count: 1, tags: [] }) } });

@@ -20,7 +20,7 @@ const table = {
   other: t.json().nullable(),
   first: line.nullable(),
   lines: t.list(line),
-  /** All that evolve could tell of the row that it was given. */
+  /** Everything that evolve can observe of the row that it was given. */
   seen: t.text(),
 };
 
@@ -28,7 +28,7 @@ const edits = defineEvents('edits', { Edited: z.object({}) });
 const edit = { type: 'Edited', payload: {} };
 const columns = ['document', 'other', 'first', 'lines'] as const;
 
-/** Which objects of a row are one object, and the keys of each in their order. */
+/** Which parts of a row are the same object, and the keys of each in order. */
 function seenOf(row: Row): string {
   const parts = columns.flatMap((name) => partsOf(row[name]));
   return JSON.stringify([columns.map((name) => row[name]), parts.map((part) => parts.indexOf(part))]);
@@ -86,7 +86,7 @@ type Step = typeof anyStep extends fc.Arbitrary<infer S> ? S : never;
 
 const notTooLong = 4000;
 
-/** A projection whose evolve makes these edits, event by event: what JSON can't carry in a payload they can. */
+/** A projection whose evolve applies these edits, event by event. They can hold what JSON can't carry in a payload. */
 function editing(batches: readonly (readonly Step[])[]): Projection {
   return defineProjection({
     name: 'edited',
@@ -111,8 +111,8 @@ function editing(batches: readonly (readonly Step[])[]): Projection {
   });
 }
 
-describe('a row whose documents are made of the parts of those before', () => {
-  test('is the row that would be made of the one read back from its table, and so is what evolve sees', async () => {
+describe('a row whose documents share parts with earlier ones', () => {
+  test('equals the row built from the one read back from its table, and so does what evolve sees', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(anyStep, { maxLength: 3 }), { minLength: 1, maxLength: 12 }),
@@ -143,7 +143,7 @@ describe('a row whose documents are made of the parts of those before', () => {
     );
   });
 
-  test('holds what the texts of its documents say', () => {
+  test('holds what the texts of its documents contain', () => {
     fc.assert(
       fc.property(anyDocument, fc.array(anyEdit, { maxLength: 6 }), (document, changes) => {
         let before: unknown;

@@ -14,27 +14,27 @@ const codec = createRowCodec(columns, ['id']);
 const row = (document: Json, lines: readonly object[] = [], before?: Row) =>
   codec.normalise({ document, lines }, [1], before) as { document: Json; lines: Json };
 
-describe('what evolve passes on of a document is not made again:', () => {
+describe('the parts of a document that evolve passes on are not copied:', () => {
   const before = row({ list: [{ a: 1 }, { b: [2] }, { c: { d: 3 } }], other: { e: 4 } }, [
     { name: 'a' },
     { name: 'b' },
   ]);
   const { list, other } = before.document;
 
-  test('what is beside a new entry', () => {
+  test('the parts beside a new entry', () => {
     const { document } = row({ list: [...list, { z: 1 }], other }, [], before);
     expect(document.other).toBe(other);
     for (const index of [0, 1, 2]) expect(document.list[index]).toBe(list[index]);
     expect(document.list[3]).toEqual({ z: 1 });
   });
 
-  test('what moves within its list', () => {
+  test('items that move within their list', () => {
     const { document } = row({ list: [{ z: 1 }, list[2], list[0]] }, [], before);
     expect(document.list[1]).toBe(list[2]);
     expect(document.list[2]).toBe(list[0]);
   });
 
-  test('what is in an object that is replaced', () => {
+  test('the parts of an object that is replaced', () => {
     const { document } = row({ list: list.map((entry: Json) => ({ ...entry, z: 1 })) }, [], before);
     expect(document.list[1].b).toBe(list[1].b);
     expect(document.list[2].c).toBe(list[2].c);
@@ -51,7 +51,7 @@ describe('what evolve passes on of a document is not made again:', () => {
   });
 });
 
-describe('a row holds no object twice, as none that is read from a table does:', () => {
+describe('a row holds no object twice, like a row read from a table:', () => {
   const before = row({ list: [{ a: {} }, { b: {} }] }, [{ name: 'a' }, { name: 'b' }]);
   const [one, another] = before.document.list;
 
@@ -59,7 +59,7 @@ describe('a row holds no object twice, as none that is read from a table does:',
     ['in a list', { list: [one, one, another, one] }, ({ list }) => list],
     ['within itself', { list: [one, another], copy: { list: [one] } }, ({ list, copy }) => [list[0], copy.list[0]]],
     ['with a part of it', { list: [one], copy: one.a }, ({ list, copy }) => [list[0].a, copy]],
-    ['in a copy of what it is in', { list: [{ ...one }, one] }, ({ list }) => list.map(({ a }: Json) => a)],
+    ['in a copy of its container', { list: [{ ...one }, one] }, ({ list }) => list.map(({ a }: Json) => a)],
     ['a new one', { list: Array(2).fill({ z: 1 }) }, ({ list }) => list],
   ])('%s', (_, document, parts) => {
     const made = row(document, [], before).document;
@@ -74,14 +74,14 @@ describe('a row holds no object twice, as none that is read from a table does:',
   });
 });
 
-test('what was read from the table is made canonical, also where it was changed in place since', () => {
+test('a part that was read from the table is made canonical, even if it has been changed in place since', () => {
   const read = codec.decode(codec.encode(JSON.parse(JSON.stringify(row({ list: [{ a: 1 }] }))))) as { document: Json };
   read.document.list[0].at = new Date(0);
   const { document } = row({ list: read.document.list }, [], read as unknown as Row);
   expect(document).toEqual({ list: [{ a: 1, at: '1970-01-01T00:00:00.000Z' }] });
 });
 
-test('a member that JSON leaves out is left out, whatever its name', () => {
+test('a member that JSON leaves out is left out, for any name', () => {
   const members = ['constructor', 'toString', '__proto__', 'a'].map((name) => [name, Symbol(name)]);
   expect(row(Object.fromEntries(members)).document).toEqual({});
 });
@@ -116,10 +116,10 @@ describe('in production, where rows are not frozen,', () => {
 
   const changing: readonly [string, (row: NonNullable<Notes>) => void, string][] = [
     ['a document', ({ document }) => document.notes.push(1), 'object is not extensible'],
-    ['what is in one', ({ document }) => delete document.notes[0].a, 'Cannot delete'],
+    ['a part of a document', ({ document }) => delete document.notes[0].a, 'Cannot delete'],
     ['an object in a list', ({ lines }) => Object.assign(lines[0], { name: 'b' }), 'read only property'],
   ];
-  test.each(changing)('an evolve that changes %s fails where it does', async (_, change, reason) => {
+  test.each(changing)('an evolve that changes %s fails at that place', async (_, change, reason) => {
     const folding = folded((before, note) => {
       if (before) change(before);
       return { document: { notes: [note] }, lines: [{ name: 'a' }] };
@@ -130,7 +130,7 @@ describe('in production, where rows are not frozen,', () => {
     });
   });
 
-  test('what evolve returned, or had of an event, is its own, and may be changed later', async () => {
+  test('objects that evolve returned, or received in an event, stay its own and may be changed later', async () => {
     const returned: Json[] = [];
     const { row, events } = await folded((before, note) => {
       for (const one of returned) one.document.notes[0].changed = 1;
