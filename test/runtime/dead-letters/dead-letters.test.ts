@@ -27,7 +27,7 @@ import { until } from '../../support/until.ts';
 
 let database: TestDatabase;
 const running = new Set<Runtime>();
-const step = { actor: 'ann', reason: 'mended' };
+const step = { actor: 'ann', reason: 'fixed' };
 
 beforeEach(async () => {
   database = await createTestDatabase();

@@ -211,7 +211,7 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       expect((await readRegistry(runtime.db))[0]?.codeFingerprint).toBe(deployed.codeFingerprint);
     });
 
-    test(`that is cancelled ${form.inPlace ? 'goes on: there is nothing to go back to' : 'leaves everything as it was'}`, async () => {
+    test(`that is cancelled ${form.inPlace ? 'continues, because its old rows are gone' : 'leaves everything unchanged'}`, async () => {
       const runtime = await start([balanceV1]);
       await history(runtime, 10);
       await caughtUp(runtime);

@@ -423,7 +423,7 @@ test('a snapshot whose rows contain events discarded since cannot start a rebuil
   const runtime = await start([failing]);
   const options = { ...runtime, readSchema, projection: failing };
   await requestRebuild(runtime.db, failing, readSchema, step);
-  // The operator's discard includes its dead letters, which are new, once the event is blocked.
+  // The rebuild has new dead letters, so an operator accepts it once it waits.
   const accept = () => acceptRebuild(runtime.db, 'credits', 1, step);
   await until(() =>
     accept().then(
