@@ -7,7 +7,7 @@ import { cart } from './carts.ts';
 import { check } from './check.ts';
 import type { BenchServer } from './server.ts';
 
-/** A new log that the callers of a scenario append items to. */
+/** A new log, to which the callers of a scenario append items. */
 export interface AppendLog {
   readonly log: EventLog;
   readonly db: Database;
@@ -21,7 +21,7 @@ export async function openAppendLog(server: BenchServer): Promise<AppendLog> {
   return { log: createEventLog(db, [cart]), db, close: () => db.close() };
 }
 
-/** The log of a process that maintains these inline projections, or none. */
+/** The log of a process that maintains these inline projections; the list may be empty. */
 export async function openInlineLog(server: BenchServer, projections: readonly Projection[]): Promise<AppendLog> {
   const url = await server.createDatabase('bench_append_inline');
   await migrate(url);
@@ -31,7 +31,7 @@ export async function openInlineLog(server: BenchServer, projections: readonly P
   return { log: runtime.log, db: runtime.db, close: () => runtime.stop() };
 }
 
-/** As many events as were acknowledged, and no gap in any stream. */
+/** Checks that all acknowledged events are in the log, and that no stream has a gap. */
 export async function checkLog({ db }: AppendLog, acknowledged: number): Promise<void> {
   const [row] = await db.query<{ events: number; versions: number; gaps: number }>({
     text: `
@@ -46,7 +46,7 @@ export async function checkLog({ db }: AppendLog, acknowledged: number): Promise
   check(row.versions === row.events && row.gaps === 0, () => `${row.versions} versions, ${row.gaps} gaps`);
 }
 
-/** Each stream has its row of `cartSummaryInline`, with every item of it. */
+/** Checks that each stream has its row of `cartSummaryInline`, with every item. */
 export async function checkInlineRows({ db }: AppendLog): Promise<void> {
   const [row] = await db.query<{ wrong: number }>({
     text: `

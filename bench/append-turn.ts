@@ -2,7 +2,7 @@ import { callsPerSecond } from './calls-per-second.ts';
 import type { Turn } from './rounds.ts';
 import type { BenchContext } from './scenario.ts';
 
-/** A turn of so many callers at once, when the disk is at rest and what they run is warm: calls a second, or events where a call has several. */
+/** A turn of this many concurrent callers, after the disk is idle and the code is warm: calls per second, or events if a call has several. */
 export function appendTurn(
   { server, quick }: BenchContext,
   callers: number,

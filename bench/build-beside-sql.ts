@@ -12,7 +12,7 @@ interface Peers {
   readonly peerByDefault?: Turn | undefined;
 }
 
-/** Events a second of a first build over the long log, in turn with the same table by SQL and with peers. Both tables have the same rows. */
+/** Events per second of a first build over the long log, compared with the same table by SQL and with peers. Both tables have the same rows. */
 export async function buildBesideSql(
   { server, rounds, longLog }: BenchContext,
   projection: Projection,

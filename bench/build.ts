@@ -3,7 +3,7 @@ import { defineConfig, type Projection } from '../src/index.ts';
 import { type Runtime, startRuntime } from '../src/runtime/runtime.ts';
 import { cart } from './carts.ts';
 
-/** Starts what maintains read models in a process, as `refold start --role worker` does. */
+/** Starts the maintenance of read models in this process, as `refold start --role worker` does. */
 export function startWorker(url: string, projections: readonly Projection[]): Promise<Runtime> {
   return startRuntime({
     config: defineConfig({ projections, events: [cart], database: { url } }),
@@ -15,7 +15,7 @@ export function startWorker(url: string, projections: readonly Projection[]): Pr
   });
 }
 
-/** Resolves when all of the versions are active. */
+/** Resolves when all versions are active. */
 export function untilActive({ versions }: Runtime, projections: readonly Projection[]): Promise<void> {
   return new Promise((resolve) => {
     const look = () => {
@@ -28,7 +28,7 @@ export function untilActive({ versions }: Runtime, projections: readonly Project
   });
 }
 
-/** Seconds from the start of a process that declares new versions until they are active: tables, rows and indexes. */
+/** Seconds from the start of a process that declares new versions until they are active, with tables, rows and indexes. */
 export async function buildByRefold(url: string, projections: readonly Projection[]): Promise<number> {
   const start = performance.now();
   const runtime = await startWorker(url, projections);

@@ -1,4 +1,4 @@
-/** Many callers, each with its next call when its last has ended, until the time is up. Calls a second, of all of them together. */
+/** Many callers, each of which starts its next call when the last has ended, until the time is up. Returns the calls per second of all together. */
 export async function callsPerSecond(
   callers: number,
   milliseconds: number,

@@ -10,8 +10,8 @@ export interface CartLog {
 }
 
 /**
- * A database with a log of carts: each stream's first event opens it, the others add items, and the streams are mixed evenly. A customer has forty.
- * Written by one statement, below Refold, since the writing is no subject here.
+ * A database with a log of carts: each stream's first event opens it, the others add items. Streams are mixed evenly. A customer has forty carts.
+ * One statement writes the log, without Refold, because the writing is not measured here.
  */
 export async function createCartLog(
   server: BenchServer,
@@ -53,7 +53,7 @@ export async function createCartLog(
   return { url, events, streams };
 }
 
-/** Takes every read table and version away, so that the next start builds them again from the first event. */
+/** Removes every read table and version. The next start builds them again from the first event. */
 export async function forgetReadModels(client: pg.Client): Promise<void> {
   await client.query('drop schema if exists read_models cascade');
   await client.query('delete from refold.rebuilds');

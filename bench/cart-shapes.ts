@@ -1,7 +1,7 @@
 import { decimal, defineProjection, t } from '../src/index.ts';
 import { cart } from './carts.ts';
 
-/** One row for each of ten groups of carts: all events want the same few rows. */
+/** One row for each of ten groups of carts: all events change the same few rows. */
 export const hotGroups = defineProjection({
   name: 'hot_groups',
   version: 1,
@@ -20,7 +20,7 @@ export const hotGroups = defineProjection({
   },
 });
 
-/** Each item counts for three rows: that of its product, that of its cart and that of its quantity. */
+/** Each item counts in three rows: of its product, of its cart and of its quantity. */
 export const salesBy = defineProjection({
   name: 'sales_by',
   version: 1,
@@ -55,7 +55,7 @@ interface Line {
   readonly price: string;
 }
 
-/** One row for each cart, with its lines in it: a document that grows with each event. */
+/** One row per cart with its lines in it: a document that grows with each event. */
 export const cartDocument = defineProjection({
   name: 'cart_document',
   version: 1,

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { decimal, defineEvents, defineProjection, one, t } from '../src/index.ts';
 
-/** The events of most scenarios: carts that are opened and filled. */
+/** The events of most scenarios: carts are opened and filled. */
 export const cart = defineEvents('cart', {
   Opened: z.object({ customer: z.string() }),
   ItemAdded: z.object({ product: z.string(), quantity: z.int(), price: z.string() }),
 });
 
-/** What is appended wherever the writing is the subject. */
+/** The appended item in all scenarios that measure writing. */
 export const item = { product: 'product-7', quantity: 1, price: '12.50' };
 export const itemAdded = { type: 'ItemAdded', payload: item } as const;
 
-/** One row for each stream. */
+/** One row per stream. */
 export const cartSummary = defineProjection({
   name: 'cart_summary',
   version: 1,
@@ -34,7 +34,7 @@ export const cartSummary = defineProjection({
   },
 });
 
-/** {@link cartSummary}, folded by the appends themselves, which need not open a cart first. */
+/** {@link cartSummary}, folded by the appends themselves. They need not open a cart first. */
 export const cartSummaryInline = defineProjection({
   name: 'cart_summary_inline',
   version: 1,
@@ -52,7 +52,7 @@ export const cartSummaryInline = defineProjection({
   },
 });
 
-/** One row for each customer. */
+/** One row per customer. */
 export const customerTotal = defineProjection({
   name: 'customer_total',
   version: 1,
@@ -81,7 +81,7 @@ export const cartOfCustomer = defineProjection({
   relations: { customerTotal: one('customer_total', { from: 'customer' }) },
 });
 
-/** One row for each event: nothing is folded, all is written. */
+/** One row per event: nothing is folded, every event is written. */
 export const cartLines = defineProjection({
   name: 'cart_lines',
   version: 1,
@@ -100,7 +100,7 @@ export const cartLines = defineProjection({
   },
 });
 
-/** One row for each of a hundred products: every row is touched by each page. */
+/** One row for each of a hundred products: each page changes every row. */
 export const productSales = defineProjection({
   name: 'product_sales',
   version: 1,

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 
-/** A benchmark of a wrong result is worth nothing. */
+/** A benchmark with a wrong result is worthless. */
 export function check(condition: boolean, problem: () => string): asserts condition {
   if (!condition) throw new Error(`Wrong result: ${problem()}`);
 }
 
-/** Row by row: the projection's table beside the one that SQL made of the same log. */
+/** Compares, row by row, the projection's table with the one that SQL built from the same log. */
 export async function checkSameRows(
   client: pg.Client,
   projection: { readonly name: string },

@@ -6,7 +6,7 @@ export interface Choice {
   readonly only: readonly string[];
 }
 
-/** What is measured: all that `only` names; without it everything, or what a quick run has time for. */
+/** The scenarios that `only` names; without it all, or for a quick run those that fit its time. */
 export function chooseScenarios<S extends Pick<Scenario, 'name' | 'fullOnly'>>(
   scenarios: readonly S[],
   { quick, only }: Choice,

@@ -7,7 +7,7 @@ const [left, right, top, bottom] = [60, 190, 20, 50];
 const colours = ['#2a7', '#c63', '#36c', '#a3a', '#888', '#c33'];
 const most = 4;
 
-/** The cost of each measure by the length of the log, as a ratio to its cost on the shortest log; both scales are logarithmic. Undefined where nothing was measured of it. */
+/** The cost of each measure by the length of the log, relative to the shortest log. Both scales are logarithmic. Undefined without results. */
 export function growthPlot(results: readonly Result[]): string | undefined {
   const points = results.flatMap(({ growth, refold }) => (growth ? [{ ...growth, cost: median(refold) }] : []));
   if (points.length === 0) return undefined;

@@ -13,23 +13,23 @@ import { openClient } from './open-client.ts';
 import { median, type Turn } from './rounds.ts';
 import type { BenchServer } from './server.ts';
 
-/** What one operation costs on a log of some length; each is the cost of the same work, whatever the length. */
+/** The costs of operations on a log of some length. Each measures the same work at any length. */
 export interface LogOfSize {
   readonly events: number;
-  /** Microseconds of an event of a first build. */
+  /** Microseconds per event of a first build. */
   readonly build: Turn;
-  /** Has a server answer on it from now on. */
+  /** Starts a server on it. */
   serve(): Promise<void>;
-  /** Microseconds of an event that is read, in pages from all over the log. */
+  /** Microseconds per event of a read, in pages from all parts of the log. */
   readonly read: Turn;
-  /** Microseconds of an answer, of many at once. */
+  /** Microseconds per response, with many requests at once. */
   readonly byId: Turn;
   readonly list: Turn;
-  /** Microseconds of an append of one event, of many at once. */
+  /** Microseconds per append of one event, with many at once. */
   readonly append: Turn;
-  /** Milliseconds from an append until a subscriber has the row that it changed. */
+  /** Milliseconds from an append until a subscriber has the changed row. */
   readonly tail: Turn;
-  /** Compares the table with what SQL makes of the log, and closes all. */
+  /** Compares the table with the result of SQL over the log, and closes everything. */
   close(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ const appendsOfTurn = 320;
 const pagesOfTurn = 100;
 const pageSize = 1000;
 const tailsOfTurn = 40;
-// As many as the shortest log has: look-ups of the same row at the same time are one.
+// As many as the shortest log has: concurrent look-ups of one row are joined.
 const rowsAskedFor = 500;
 
 export async function createLogOfSize(server: BenchServer, events: number, milliseconds: number): Promise<LogOfSize> {
@@ -144,7 +144,7 @@ export async function createLogOfSize(server: BenchServer, events: number, milli
   };
 }
 
-/** The items of a cart as a subscriber hears of them. */
+/** The items of a cart that a subscriber has seen. */
 function createItemCount() {
   let items = -1;
   let waiting: { readonly least: number; resolve(items: number): void } | undefined;

@@ -1,4 +1,4 @@
-/** `npm run bench`: Refold beside its limits and its peers, in one run. See docs/performance.md. */
+/** `npm run bench`: compares Refold with its limits and its peers, in one run. See docs/performance.md. */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -58,7 +58,7 @@ try {
   leaveResult([{ name: measuring, message: error instanceof Error ? String(error.stack) : String(error) }]);
   if (!stopping.signal.aborted) throw error;
   console.error(`${measuring}: ${stopping.signal.reason.message}`);
-  // The server is stopped under what is being measured: its complaints are of no interest.
+  // A run that is stopped ends the server while something is measured: ignore the resulting errors.
   process.on('unhandledRejection', () => {});
   process.on('uncaughtException', () => {});
 } finally {
@@ -67,7 +67,7 @@ try {
 }
 if (stopping.signal.aborted) process.exit(130);
 
-/** In CI: what was measured and right, and what was not. No figure is judged. */
+/** In CI: which scenarios have right results, and which do not. Figures are not judged. */
 function leaveResult(problems: readonly Problem[]): void {
   if (process.env.CI === undefined) return;
   const success = problems.length === 0;

@@ -1,19 +1,19 @@
-/** Builds two read models of a log, with a reactor that can't keep up, and tells its memory all the while: node memory-process.ts URL */
+/** Builds two read models of a log, with a reactor that can't keep up, and reports its memory all the time: node memory-process.ts URL */
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createRefold, defineConfig, defineReactor } from '../src/index.ts';
 import { cart, cartSummary, productSales } from './carts.ts';
 
-/** What the process needs at a moment, in bytes. */
+/** The memory of the process at a moment, in bytes. */
 export interface MemorySample {
   readonly rss: number;
   readonly heap: number;
-  /** Position of the slower of the two read models. */
+  /** Position of the slower read model. */
   readonly position: number;
   readonly done: boolean;
 }
 
-/** A hundred events a second: it falls behind by nearly the whole log. */
+/** A hundred events per second: it falls behind by nearly the whole log. */
 const slow = defineReactor({
   name: 'slow',
   events: cart,

@@ -1,14 +1,14 @@
-/** The stream of each call. */
+/** Gives each call its stream. */
 export interface OwnStreams {
   next(caller: number): string;
-  /** Calls up to now, of all callers. */
+  /** Calls so far, of all callers. */
   readonly calls: number;
 }
 
 /** Calls to each stream. */
 export const callsOfStream = 10;
 
-/** Each caller has streams of its own, one after the other. */
+/** Each caller has its own streams, one after another. */
 export function createOwnStreams(): OwnStreams {
   const callsOf = new Map<number, number>();
   let calls = 0;

@@ -4,13 +4,13 @@ import type { Projection } from '../src/index.ts';
 import { checkpointChannel } from '../src/store/processors/checkpoints.ts';
 import { check } from './check.ts';
 
-/** How far something has come, and when it came to each place on the way. */
+/** How far an operation has come, and when it reached each place. */
 export interface Progress {
-  /** It is at that place now, and so beyond those before. */
+  /** Reports that it has reached this place, and all before it. */
   tell(place: number): void;
-  /** Resolves when it is there. */
+  /** Resolves when it has reached the place. */
   until(place: number): Promise<void>;
-  /** The moment, as of `performance.now()`, at which it was there. */
+  /** When it reached the place, in terms of `performance.now()`. */
   at(place: number): number;
 }
 
@@ -36,7 +36,7 @@ export function createProgress(): Progress {
   };
 }
 
-/** Up to which position a projection's rows are committed, as the notification tells that comes with each commit of theirs. */
+/** The position up to which a projection's rows are committed, from the notification that comes with each of its commits. */
 export async function followCommits(
   listener: pg.Client,
   { name, version }: Pick<Projection, 'name' | 'version'>,

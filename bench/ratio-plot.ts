@@ -5,7 +5,7 @@ const barHeight = 22;
 const labelWidth = 230;
 const plotWidth = 560;
 
-/** One bar a measure: its ratio to its limit on a logarithmic scale, with a line at 1. To the right of the line is better. */
+/** One bar per measure: its ratio to its limit on a logarithmic scale, with a line at 1. Right of the line is better. */
 export function ratioPlot(results: readonly Result[]): string {
   const bars = results.flatMap((result) => {
     const { ratioToLimit, scenario, met } = reportLine(result);

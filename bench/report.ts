@@ -12,7 +12,7 @@ export interface ReportLine {
   readonly limit: number | null;
   readonly ratioToPeer: number | null;
   readonly ratioToLimit: number | null;
-  /** Null where there is no target, or where it can't be told because the peer is not installed. */
+  /** Null if there is no target, or if the peer of the target is not installed. */
   readonly met: boolean | null;
 }
 
@@ -85,7 +85,7 @@ export function markdownTable(results: readonly Result[]): string {
   return [line(headings), line(headings.map(() => '---')), ...results.map((result) => line(cells(result)))].join('\n');
 }
 
-/** Each median with how far the rounds lay from it: the wider, the less the ratio says. */
+/** Each median with the lowest and highest round. A wide range makes the ratio less reliable. */
 function cells(result: Result): string[] {
   const line = reportLine(result);
   const spread = (figures: readonly number[] | undefined) =>

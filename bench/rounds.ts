@@ -1,9 +1,9 @@
-/** One turn of a contestant; its figure. */
+/** One turn of a contestant; returns its figure. */
 export type Turn = () => Promise<number>;
 
 /**
- * Lets the contestants take turns for some rounds, each round beginning with another one, so that what else happens on the machine
- * concerns them all. A contestant that is not there has no figures.
+ * Lets the contestants take turns for some rounds. Each round begins with another contestant, because other load on the machine
+ * should affect all of them. A missing contestant has no figures.
  */
 export async function inTurn<Name extends string>(
   rounds: number,
@@ -24,7 +24,7 @@ export function median(figures: readonly number[]): number {
   return quantile(figures, 0.5);
 }
 
-/** Between neighbours, in proportion. */
+/** Interpolates linearly between neighbours. */
 export function quantile(figures: readonly number[], share: number): number {
   const sorted = figures.toSorted((a, b) => a - b);
   const place = (sorted.length - 1) * share;

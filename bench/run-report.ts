@@ -6,18 +6,18 @@ import { markdownTable, reportLine, screenTable } from './report.ts';
 import type { BenchContext, Result, Scenario } from './scenario.ts';
 
 export interface RunReportOptions {
-  /** Where `latest.md` and the other files are written. */
+  /** The folder of `latest.md` and the other files. */
   readonly folder: string;
-  /** One more place for the figures as JSON. */
+  /** An additional file for the figures as JSON. */
   readonly json?: string | undefined;
   /** The machine, the versions and the settings. */
   readonly conditions: string;
-  /** How many scenarios the run is to measure. */
+  /** How many scenarios the run will measure. */
   readonly chosen: number;
   readonly print: (text: string) => void;
 }
 
-/** Prints and keeps the figures of each scenario when it is measured: a run that ends early loses none of them. */
+/** Prints and stores the figures of each scenario at once: a run that ends early loses none of them. */
 export interface RunReport {
   add(scenario: string, results: readonly Result[], seconds: number): Promise<void>;
   /** Prints all figures as one table. */
@@ -50,7 +50,7 @@ export function createRunReport({ folder, json, conditions, chosen, print }: Run
   };
 }
 
-/** Measures one scenario after the other. Rejects at once with the signal's reason, whatever is being measured. */
+/** Measures one scenario after another. Rejects at once with the signal's reason, even during a measurement. */
 export async function runScenarios(
   scenarios: readonly Scenario[],
   options: {
@@ -64,7 +64,7 @@ export async function runScenarios(
   const stopped = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-  stopped.catch(() => {}); // also where nothing is being measured
+  stopped.catch(() => {}); // also if nothing is being measured
   for (const { name, run } of scenarios) {
     signal.throwIfAborted();
     onStart(name);

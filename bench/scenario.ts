@@ -1,7 +1,7 @@
 import type { CartLog } from './cart-log.ts';
 import type { BenchServer } from './server.ts';
 
-/** What the medians of one measure are held against. For what is better less, a ratio is an upper bound, else a lower one. */
+/** The bounds for the medians of one measure. If lower is better, a ratio is an upper bound, else a lower bound. */
 export interface Target {
   readonly toPeer?: number;
   readonly toLimit?: number;
@@ -9,20 +9,20 @@ export interface Target {
   readonly atMost?: number;
 }
 
-/** One measure of a scenario: a line of the report. Each list has one figure a round, and the rounds of all three go in turn. */
+/** One measure of a scenario: a line of the report. Each list has one figure per round; the rounds of all three take turns. */
 export interface Result {
   readonly scenario: string;
   readonly unit: string;
   readonly better: 'more' | 'less';
   readonly refold: readonly number[];
-  /** Nothing where there is no peer for it, or where it is not installed. */
+  /** Undefined if it has no peer, or if the peer is not installed. */
   readonly peer?: readonly number[] | undefined;
   readonly peerName?: string | undefined;
-  /** Nothing where the measure stands for itself. */
+  /** Undefined if the measure has no limit to compare with. */
   readonly limit?: readonly number[] | undefined;
   readonly limitName?: string | undefined;
   readonly target: Target;
-  /** Where the same is measured on logs of several lengths. */
+  /** Set if the same is measured on logs of several lengths. */
   readonly growth?: { readonly measure: string; readonly events: number };
 }
 
@@ -30,15 +30,15 @@ export interface BenchContext {
   readonly server: BenchServer;
   readonly quick: boolean;
   readonly rounds: number;
-  /** The log that the builds read, made for the first that asks. Nobody appends to it. */
+  /** The log that the builds read, created on first use. Nothing is appended to it. */
   longLog(): Promise<CartLog>;
 }
 
 export interface Scenario {
-  /** What `--only` takes. */
+  /** The name for `--only`. */
   readonly name: string;
-  /** Left out of `--quick`, which is to take two minutes; with `--only` it is measured there, too. */
+  /** Left out of `--quick`, which should take two minutes; with `--only` it is measured there too. */
   readonly fullOnly?: boolean;
-  /** Measures, and throws where a result is wrong. */
+  /** Measures, and throws if a result is wrong. */
   run(context: BenchContext): Promise<readonly Result[]>;
 }

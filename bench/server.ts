@@ -5,8 +5,8 @@ import { startEmbeddedPostgres } from '../src/store/embedded/embedded-postgres.t
 import { openPool } from './open-pool.ts';
 
 /**
- * What differs from PostgreSQL's defaults. Commits are durable, as in production: fsync and synchronous_commit stay on. The rest keeps a
- * checkpoint or a full WAL from falling into one contestant's turn, and lets the callers of a scenario have their connections.
+ * The differences from PostgreSQL's defaults. Commits are durable, as in production: fsync and synchronous_commit stay on. The other settings
+ * prevent a checkpoint or a full WAL during one contestant's turn, and allow the connections of all callers.
  */
 export const serverSettings: Readonly<Record<string, string>> = {
   fsync: 'on',
@@ -15,15 +15,15 @@ export const serverSettings: Readonly<Record<string, string>> = {
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   checkpoint_timeout: '30min',
-  autovacuum_naptime: '1d', // the logs are analysed by hand, when they are complete
+  autovacuum_naptime: '1d', // the logs are analyzed explicitly when they are complete
 };
 
-/** The PostgreSQL server of one run of the benchmarks, with a database for each contestant. */
+/** The PostgreSQL server of one benchmark run, with a database for each contestant. */
 export interface BenchServer {
   readonly version: string;
-  /** A new, empty database of that name and a number; its URL. It lives as long as the server. */
+  /** Creates an empty database with that name and a number, and returns its URL. It lives as long as the server. */
   createDatabase(name: string): Promise<string>;
-  /** Writes out what earlier turns left to write, so that no other turn pays for it. */
+  /** Writes dirty pages of earlier turns to disk, so no later turn pays for it. */
   settle(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -2,11 +2,11 @@ import type { EventLog } from '../src/index.ts';
 import { cart, itemAdded } from './carts.ts';
 
 export interface SteadyAppends {
-  /** Ends them; milliseconds that each took from the moment at which it was due. */
+  /** Stops appending; returns how long each append took from its due time, in milliseconds. */
   stop(): Promise<readonly number[]>;
 }
 
-/** Appends at a fixed rate, whether or not the last append has ended, as clients do who know nothing of each other. */
+/** Appends at a fixed rate, whether or not the last append has ended, like independent clients. */
 export function appendSteadily(log: EventLog, perSecond: number, streamOf: (number: number) => string): SteadyAppends {
   const start = performance.now();
   const took: number[] = [];

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:steps`: what happens one after the other until a subscriber has a row that an append changed, in ms from sending it: when each
- * statement of the process was sent and answered. The last appends of 1,500, which are 10 ms apart, and the median and 99th percentile of the last 1,000.
- * With `--own`, the application appends itself, as a mutation does; without, as if another process did.
+ * `npm run bench:steps`: the steps until a subscriber has a row that an append changed, in ms from sending it: when each
+ * statement of the process was sent and when its response came. Shows the last of 1,500 appends at 10 ms intervals, and the median and
+ * 99th percentile of the last 1,000.
+ * With `--own`, the application appends itself, as a mutation does; without it, another process appends.
  */
 import pg from 'pg';
 import { pino } from 'pino';
@@ -68,15 +69,15 @@ try {
   await server.stop();
 }
 
-/** Has every client of the driver tell of its statements. */
+/** Makes every client of the driver record its statements. */
 function noteStatements(): void {
-  const driver = pg.Client.prototype as unknown as { query(...given: unknown[]): unknown }; // whichever of its forms
+  const driver = pg.Client.prototype as unknown as { query(...given: unknown[]): unknown }; // any of its overloads
   const query = driver.query;
   driver.query = function noted(this: unknown, ...given: unknown[]) {
     const from = sinceSent();
     const answer = query.apply(this, given);
     const note = () => steps?.push(`${from} → ${sinceSent()}  ${nameOf(given[0])}`);
-    // With a callback, as COPY and the pool ask, only the sending is known.
+    // With a callback, as COPY and the pool use, only the time of sending is known.
     if (answer instanceof Promise) answer.then(note, note);
     else steps?.push(`${from}           ${nameOf(given[0])}`);
     return answer;
@@ -85,6 +86,6 @@ function noteStatements(): void {
 
 function nameOf(statement: unknown): string {
   if (typeof statement === 'string') return statement;
-  const { name, text } = statement as { readonly name?: string; readonly text?: string }; // what a client is given
+  const { name, text } = statement as { readonly name?: string; readonly text?: string }; // the argument of a client's query()
   return name ?? text?.trim().replaceAll(/\s+/g, ' ').slice(0, 60) ?? 'copy';
 }

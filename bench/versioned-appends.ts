@@ -1,17 +1,17 @@
 import { check } from './check.ts';
 import { callsOfStream } from './own-streams.ts';
 
-/** Appends one event; false where it was refused because the stream is not at the expected version. */
+/** Appends one event. False if it was refused because the stream is not at the expected version. */
 export type AppendAt = (streamId: string, expectedVersion: number) => Promise<boolean>;
 
 export interface VersionedAppends {
-  /** The next append of a caller, each of whom has streams of its own. Throws where it was refused wrongly, or not refused. */
+  /** The next append of a caller; each has its own streams. Throws if it was refused wrongly, or wrongly accepted. */
   append(caller: number): Promise<void>;
-  /** Events that were acknowledged. */
+  /** Number of acknowledged events. */
   written(): number;
 }
 
-/** Callers who give the version that they know of their stream and, `withConflicts`, in one of ten calls the one before it. */
+/** Callers that expect the version that they know of their stream and, `withConflicts`, in one of ten calls the version before it. */
 export function createVersionedAppends(prefix: string, appendAt: AppendAt, withConflicts: boolean): VersionedAppends {
   const calls = new Map<number, number>();
   let written = 0;
@@ -21,7 +21,7 @@ export function createVersionedAppends(prefix: string, appendAt: AppendAt, withC
       calls.set(caller, call + 1);
       const streamId = `${prefix}-${caller}-${Math.floor(call / callsOfStream)}`;
       const place = call % callsOfStream;
-      // Never a stream's first call, before which it has no version that is past, and not of all callers the same.
+      // Never a stream's first call, because there is no past version yet; and not the same call for all callers.
       const stalePlace = withConflicts ? 1 + (caller % (callsOfStream - 1)) : Number.POSITIVE_INFINITY;
       const version = place > stalePlace ? place - 1 : place;
       const isStale = place === stalePlace;

@@ -20,9 +20,9 @@ import { whatIsLeft } from './what-is-left.ts';
 import type { World } from './world.ts';
 
 export interface Actions {
-  /** Does it, and returns what came of it. What lasts goes on while other things are done. */
+  /** Performs the action and returns a line about the result. A lasting fault continues while other actions are performed. */
   perform(action: Action): Promise<string>;
-  /** Ends the faults that last, and returns when all is as it was. */
+  /** Ends the lasting faults, and resolves when everything works again. */
   ended(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ interface Running {
   readonly process: AppProcess;
 }
 
-/** A writer whose network is broken may write nothing for so long. */
+/** A writer whose network is broken may write nothing for this long. */
 const mostMsForATail = 10_000;
 
 export function createActions(world: World, failOvers: FailOvers): Actions {
@@ -54,7 +54,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
 
   async function perform(action: Action): Promise<string> {
     const watched = 'watched' in action && action.watched;
-    // The bound of a fail-over is for those who are there to take over.
+    // The bound of a fail-over holds only if processes are running that can take over.
     if (watched) await world.started();
     failOvers.disturbed(watched);
     switch (action.kind) {
@@ -167,7 +167,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
   }
 
   async function promoted(losing: number): Promise<string> {
-    // What starts registers versions: lost with the tail, nobody would know of them.
+    // A starting process registers versions. If they were lost with the tail, the process would use versions that the registry lacks.
     await world.started();
     let lost = 0;
     await server.failOver({
@@ -179,7 +179,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     return losing === 0 ? '' : `${lost} acknowledged appends lost`;
   }
 
-  /** What is left is what the new primary has, before anybody writes to it. Returns how much was lost. */
+  /** Reads what the new primary has, before anything writes to it. Returns the number of lost appends. */
   async function noteCut(from: number, standby: Database): Promise<number> {
     const { there, head } = await whatIsLeft(standby);
     const lost = world.ledger.entries.filter(
@@ -187,12 +187,12 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
         outcome === 'acknowledged' && acknowledgedAt >= from && !there.has(append),
     );
     world.ledger.cut({ from, to: Date.now(), head });
-    // Commits out of the order of their positions: the documented limit of anchors, which a feed's cursor does not show.
+    // Commits out of the order of their positions: the documented limit of anchors. A feed's cursor does not show them.
     if (lost.some(({ positions }) => (positions.at(-1) ?? 0n) < head)) world.clients.beginAnew();
     return lost.length;
   }
 
-  /** Waits until there is something to lose, unless nobody can write. */
+  /** Waits until there are appends to lose, or until the time is up because no writer can write. */
   async function tailWritten(from: number, milliseconds: number): Promise<void> {
     const { entries } = world.ledger;
     const latest = from + milliseconds + mostMsForATail;
@@ -223,7 +223,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     const rolledBack = new Error('rolled back');
     try {
       const positions = await db.transaction(async (tx) => {
-        // One that knows nothing of the inline projection has it leave the appends for a while.
+        // A writer that does not know the inline projection makes it leave the appends for a while.
         const by = seconds < 1 ? stranger : log;
         const { events } = await by.appendToStreams({ streams: streamsOf(draft, entry.append, 'any') }, tx);
         await pause(seconds * 1_000);
@@ -256,7 +256,7 @@ function wake(process: AppProcess): void {
   if (process.stopped) process.signal('SIGCONT');
 }
 
-/** The process in this place, or in the next one where one is up. */
+/** The process in this place, or in the next place that has a running process. */
 async function withOneOf(
   places: readonly Place[],
   index: number,
@@ -267,16 +267,16 @@ async function withOneOf(
     const process = place?.process;
     if (place && process && !process.stopped) return work({ place, process });
   }
-  return 'all are down or stall';
+  return 'all are down or stalled';
 }
 
-/** What an operator would be told. A fault under way may make it fail; what must not be is found in what is there afterwards. */
+/** The message that an operator would see. A concurrent fault may make the action fail; the judges find wrong effects afterwards. */
 async function attempt(work: () => Promise<string>): Promise<string> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof NothingToDo) return 'nothing to do it with';
-    // 55P03: a reader of the stable view was in the way for too long.
+    if (error instanceof NothingToDo) return 'nothing to apply it to';
+    // 55P03: a reader of the stable view held its lock for too long.
     const refused =
       error instanceof RefoldError && (error.code === 'INVALID_TRANSITION' || sqlStateOf(error) === '55P03');
     if (refused || isAway(error)) return `refused: ${(error as RefoldError).message}`; // as both say

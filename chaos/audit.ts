@@ -1,8 +1,8 @@
 import type { Queryable } from '../src/store/postgres/statement.ts';
 
 /**
- * What the server itself notes beside the application, by triggers and within the application's own transactions: every step of a checkpoint, every
- * new epoch, every dead letter that goes. Whoever writes is known by the name of its session.
+ * Records what the server sees, by triggers and in the application's own transactions: every change of a checkpoint, every new epoch and every
+ * deleted dead letter. The session's name identifies the writer.
  */
 export async function installAudit(db: Queryable): Promise<void> {
   for (const text of statements) await db.query({ text });
@@ -72,7 +72,7 @@ const statements = [
   for each row execute function chaos.note_letter()`,
 ];
 
-/** A step of a processor's or a reactor's (version 0) checkpoint or epoch, as the server noted it. */
+/** A change of a processor's or a reactor's (version 0) checkpoint or epoch, as the server recorded it. */
 export interface AuditedStep {
   readonly number: bigint;
   readonly name: string;
@@ -112,7 +112,7 @@ export async function readSteps(db: Queryable, after = 0n): Promise<AuditedStep[
   });
 }
 
-/** A dead letter that is gone, as the server noted it. */
+/** A deleted dead letter, as the server recorded it. */
 export interface GoneLetter {
   readonly name: string;
   readonly version: number;

@@ -1,4 +1,4 @@
-// Preloaded by `--import`: the parent moves the clock of this process by a message. Monotonic clocks do not jump, so they stay as they are.
+// Preloaded by `--import`: the parent moves the clock of this process by a message. Monotonic clocks never jump, so they are not changed.
 
 const RealDate = Date;
 let offsetMs = 0;
@@ -14,7 +14,7 @@ globalThis.Date = new Proxy(RealDate, {
 process.on('message', (message: ClockMessage) => {
   offsetMs = message.clockOffsetMs;
 });
-// A process that has nothing else to do ends.
+// A process with nothing else to do must be able to end.
 process.channel?.unref();
 
 export interface ClockMessage {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Command, defineCommand, defineState } from '../src/index.ts';
 import { account } from './domain.ts';
 
-/** What clients send: movements on one account. The events carry the append's number in the ledger, as those of the traffic do. */
+/** The command that clients send: movements on one account. Like the traffic's, the events carry the append's number in the ledger. */
 export const move: Command = defineCommand({
   name: 'move',
   input: z.object({

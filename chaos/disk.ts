@@ -3,21 +3,21 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A file system of its own for the server's files, so that it can be full. */
+/** A file system for the server's files only, which can be full. */
 export interface Disk {
   readonly directory: string;
   /** Nothing more fits. */
   fill(): void;
   free(): void;
-  /** Stays mounted when this process ends. */
+  /** Leaves it mounted when this process ends. */
   keep(): void;
   unmount(): void;
 }
 
-/** Memory is used only for what is written. */
+/** Memory is used only for written data. */
 const size = '16g';
 
-/** Mounts one, where the machine permits it: the reason, where it does not. */
+/** Mounts one. If the machine does not permit it, returns the reason. */
 export function mountDisk(): Disk | string {
   const directory = mkdtempSync(join(tmpdir(), 'refold-chaos-'));
   try {
@@ -42,7 +42,7 @@ export function mountDisk(): Disk | string {
     directory,
     fill() {
       const used = execFileSync('df', ['--output=used', '-B1024', directory], { encoding: 'utf8' }).split('\n')[1];
-      // What it holds already, and a little: a smaller size than that is refused.
+      // What it already holds plus a little: the system refuses a smaller size.
       resize(`${Number(used) + 64}k`);
     },
     free: () => resize(size),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { decimal, defineEvents, defineProjection, type Projection, type RowOf, t } from '../src/index.ts';
 
-// Each event tells which append it is of, and the how manieth of it.
+// Each event carries the number of its append, and its index in the append.
 const mark = { append: z.int(), part: z.int() };
 
 export const account = defineEvents('account', {
@@ -21,7 +21,7 @@ export const order = defineEvents('order', {
   Cancelled: z.object(mark),
 });
 
-/** What a workflow makes of orders: nobody else appends it. */
+/** The workflow creates these from orders; no other writer appends them. */
 export const parcel = defineEvents('parcel', {
   Dispatched: z.object({ order: z.string(), append: z.int(), number: z.int() }),
 });
@@ -33,12 +33,12 @@ interface Marked {
   readonly part: number;
 }
 
-/** A sum over the events in their order: one that is missing, doubled or in another place makes it another one. */
+/** A checksum over the events in order: a missing, doubled or misplaced event changes it. */
 function chained(chain: number | undefined, { append, part }: Marked): number {
   return (Math.imul(chain ?? 17, 31) + append * 7 + part) | 0;
 }
 
-/** One row a stream, some of them hot; rows come and go. The next version weighs the amount otherwise. */
+/** One row per stream; some are hot; rows come and go. The next version weighs the amount differently. */
 export function balance(version: number) {
   return defineProjection({
     name: 'balance',
@@ -81,7 +81,7 @@ export function balance(version: number) {
   });
 }
 
-/** Several rows an event, of several owners, and one for all: the hottest there can be. */
+/** Several rows per event, of several owners, and one row for all events: the hottest possible. */
 export const sales = defineProjection({
   name: 'sales',
   version: 1,
@@ -103,7 +103,7 @@ export const sales = defineProjection({
   },
 });
 
-/** One row an event, of two families, by several owners. */
+/** One row per event, of two families, by several owners. */
 export const journal = defineProjection({
   name: 'journal',
   version: 1,
@@ -131,7 +131,7 @@ function entry({ position, payload }: { readonly position: bigint; readonly payl
   return { position, append: payload.append, part: payload.part };
 }
 
-/** Written with the append itself, where all who append can. */
+/** Written with the append itself, while all appending processes support it. */
 export const standing = defineProjection({
   name: 'standing',
   version: 1,
@@ -158,7 +158,7 @@ const sums = {
   lastAppend: t.integer().index(),
 };
 
-/** Folded by the database. */
+/** Folded in the database. */
 export const totals = defineProjection({
   name: 'totals',
   version: 1,
@@ -189,7 +189,7 @@ const added = (row: RowOf<typeof sums> | null, payload: Marked & { readonly amou
   lastAppend: payload.append,
 });
 
-/** What `totals` must hold, folded one by one. */
+/** The expected content of `totals`, folded event by event. */
 const totalsOneByOne = defineProjection({
   name: 'totals',
   version: 1,
@@ -199,12 +199,12 @@ const totalsOneByOne = defineProjection({
   evolve: { Credited: (row, { payload }) => added(row, payload), Debited: (row, { payload }) => added(row, payload) },
 });
 
-/** The projection that tells, event by event, what another one's table must hold. */
+/** The projection whose event-by-event fold is the expected content of another projection's table. */
 export function foldOneByOne(projection: Projection): Projection {
   return projection.name === totals.name ? totalsOneByOne : projection;
 }
 
-/** Rows of accounts and of groups of accounts, which fail on poison unless the code is `mended`. */
+/** Rows of accounts and of groups of accounts. They fail on poison unless the code is `mended` (fixed). */
 function creditsWith(name: string, onError: 'skip' | 'dead-letter', mended: boolean): Projection {
   return defineProjection({
     name,
@@ -228,14 +228,14 @@ function creditsWith(name: string, onError: 'skip' | 'dead-letter', mended: bool
   });
 }
 
-/** Keeps what it fails on, and what follows in the same row. */
+/** Keeps the events on which it fails, and those that follow in the same row. */
 export const credits = creditsWith('credits', 'dead-letter', false);
-/** The same without the mistake: what dead letters can be retried with. */
+/** The same with fixed code, to retry dead letters with. */
 export const mendedCredits = creditsWith('credits', 'dead-letter', true);
-/** Leaves out what it fails on. */
+/** Skips the events on which it fails. */
 export const soundCredits = creditsWith('sound_credits', 'skip', false);
 
-/** What a process declares that has the versions of `balance` from `lowest` to `highest`. */
+/** What a process declares: the versions of `balance` from `lowest` to `highest`, and all other projections. */
 export function declared(lowest: number, highest: number): readonly Projection[] {
   const balances = Array.from({ length: highest - lowest + 1 }, (_, index) => balance(lowest + index));
   return [...balances, sales, journal, standing, totals, credits, soundCredits];

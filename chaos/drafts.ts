@@ -1,12 +1,12 @@
 import type { NewEventOf } from '../src/index.ts';
 import { account, order } from './domain.ts';
 
-/** What one append shall be; its events get the number that the ledger gives to it. */
+/** The content of one append. Its events get the number from the ledger. */
 export interface Draft {
   readonly parts: readonly Part[];
-  /** Whether it expects the version that its only stream has by now. Others may be faster. */
+  /** Whether it expects the current version of its only stream. Other writers may be faster. */
   readonly exact: boolean;
-  /** Whether it has an idempotency key, so that it can be sent again where its outcome is unknown. */
+  /** Whether it has an idempotency key, which allows to send it again if its outcome is unknown. */
   readonly keyed: boolean;
 }
 
@@ -14,11 +14,11 @@ type Part =
   | { readonly family: typeof account; readonly streamId: string; events(append: number): NewEventOf<typeof account>[] }
   | { readonly family: typeof order; readonly streamId: string; events(append: number): NewEventOf<typeof order>[] };
 
-// Few enough that rows are touched again and again; a fifth of all goes to five of them.
+// Few enough that rows change again and again; a fifth of all appends goes to five accounts.
 const accounts = 300;
 const hotAccounts = 5;
 
-/** An append, drawn: to one account, to an order, or to both at once. */
+/** A random append: to one account, to an order, or to both at once. */
 export function draftAppend(random: () => number): Draft {
   const kind = random();
   const keyed = random() < 0.5;

@@ -4,13 +4,13 @@ import type { FailOver } from './fail-overs.ts';
 import type { Evidence } from './judges/judge.ts';
 import type { World } from './world.ts';
 
-/** How often a worker looks for what is free, and what a busy machine may take on top until a claim is written. */
+/** How often a worker polls for free work, and the grace for a busy machine until a claim is written. */
 const lookMs = 500;
 const graceMs = 3_000;
-/** A server that works for a client notices within so long that the client is gone (`client_connection_check_interval`). */
+/** While a server process executes a statement, it notices within this time that the client is gone (`client_connection_check_interval`). */
 const noticeMs = 5_000;
 
-/** A feed that was disconnected resumes within so long, on a busy machine. */
+/** A disconnected feed resumes within this time on a busy machine. */
 const feedPatienceMs = 30_000;
 
 export interface EvidenceOf extends Pick<World, 'db' | 'log' | 'ledger'> {

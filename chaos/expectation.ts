@@ -15,8 +15,8 @@ export interface Expectation {
 }
 
 /**
- * What a read table and its dead letters must be: the log folded event by event and row by row, without anything of the code that folds batches. What an
- * operator did to dead letters is taken from the server's own notes.
+ * The expected content of a read table and its dead letters: the log folded event by event and row by row, without the code that folds
+ * batches. What an operator did to dead letters comes from the server's own records.
  */
 export async function readExpectation(
   db: Queryable,
@@ -28,9 +28,9 @@ export async function readExpectation(
   const named = (letters: readonly GoneLetter[]) =>
     new Set(letters.map(({ key, position }) => `${key === null ? null : JSON.stringify(JSON.parse(key))} ${position}`));
   return expectation(projection, events, {
-    // Remembered by the version, whichever table it is in.
+    // The version remembers discards, whichever table it uses.
     discarded: named(gone.filter(({ writer, failed }) => writer === 'chaos discards' && failed)),
-    // Also what has not failed: it may have waited behind another, to fail when it would have been tried.
+    // Includes letters that did not fail: one may have waited behind another letter, and would have failed when retried.
     healed: named(gone.filter((letter) => letter.writer === 'chaos retries' && letter.tableName === tableName)),
   });
 }

@@ -10,14 +10,14 @@ export interface Orphan {
   readonly name: string;
   readonly version: number;
   readonly partition: number;
-  /** The former owner's. */
+  /** The former owner's epoch. */
   readonly epoch: bigint;
 }
 
 interface Loss {
   readonly cause: 'kill' | 'stall';
   readonly at: number;
-  /** Nothing else was done until the work had other owners. */
+  /** No other action was performed until the work had new owners. */
   readonly watched: boolean;
   readonly orphans: readonly Orphan[];
 }
@@ -26,25 +26,25 @@ export interface FailOver {
   readonly cause: 'kill' | 'stall';
   readonly processor: string;
   readonly milliseconds: number;
-  /** Whether no other fault was made meanwhile: only then the bound is a promise. */
+  /** Whether no other fault was active meanwhile. The promised bound holds only then. */
   readonly alone: boolean;
 }
 
 export interface FailOvers {
-  /** Another fault is made. */
+  /** Another fault begins. */
   disturbed(watched: boolean): void;
-  /** What a process owns and another one that is running could take over. */
+  /** What a process owns and another running process could take over. */
   ownedBy(worker: AppProcess): Promise<readonly Orphan[]>;
   expect(loss: Loss): void;
-  /** Comes back when all have a new owner, or after what is too long for any. */
+  /** Resolves when all have a new owner, or after a time that is too long for any of them. */
   settled(orphans: readonly Orphan[]): Promise<void>;
   measured(): Promise<readonly FailOver[]>;
 }
 
-/** Beyond this nobody waits for an owner any more. */
+/** The measurement stops waiting for an owner after this time. */
 const tooLongMs = 60_000;
 
-/** Measures how long processors are without an owner, by what the server has noted. */
+/** Measures how long processors have no owner, from the server's records. */
 export function createFailOvers(db: Database, workers: readonly Place[]): FailOvers {
   const losses: Loss[] = [];
   const faults: number[] = [];
@@ -86,7 +86,7 @@ export function createFailOvers(db: Database, workers: readonly Place[]): FailOv
       return losses.flatMap(({ cause, at, watched, orphans }) =>
         orphans.flatMap((orphan) => {
           const taken = takenOver(orphan, steps);
-          // Nobody else may have been left to take it, unless it was watched.
+          // Without `watched`, there may be no other process left to take over.
           if (!taken && !watched) return [];
           const until = taken?.at ?? at + tooLongMs;
           const alone = watched && !faults.some((fault) => fault >= at && fault <= until);

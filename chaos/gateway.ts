@@ -4,7 +4,7 @@ import { move } from './commands.ts';
 import { declared, families } from './domain.ts';
 import type { ProcessOptions } from './processes.ts';
 
-// A process that answers clients, to be killed: node gateway.ts OPTIONS. It prints `started`.
+// A gateway process that the run kills: node gateway.ts OPTIONS. It prints `started`.
 const { url, ownership, leaseSeconds, lowest, highest, port = 0 }: ProcessOptions = JSON.parse(process.argv[2] ?? '');
 const refold = await createRefold(
   defineConfig({

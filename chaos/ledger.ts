@@ -1,26 +1,26 @@
-/** What is known of one append: the callers' own account of it, kept apart from the database. */
+/** What a caller knows of one append: its own record, kept apart from the database. */
 export interface LedgerEntry {
   readonly append: number;
   readonly writer: number;
-  /** What was asked for: a part for each stream, in order. */
+  /** The request: a part for each stream, in order. */
   readonly parts: readonly { readonly family: string; readonly streamId: string; readonly types: readonly string[] }[];
   /**
-   * `acknowledged`: it must be there, once. `refused`: nothing of it may be there. `unknown`: the connection was lost meanwhile, so it is there
-   * whole, or not at all.
+   * `acknowledged`: it must be in the log once. `refused`: nothing of it may be in the log. `unknown`: the connection was lost meanwhile.
+   * It is in the log as a whole, or not at all.
    */
   outcome: 'under way' | 'acknowledged' | 'refused' | 'unknown';
-  /** Where the log says it is, once it has been acknowledged: of all its events, or of the last. */
+  /** The acknowledged positions: of all its events, or of the last. */
   positions: readonly bigint[];
-  /** When the request was sent that was acknowledged, and when that was heard, in milliseconds since 1970. */
+  /** When the acknowledged request was sent and when its response arrived, in milliseconds since 1970. */
   sentAt: number;
   acknowledgedAt: number;
 }
 
-/** The time in which what was acknowledged may have been lost: a standby without the tail took over. In milliseconds since 1970. */
+/** A period whose acknowledged appends may be lost, because a standby without the tail took over. In milliseconds since 1970. */
 export interface Cut {
   readonly from: number;
   readonly to: number;
-  /** The last position that was left. */
+  /** The last position of the remaining log. */
   readonly head: bigint;
 }
 
@@ -65,7 +65,7 @@ export function acknowledge(entry: LedgerEntry, positions: readonly bigint[], se
   entry.acknowledgedAt = Date.now();
 }
 
-/** Whether the server that acknowledged it may be one whose tail is lost: a gateway may have told so much later. */
+/** Whether the acknowledging server may be one whose tail is lost. A gateway may have passed on the acknowledgement later. */
 export function mayBeCut(cuts: readonly Cut[], { sentAt, acknowledgedAt }: LedgerEntry): boolean {
   return cuts.some(({ from, to }) => acknowledgedAt >= from && sentAt <= to);
 }

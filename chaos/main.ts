@@ -1,4 +1,4 @@
-/** `npm run chaos -- --seed N --minutes M`: an application under faults, and whether it kept its promises. See docs/chaos.md. */
+/** `npm run chaos -- --seed N --minutes M`: runs an application under faults and checks its promises. See docs/chaos.md. */
 import { inspect, parseArgs } from 'node:util';
 import { writeRunResult } from '../scripts/run-result.ts';
 import { judges } from './judges/all.ts';
@@ -26,7 +26,7 @@ const { ownership } = options;
 if (ownership !== 'lease' && ownership !== 'advisory')
   fail(`--ownership is 'lease' or 'advisory', found '${ownership}'.`);
 
-// So that what was made is removed: processes end by themselves, a mounted disk does not.
+// Ends the run in order on a signal: processes end by themselves, a mounted disk does not.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 if (options.plan) {
@@ -49,10 +49,10 @@ if (options.plan) {
     return { passed: 0, failed: 1, success: false, problems: [{ name: 'the run itself', message: inspect(error) }] };
   });
   if (process.env.CI !== undefined) writeRunResult('chaos', result);
-  process.exit(result.success ? 0 : 1); // whatever a client library still waits for
+  process.exit(result.success ? 0 : 1); // even if a client library still waits for something
 }
 
-/** The names of actions and judges, with commas between them. */
+/** The names of actions and judges, separated by commas. */
 function leftOut(names: string): RunOptions['without'] {
   const actions = new Set<ActionKind>();
   const left = new Set<string>();

@@ -14,7 +14,7 @@ export interface FaultyNetwork {
   readonly healed: AbortController;
 }
 
-/** Begins it; the promise is that of its end, if it has one. The end of one fault ends all of that network. */
+/** Begins the fault. The promise resolves at its end, if it has one. The end of one fault ends all faults of that network. */
 export function networkFault({ proxy, healed }: FaultyNetwork, fault: NetworkFault): Promise<void> | undefined {
   switch (fault.kind) {
     case 'delay':

@@ -12,7 +12,7 @@ import { credits, declared, mendedCredits, projectionOf } from './domain.ts';
 import type { Action } from './plan.ts';
 import type { World } from './world.ts';
 
-/** What is asked for at any time by who operates the application. */
+/** What an operator of the application may do at any time. */
 export type Operation = Extract<
   Action,
   {
@@ -30,15 +30,15 @@ export type Operation = Extract<
   }
 >;
 
-/** There is nothing that it could be done with. */
+/** The operation has nothing to apply to. */
 export class NothingToDo extends Error {}
 
 const readSchema = 'read_models';
 const by: StepReason = { actor: 'chaos', reason: 'to see what comes of it' };
-/** Short, so that retired tables are dropped within the run. */
+/** Short, to drop retired tables within the run. */
 const graceSeconds = 3;
 
-/** Does what is asked for, and returns what came of it. @throws what an operator would be told */
+/** Performs an operation and returns a line about the result. @throws the error that an operator would see */
 export function createOperator(world: World): (operation: Operation) => Promise<string> {
   const { db, log } = world;
   const lifecycle = createLifecycle(db, readSchema, defineConfig({ projections: declared(1, 1) }));
@@ -95,7 +95,7 @@ export function createOperator(world: World): (operation: Operation) => Promise<
     }
   }
 
-  /** The lowest version, if a higher one can take its place everywhere, in each gateway too. */
+  /** Retires the lowest version, if a higher one can replace it in every process, gateways included. */
   async function retire(maintained: readonly RegisteredVersion[]): Promise<string> {
     const lowest = maintained.find(({ name }) => name === 'balance')?.version;
     const others = maintained.filter(
@@ -104,13 +104,13 @@ export function createOperator(world: World): (operation: Operation) => Promise<
     const served = world.gateways.every(({ process }) =>
       others.some(({ version }) => !process || (process.lowest <= version && version <= process.highest)),
     );
-    if (lowest === undefined || others.length === 0 || !served) return 'nothing could take its place';
+    if (lowest === undefined || others.length === 0 || !served) return 'no version can replace it';
     await lifecycle.retire('balance', lowest, by, graceSeconds);
     world.lowest = lowest + 1;
     return `balance@${lowest}`;
   }
 
-  /** The row of one letter, or all. The name of the session tells the judges what was done. */
+  /** Redelivers one letter's row, or all. The session's name shows the judges what was done. */
   async function redeliver(how: 'retry' | 'discard', draw: number, mended: boolean): Promise<string> {
     const letters = await listDeadLetters({ db, log, readSchema, projection: credits });
     const key = draw < 0.2 ? undefined : JSON.stringify(pick(letters, draw).key);
@@ -128,7 +128,7 @@ export function createOperator(world: World): (operation: Operation) => Promise<
   return operate;
 }
 
-/** A retry with fixed code is seen in the table that it was made in: rebuilt by the code that fails, the same events fail again. */
+/** A retry with fixed code is visible only in the table that it wrote to: in a rebuild by the failing code, the same events fail again. */
 function withoutHealed({ name }: RegisteredVersion): boolean {
   return name !== credits.name;
 }

@@ -1,7 +1,7 @@
 import { type AppProcess, type ProcessOptions, startProcess } from './processes.ts';
 import type { Network } from './server.ts';
 
-/** Where one process after another runs: each with the same network to the database, and a gateway with the same port. */
+/** Where processes run one after another: each has the same network to the database, and a gateway has the same port. */
 export interface Place {
   readonly role: 'worker' | 'gateway';
   /** Such as `worker 1`. */
@@ -9,9 +9,9 @@ export interface Place {
   readonly network: Network;
   /** Of a gateway's GraphQL API. */
   readonly url: string;
-  /** Nothing while it is down. */
+  /** Undefined while it is down. */
   readonly process: AppProcess | undefined;
-  /** What the next process here is called, such as `worker 1.4`. */
+  /** The name of the next process here, such as `worker 1.4`. */
   nextName(): string;
   /** @throws if it ends before it runs */
   start(options: Omit<ProcessOptions, 'url' | 'port'>): Promise<void>;

@@ -3,29 +3,29 @@ import { seeded } from '../test/support/account-traffic.ts';
 export const workers = 3;
 export const gateways = 2;
 
-/** What has a process, and a network to the database. */
+/** A place that has a process and a network to the database. */
 export type At = { readonly role: 'worker' | 'gateway'; readonly index: number };
-/** The traffic is in the process of the run itself. */
+/** The traffic runs in the process of the run itself. */
 export type NetworkOf = At | 'traffic';
 
-/** What can be done to a running application. */
+/** A fault, or an operation on a running application. */
 export type Action =
-  /** The process is gone at once. If it is `watched`, nothing else is done until its work has other owners. */
+  /** The process ends at once (SIGKILL). If it is `watched`, no other action is performed until its work has new owners. */
   | { readonly kind: 'kill'; readonly worker: number; readonly watched: boolean }
-  /** The process hangs for so many times its lease, then goes on as if nothing had been. */
+  /** The process hangs for so many times its lease, then continues as if nothing had happened. */
   | { readonly kind: 'stall'; readonly worker: number; readonly leases: number; readonly watched: boolean }
-  /** The process is asked to end, and another one is started in its place. */
+  /** The process gets SIGTERM, and another one is started in its place. */
   | { readonly kind: 'restart'; readonly worker: number }
-  /** The process ends, and one that declares the next version of a projection is started in its place. */
+  /** The process ends. Its successor declares the next version of a projection. */
   | { readonly kind: 'deploy'; readonly worker: number }
   | { readonly kind: 'kill a gateway'; readonly gateway: number }
   | { readonly kind: 'restart a gateway'; readonly gateway: number }
-  /** Any process hangs, from what nobody notices to beyond its lease. */
+  /** Any process hangs, for an unnoticeable time up to longer than its lease. */
   | { readonly kind: 'freeze'; readonly at: At; readonly ms: number }
-  /** The process's clock is so far from the real time, until the round ends. */
+  /** The process's clock differs from the real time by so much, until the round ends. */
   | { readonly kind: 'clock jump'; readonly at: At; readonly ms: number }
   | { readonly kind: 'delay'; readonly at: NetworkOf; readonly ms: number; readonly seconds: number }
-  /** Bytes and connections are accepted, and nothing is passed on. Then what lost something is reset. */
+  /** Bytes and connections are accepted, and nothing is passed on. Then the connections that lost bytes are reset. */
   | { readonly kind: 'half-open'; readonly at: NetworkOf; readonly seconds: number }
   | {
       readonly kind: 'one-way stall';
@@ -34,14 +34,14 @@ export type Action =
       readonly seconds: number;
     }
   | { readonly kind: 'split packets'; readonly at: NetworkOf; readonly seconds: number; readonly draw: number }
-  /** The next commit reaches the server, and its answer does not come back. */
+  /** The next commit reaches the server, and its response does not come back. */
   | { readonly kind: 'cut after commit'; readonly at: NetworkOf }
   /** The server ends this share of the sessions. */
   | { readonly kind: 'cut sessions'; readonly share: number; readonly draw: number }
   | { readonly kind: 'restart PostgreSQL'; readonly how: 'fast' | 'immediate' }
-  /** The primary is killed, and a standby that has everything takes over. */
+  /** The primary is killed, and a standby that has every commit takes over. */
   | { readonly kind: 'promote' }
-  /** The same, and the standby lacks what was committed in the last milliseconds. */
+  /** The same, but the standby lacks the commits of the last milliseconds. */
   | { readonly kind: 'promote without the tail'; readonly ms: number }
   | { readonly kind: 'disk full'; readonly ms: number }
   | { readonly kind: 'rebuild'; readonly draw: number }
@@ -54,18 +54,18 @@ export type Action =
   | { readonly kind: 'retire'; readonly draw: number }
   | { readonly kind: 'retry dead letters'; readonly draw: number; readonly mended: boolean }
   | { readonly kind: 'discard dead letters'; readonly draw: number }
-  /** An append stays under way for so long, and is rolled back or committed late. */
+  /** An append stays open for so long, then rolls back or commits late. */
   | { readonly kind: 'append slowly'; readonly seconds: number; readonly commits: boolean };
 
 export type ActionKind = Action['kind'];
 
-/** One step of a round: a pause, then something is done. */
+/** One step of a round: a pause, then an action. */
 export interface Step {
   readonly pauseMs: number;
   readonly action: Action;
 }
 
-// How often each is done in one deal: together about a minute of work.
+// How often each is performed in one deal: together about a minute of work.
 const deck: Readonly<Record<ActionKind, number>> = {
   kill: 5,
   stall: 4,
@@ -104,17 +104,17 @@ export const actionNames: ReadonlyMap<string, ActionKind> = new Map(
 );
 
 /**
- * The steps of a run, without end: the same ones for the same seed. A deal begins with one of each kind, in an order of its own, so that a short run
- * meets them all; then come the others, shuffled.
+ * The steps of a run, without end: a seed always gives the same steps. A deal begins with one action of each kind, in an order of its own, so a short
+ * run includes all kinds; then come the others, shuffled.
  */
 export function* plan(seed: number, without: ReadonlySet<ActionKind> = new Set()): Generator<Step, never> {
   const random = seeded(seed);
   const kinds = [...actionNames.values()].filter((kind) => !without.has(kind));
-  if (kinds.length === 0) throw new Error('A plan without any action is none.');
+  if (kinds.length === 0) throw new Error('Expected at least one action: --without leaves none.');
   for (;;) {
     const others = kinds.flatMap((kind) => Array.from({ length: deck[kind] - 1 }, () => kind));
     for (const kind of [...shuffled(kinds, random), ...shuffled(others, random)]) {
-      // Some things shall happen in the middle of others.
+      // Some actions shall overlap with others.
       const pauseMs = Math.round(random() < 0.25 ? 0 : 50 + random() * 1_000);
       yield { pauseMs, action: drawn(kind, random) };
     }
@@ -145,7 +145,7 @@ function drawn(kind: ActionKind, random: () => number): Action {
     case 'restart a gateway':
       return { kind, gateway };
     case 'freeze':
-      // 5 ms to 5 s, as many short ones as long ones.
+      // 5 ms to 5 s, evenly spread on a logarithmic scale.
       return { kind, at, ms: Math.round(5 * 1_000 ** random()) };
     case 'clock jump':
       return { kind, at, ms: Math.round((random() < 0.5 ? -1 : 1) * 100 * 36_000 ** random()) };

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ClockMessage } from './clock.ts';
 
-/** What a process of the application is started with. */
+/** Options of a process of the application. */
 export interface ProcessOptions {
   readonly url: string;
   readonly ownership: 'advisory' | 'lease';
@@ -19,7 +19,7 @@ export interface ProcessOptions {
 
 /** One life of a worker or a gateway. */
 export interface AppProcess {
-  /** Its place and the number of its life there, such as `worker 1.4`: the name of its sessions in the server. */
+  /** Its place and its number there, such as `worker 1.4`: also the name of its sessions in the server. */
   readonly name: string;
   /** Its name in the registry. */
   readonly owner: string;
@@ -28,26 +28,26 @@ export interface AppProcess {
   readonly highest: number;
   /** The last lines of its output: warnings and worse. */
   readonly said: readonly string[];
-  /** How it ended, if nobody ended it. */
+  /** How it ended, if the run did not end it. */
   readonly death: string | undefined;
   readonly stopped: boolean;
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
-  /** Moves its clock: so many milliseconds before or after the real time. */
+  /** Sets its clock: so many milliseconds before or after the real time. */
   moveClock(offsetMs: number): void;
-  /** Returns when the process has ended: how, if that was not as asked. */
+  /** Resolves when the process has ended: with a problem, if it did not end as expected. */
   end(signal: 'SIGKILL' | 'SIGTERM'): Promise<string | undefined>;
 }
 
-/** Beyond what a stop may take by itself (the command line allows 15 seconds). */
+/** Longer than a stop may take by itself (the command line allows 15 seconds). */
 const longestStopMs = 20_000;
 
-// Whatever ends the run, nothing of it stays: a frozen process would not notice.
+// However the run ends, no process may stay: a frozen process would not notice.
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Returns when it runs. @throws if it ends before. */
+/** Resolves when it runs. @throws if it ends before that */
 export async function startProcess(
   program: 'worker.ts' | 'gateway.ts',
   name: string,
@@ -106,7 +106,7 @@ export async function startProcess(
     },
     async end(last) {
       asked = true;
-      // A stopped process hears no SIGTERM.
+      // A process stopped by SIGSTOP does not handle SIGTERM.
       if (stopped && last === 'SIGTERM') signal('SIGCONT');
       return endProcess(child, last);
     },

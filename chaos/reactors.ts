@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineCommand, defineReactor, defineState, type Reactor } from '../src/index.ts';
 import { order, parcel } from './domain.ts';
 
-/** States are kept, so that commands are decided on what was kept in the middle of faults. */
+/** States are stored, so commands decide on state that was stored during faults. */
 const dispatched = defineState(
   parcel,
   () => ({ parcels: 0 }),
@@ -13,7 +13,7 @@ const dispatched = defineState(
   },
 );
 
-/** One parcel for each order, numbered within its customer. */
+/** One parcel per order, numbered within its customer. */
 export const dispatch = defineCommand({
   name: 'dispatch',
   input: z.object({ customer: z.string(), order: z.string(), append: z.int() }),
@@ -27,7 +27,7 @@ export const dispatch = defineCommand({
 
 const untilItWorks = [{ times: Number.POSITIVE_INFINITY, first: 50, most: 500 }];
 
-/** A workflow, whose steps run once, and a message to the outside, which is sent at least once; the outside is a table. */
+/** A workflow, whose steps run once, and a message to the outside, which is sent at least once. The outside is a table. */
 export function reactorsOf(outside: pg.Pool): readonly Reactor[] {
   return [
     defineReactor({
@@ -50,7 +50,7 @@ export function reactorsOf(outside: pg.Pool): readonly Reactor[] {
       concurrency: 8,
       handle: {
         Placed: async ({ position, payload }, { messageId, attempt }) => {
-          if (attempt === 1 && payload.append % 10 === 0) throw new Error('the outside says: later');
+          if (attempt === 1 && payload.append % 10 === 0) throw new Error('the outside is not available yet');
           const values = [messageId, position.toString(), attempt];
           await outside.query('insert into chaos.messages (id, position, attempt) values ($1, $2, $3)', values);
         },

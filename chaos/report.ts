@@ -4,18 +4,18 @@ import type { Judge } from './judges/judge.ts';
 import type { ActionKind } from './plan.ts';
 import type { World } from './world.ts';
 
-/** What was done, and what came of it. */
+/** The results of a run. */
 export interface Found {
   readonly done: Map<ActionKind, number>;
-  /** The promises that are broken, with what shows it. */
+  /** The broken promises, with the differences. */
   readonly broken: Map<string, readonly string[]>;
   readonly told: Told;
 }
 
-/** How often clients were told what. */
+/** Counts of the responses that clients got. */
 export interface Told {
   add(answers: readonly Answer[]): void;
-  /** By what was asked and by code, the most frequent first. */
+  /** By kind of request and by code, the most frequent first. */
   lines(): readonly string[];
 }
 
@@ -32,7 +32,7 @@ export function createTold(): Told {
         for (const code of answer.response.codes) count(codes, code);
       }
     },
-    lines: () => [`clients asked: ${listed(asked)}`, `and were told, beside data: ${listed(codes)}`],
+    lines: () => [`client operations: ${listed(asked)}`, `errors that clients got: ${listed(codes)}`],
   };
 }
 
@@ -55,7 +55,7 @@ export async function report({ world, done, measured, judges, broken, told, say 
   const reasons = new Map<string, number>();
   for (const { reason } of clients.feeds.flatMap(({ resets }) => resets))
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
-  say(`${clients.feeds.length} feeds connected ${connections} times, and began anew: ${listed(reasons)}`);
+  say(`${clients.feeds.length} feeds connected ${connections} times; resets: ${listed(reasons)}`);
   const [inline] = await db.query<{ lives: bigint }>({
     text: `select coalesce(pg_sequence_last_value('refold.inline_lives'), 0) as lives`,
   });
@@ -65,15 +65,15 @@ export async function report({ world, done, measured, judges, broken, told, say 
     const all = measured.filter((one) => one.cause === cause).map(({ milliseconds }) => milliseconds);
     say(`fail-over after a ${cause}: ${spread(alone)}; with other faults meanwhile too: ${spread(all)}`);
   }
-  say('looked at:');
+  say('promises:');
   for (const { promise } of judges) say(`  ${broken.has(promise) ? 'BROKEN' : 'held'}  ${promise}`);
-  say(broken.size === 0 ? `all as promised, seed ${options.seed}` : `FAILED with seed ${options.seed}`);
-  // At the end, too: of a long output that is what one sees.
+  say(broken.size === 0 ? `all promises held, seed ${options.seed}` : `FAILED with seed ${options.seed}`);
+  // Printed at the end too: in a long output, a reader sees only the last lines.
   for (const [promise, differences] of broken)
     for (const line of [`BROKEN: ${promise}`, ...shownOf(differences)]) say(line);
 }
 
-/** The first of what shows that a promise is broken. */
+/** The first differences that show a broken promise. */
 export function shownOf(differences: readonly string[]): readonly string[] {
   return differences.slice(0, shown).map((difference) => `  ${difference}`);
 }

@@ -11,18 +11,18 @@ import { settle } from './settle.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';
 
 export interface RunOptions extends Omit<WorldOptions, 'smallDisk'> {
-  /** Actions that are not done, and promises that are not looked at, by the judge's name. */
+  /** Actions that are left out, and judges that are left out, by name. */
   readonly without: { readonly actions: ReadonlySet<ActionKind>; readonly judges: ReadonlySet<string> };
-  /** How long faults are made; what it takes to come to rest and to judge is on top. */
+  /** How long faults are injected. Recovery and checks come on top. */
   readonly minutes: number;
-  /** Traffic goes on, without faults, until there are so many. */
+  /** Traffic continues without faults until the log has this many appends. */
   readonly leastAppends: number;
-  /** Whether the server's files are kept. They are, too, where something was found. */
+  /** Whether the server's files are kept. They are also kept if a promise is broken. */
   readonly keepFiles: boolean;
   say(line: string): void;
 }
 
-/** What a run has, and what it has found so far. */
+/** The parts of a run, and its results so far. */
 interface Running extends Found {
   readonly world: World;
   readonly failOvers: FailOvers;
@@ -49,10 +49,10 @@ export async function run(options: RunOptions): Promise<RunResult> {
       if (round === rounds) while (world.ledger.entries.length < options.leastAppends) await pause(100);
       await actions.ended();
       for (const [promise, differences] of await judged(running)) broken.set(promise, differences);
-      say(`${clock()}  round ${round} of ${rounds}: ${broken.size === 0 ? 'all as promised' : 'BROKEN'}`);
+      say(`${clock()}  round ${round} of ${rounds}: ${broken.size === 0 ? 'all promises held' : 'BROKEN'}`);
     }
     await report({ ...running, measured: await failOvers.measured() });
-    // As the totals of the test runs want it: each promise is a test.
+    // For the totals of CI, each promise counts as a test.
     return {
       passed: judges.length + 2 - broken.size,
       failed: broken.size,
@@ -69,12 +69,12 @@ export async function run(options: RunOptions): Promise<RunResult> {
   }
 }
 
-/** Faults are made for so long at a time, then everything comes to rest and is judged: of hours the whole log is read less often. */
+/** Faults last this long, then everything comes to rest and is judged. Long runs do so less often, because the judges read the whole log. */
 function roundSeconds(minutes: number): number {
   return minutes <= 10 ? 40 : 180;
 }
 
-/** What is not done: as asked for, and what this machine does not permit. */
+/** The actions that are left out: those asked for, and those that this machine does not permit. */
 function leftOut({ server }: World, { actions, judges }: RunOptions['without'], say: RunOptions['say']) {
   const kinds = new Set(actions);
   if (typeof server.disk === 'string' && !kinds.has('disk full')) {
@@ -103,7 +103,7 @@ async function makeFaults(
   }
 }
 
-/** The promises that are broken, with what shows it. */
+/** The broken promises, with the differences. */
 async function judged(run: Running): Promise<Map<string, readonly string[]>> {
   const { world, failOvers, judges, say } = run;
   const broken = new Map<string, readonly string[]>();
@@ -113,7 +113,7 @@ async function judged(run: Running): Promise<Map<string, readonly string[]>> {
     for (const line of lastPrinted(world)) say(line);
   }
   const unexplained = [...world.incidents, ...world.traffic.surprises, ...world.clients.surprises];
-  if (unexplained.length > 0) broken.set('no process ends, and no append or client fails, but by a fault', unexplained);
+  if (unexplained.length > 0) broken.set('no process ends, and no append or client fails, except by a fault', unexplained);
   const evidence = await readEvidence(world, await failOvers.measured());
   for (const { promise, differences } of judges) {
     const found = await differences(evidence);
@@ -128,7 +128,7 @@ async function judged(run: Running): Promise<Map<string, readonly string[]>> {
   return broken;
 }
 
-/** The last warnings of each process: the reason is often among them. */
+/** The last warnings of each process: they often show the reason. */
 function lastPrinted({ workers, gateways }: World): readonly string[] {
   return [...workers, ...gateways].flatMap(({ process }) =>
     process ? [`\n${process.name} (${process.owner}) printed last:`, ...process.said.slice(-20)] : [],

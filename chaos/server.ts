@@ -7,17 +7,17 @@ import { startTcpProxy, type TcpProxy } from '../test/support/tcp-proxy.ts';
 import { until } from '../test/support/until.ts';
 import { type Disk, mountDisk } from './disk.ts';
 
-/** The PostgreSQL of a run, and the networks that lead to it. */
+/** The PostgreSQL of a run, and the networks to it. */
 export interface Server {
-  /** Of the application's database, through the network that no fault touches. */
+  /** The URL of the application's database, through the network that no fault affects. */
   readonly url: string;
   readonly dataDirectory: string;
-  /** Where the server's files are, if the machine lets it be full; else the reason why not. */
+  /** The disk with the server's files, if this machine allows a disk that can be full; else the reason why not. */
   readonly disk: Disk | string;
-  /** A network of its own for one who uses the database. */
+  /** A separate network for one user of the database. */
   network(): Promise<Network>;
   restart(how: 'fast' | 'immediate'): Promise<void>;
-  /** Nothing fits on its disk for so long. Starts it again, if it has ended of that. */
+  /** Leaves no room on the server's disk for so long. Starts the server again if it ended because of that. */
   runOutOfDisk(milliseconds: number): Promise<void>;
   /** Kills the primary and promotes a standby. */
   failOver(options: FailOverOptions): Promise<void>;
@@ -31,10 +31,10 @@ export interface Network {
 }
 
 export interface FailOverOptions {
-  /** The standby receives nothing any more while this waits, and so lacks the tail. Without it, the standby has everything. */
+  /** The standby receives nothing while this waits, and so lacks the tail. Without it, the standby has every commit. */
   readonly losing: ((from: number) => Promise<void>) | undefined;
   /**
-   * Called before anybody else reaches the new primary. From `from` on (milliseconds since 1970), what was committed may be lost.
+   * Called before anything else reaches the new primary. Commits from `from` on (milliseconds since 1970) may be lost.
    */
   promoted(standby: { readonly from: number; readonly db: Database }): Promise<void>;
 }
@@ -44,7 +44,7 @@ const name = 'refold';
 export async function startServer({ disk: wanted }: { readonly disk: boolean }): Promise<Server> {
   const disk = wanted ? mountDisk() : 'it was left out';
   const binaries = await embeddedBinaries();
-  // A smaller log on disk, since a standby begins with a copy of it.
+  // A smaller write-ahead log, because a standby begins with a copy of it.
   const settings = { max_wal_size: '256MB' };
   let cluster: PostgresCluster = await startPostgresCluster({
     binaries,
@@ -128,7 +128,7 @@ async function streams(db: Database, synchronously: boolean): Promise<boolean> {
   return found.length > 0;
 }
 
-/** Waits until the standby has what was committed before. */
+/** Waits until the standby has all earlier commits. */
 async function standbyHasAll(db: Database): Promise<void> {
   const [end] = await db.query<{ lsn: string }>({ text: 'select pg_current_wal_lsn()::text as lsn' });
   await until(async () => {
@@ -140,7 +140,7 @@ async function standbyHasAll(db: Database): Promise<void> {
   });
 }
 
-/** A server that had no room for its log has ended, or recovers. */
+/** A server that had no room for its write-ahead log has ended, or is in recovery. */
 async function recovered(cluster: PostgresCluster): Promise<void> {
   for (;;) {
     if (cluster.ended) await cluster.restart();

@@ -7,12 +7,12 @@ import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { isAway } from './traffic.ts';
 import type { World } from './world.ts';
 
-/** Far beyond what the longest back-off of a worker takes, on a machine that is busy with other things. */
+/** Much longer than the longest back-off of a worker, on a machine that is busy with other things. */
 const patienceMs = 180_000;
 
 /**
- * Everything that was stopped goes on, everybody who is down is started, and nothing is appended: waits until all read tables are complete. A
- * rebuild that waits for an operator because of its dead letters may take over. Says what is not at rest, if that does not come.
+ * Continues stopped processes, starts those that are down, and appends nothing: waits until all read tables are complete. Activates a
+ * rebuild that waits for an operator because of its dead letters. If rest does not come, returns what is not at rest.
  */
 export async function settle(world: World): Promise<readonly string[]> {
   for (const place of [...world.workers, ...world.gateways]) {
@@ -24,7 +24,7 @@ export async function settle(world: World): Promise<readonly string[]> {
   const deadline = Date.now() + patienceMs;
   for (let before = -1n; ; ) {
     const { head, left } = await unsettled(world);
-    // What a client gave up may still be under way in a gateway: the log is at rest when it stays as it is.
+    // An operation that a client gave up may still be running in a gateway. The log is at rest when it no longer changes.
     if ((left.length === 0 && head === before) || Date.now() > deadline) return left;
     before = head;
     await acceptHeldRebuilds(world);
@@ -32,7 +32,7 @@ export async function settle(world: World): Promise<readonly string[]> {
   }
 }
 
-/** One of them may have got by without its letters, or another owner may have begun it again, while this looks. */
+/** Meanwhile, a rebuild may have succeeded without dead letters, or another owner may have started it again. */
 async function acceptHeldRebuilds({ db }: World): Promise<void> {
   try {
     for (const { name, version, heldReason } of await readRebuilds(db)) {

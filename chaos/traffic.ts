@@ -7,20 +7,20 @@ import { type Draft, draftAppend } from './drafts.ts';
 import { acknowledge, type Ledger, type LedgerEntry } from './ledger.ts';
 
 export interface Traffic {
-  /** Lets what is under way end; nothing is appended until `resume`. */
+  /** Waits for appends under way; sends none until `resume`. */
   pause(): Promise<void>;
   resume(): void;
-  /** For good. */
+  /** Permanently. */
   stop(): Promise<void>;
   /** Errors that no fault explains. */
   readonly surprises: readonly string[];
 }
 
 const writers = 12;
-/** How soon a writer tries again while the server is away. */
+/** How soon a writer retries while the server is away. */
 const retryMs = 50;
 
-/** Appends of known content by several callers at once, each entered in the ledger before it is sent. */
+/** Appends of known content by several callers at once. Each is entered in the ledger before it is sent. */
 export function startTraffic(log: EventLog, ledger: Ledger, seed: number, perSecond: number): Traffic {
   const surprises: string[] = [];
   let stopped = false;
@@ -60,7 +60,7 @@ export function startTraffic(log: EventLog, ledger: Ledger, seed: number, perSec
   };
 }
 
-/** Appends until the outcome is known, where that can be. */
+/** Appends until the outcome is known, if it can be known. */
 export async function appendDraft(log: EventLog, ledger: Ledger, writer: number, draft: Draft): Promise<void> {
   const expectedVersion = draft.exact ? await versionOf(log, draft) : 'any';
   const entry = beginEntry(ledger, writer, draft);
@@ -87,7 +87,7 @@ export async function appendDraft(log: EventLog, ledger: Ledger, writer: number,
   }
 }
 
-/** A draft in the ledger, before anything of it is sent. */
+/** Enters a draft in the ledger before any of it is sent. */
 export function beginEntry(ledger: Ledger, writer: number, { parts }: Draft): LedgerEntry {
   return ledger.begin(
     writer,
@@ -100,13 +100,13 @@ export function beginEntry(ledger: Ledger, writer: number, { parts }: Draft): Le
 }
 
 export function streamsOf({ parts }: Draft, append: number, expectedVersion: ExpectedVersion): StreamAppend[] {
-  // Each part's events are its family's.
+  // The events of each part belong to its family.
   return parts.map(
     ({ family, streamId, events }) => ({ family, streamId, events: events(append), expectedVersion }) as StreamAppend,
   );
 }
 
-/** Asked again while the server is away. */
+/** Retries while the server is away. */
 async function versionOf(log: EventLog, { parts: [part] }: Draft): Promise<ExpectedVersion> {
   if (!part) return 'any';
   for (;;) {
@@ -122,14 +122,14 @@ async function versionOf(log: EventLog, { parts: [part] }: Draft): Promise<Expec
 
 const outages = new Set(['DATABASE_UNREACHABLE', 'DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN']);
 
-/** Whether the server was away or out of disk, or the session was ended: what the faults do. */
+/** Whether the server was away, out of disk, or the session was terminated: the effects of faults. */
 export function isAway(error: unknown): boolean {
   const code = codeOf(error);
   // Class 53: insufficient resources.
   return code !== undefined && (outages.has(code) || sqlStateOf(error)?.startsWith('53') === true);
 }
 
-/** As text, since each version of the product has codes of its own. */
+/** As text, because versions of the product have different codes. */
 function codeOf(error: unknown): string | undefined {
   return error instanceof RefoldError ? error.code : undefined;
 }

@@ -7,7 +7,7 @@ export interface WhatIsLeft {
   readonly head: bigint;
 }
 
-/** What a standby has of the log, without any code of the product. */
+/** What a standby has of the log, read without code of the product. */
 export async function whatIsLeft(db: Queryable): Promise<WhatIsLeft> {
   const rows = await db.query<{ append: number }>({
     text: `select distinct (payload ->> 'append')::integer as append from refold.events where family <> 'parcel'`,

@@ -5,17 +5,17 @@ import { declared, families } from './domain.ts';
 import type { ProcessOptions } from './processes.ts';
 import { dispatch, reactorsOf } from './reactors.ts';
 
-// A process that maintains read models, to be killed: node worker.ts OPTIONS. It prints `started`.
+// A worker process that the run kills: node worker.ts OPTIONS. It prints `started`.
 const { url, ownership, leaseSeconds, lowest, highest }: ProcessOptions = JSON.parse(process.argv[2] ?? '');
 const outside = new pg.Pool({ connectionString: url, max: 4 });
-outside.on('error', () => {}); // a session that was ended while it was idle
+outside.on('error', () => {}); // a session that was terminated while idle
 const refold = await createRefold(
   defineConfig({
     events: families,
     projections: declared(lowest, highest),
     commands: [dispatch],
     reactors: reactorsOf(outside),
-    // Small pages and little write-back, so that much lies between one batch and the next.
+    // Small pages and infrequent write-back, so many events lie between two batches.
     runtime: {
       pageSize: 50,
       polling: { min: 20, max: 500 },

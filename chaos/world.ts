@@ -25,15 +25,15 @@ export interface WorldOptions {
   readonly smallDisk: boolean;
 }
 
-/** An application in use: a server of its own, workers and gateways in processes of their own, traffic and clients. */
+/** An application in use: a server, workers and gateways in separate processes, traffic and clients. */
 export interface World {
   readonly options: WorldOptions;
   readonly server: Server;
-  /** Of the database, through a network that no fault touches. */
+  /** The URL of the database, through a network that no fault affects. */
   readonly url: string;
-  /** For what the faults and the judges do themselves. */
+  /** For the actions of faults and judges. */
   readonly db: Database;
-  /** The traffic's: what it appends is written inline, too. */
+  /** The traffic's log: its appends also write the inline projection. */
   readonly log: EventLog;
   readonly ledger: Ledger;
   readonly traffic: Traffic;
@@ -42,16 +42,16 @@ export interface World {
   readonly clients: Clients;
   readonly workers: readonly Place[];
   readonly gateways: readonly Place[];
-  /** The versions of `balance` that are not retired, and that some process declares. */
+  /** The versions of `balance` that are not retired and that a process declares. */
   lowest: number;
   highest: number;
-  /** What went wrong beside what the judges find: processes that died, stops that took too long. */
+  /** Problems that the judges do not find: processes that died, stops that took too long. */
   readonly incidents: string[];
   /** Starts a process in an empty place, and again if a fault ends it before it runs. Returns its name; `started` waits for it. */
   start(place: Place, highest?: number): string;
-  /** Returns when all that were started run. */
+  /** Resolves when all started processes run. */
   started(): Promise<void>;
-  /** Ends everything. */
+  /** Stops everything. */
   close(options: { readonly keepFiles: boolean }): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
         await place.start({ ownership, leaseSeconds, lowest: world.lowest, highest });
         return;
       } catch (error) {
-        // What a fault does to a process that starts.
+        // The effects of a fault on a starting process.
         if (/DATABASE_UNREACHABLE|DATABASE_UNAVAILABLE|OUTCOME_UNKNOWN|No space left/.test(String(error))) continue;
         incidents.push(String(error));
         return;
@@ -132,7 +132,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
   };
   for (const [index, place] of workerPlaces.entries()) world.start(place, index === 0 ? 1 : 2);
   await world.started();
-  // A gateway that meets a first version while it is built has nothing to answer from.
+  // A gateway that starts while the first version is being built can't serve it yet.
   await until(async () => (await readRegistry(db)).every(({ state }) => state === 'active'));
   for (const place of gatewayPlaces) world.start(place);
   await world.started();

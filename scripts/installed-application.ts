@@ -1,4 +1,4 @@
-/** An application as small as one can be: what a user has who has just installed the package. */
+/** A minimal application: what a user has directly after installing the package. */
 export const applicationFiles: Readonly<Record<string, string>> = {
   'refold.config.ts': `
 import { defineCommand, defineConfig, defineEvents, defineProjection, t } from 'refold';

@@ -1,4 +1,4 @@
-/** Writes docs/errors.md from the tables of error codes; with `--check`, only says whether it is as it should be. */
+/** Writes docs/errors.md from the tables of error codes; with `--check`, fails if the file differs. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { type ErrorCode, refoldCodes } from '../src/error-codes.ts';
 import { gatewayCodes } from '../src/gateway/requests/gateway-codes.ts';
@@ -48,6 +48,6 @@ function table(
 
 if (!process.argv.includes('--check')) await writeFile(file, text);
 else if ((await readFile(file, 'utf8').catch(() => '')) !== text) {
-  console.error(`${file} is not what the tables of error codes say; run npm run codegen.`);
+  console.error(`${file} differs from the tables of error codes. Run: npm run codegen`);
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-/** Writes the GraphQL schemas of the samples beside them, and the types of the shop's scalars; with `--check`, only says whether they are as they should be. */
+/** Writes the GraphQL schemas of the samples next to them, and the types of the shop's scalars; with `--check`, fails if they differ. */
 import { spawnSync } from 'node:child_process';
 
 const samples = ['shopping-cart', 'online-retail'];
@@ -14,5 +14,5 @@ function print(sample: string, file: string, ...options: string[]): void {
 }
 
 for (const sample of samples) print(sample, 'schema.generated.graphql');
-// What codegen.ts gives to graphql-codegen, as any user's would.
+// What codegen.ts passes to graphql-codegen, as a user's configuration would.
 print('shopping-cart', 'scalars.generated.json', '--scalars');

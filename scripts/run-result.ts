@@ -1,23 +1,23 @@
-/** What each run of CI (its tests, its checks, its chaos, its benchmarks) leaves in `.refold/ci/` for the totals at the end. */
+/** What each run of CI (tests, checks, chaos, benchmarks) leaves in `.refold/ci/` for the totals at the end. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 export interface RunResult {
   readonly passed: number;
   readonly failed: number;
-  /** Whether the run ended well: a run may fail without a failed test. */
+  /** Whether the run ended well. A run may fail without a failed test. */
   readonly success: boolean;
   readonly problems: readonly Problem[];
 }
 
-/** Something that is not as it should be. */
+/** A failure in a run. */
 export interface Problem {
-  /** What it is about: a test, a promise, a step. */
+  /** Its subject: a test, a promise, a step. */
   readonly name: string;
-  /** What was found, as text of any length. */
+  /** The details, as text of any length. */
   readonly message: string;
 }
 
-/** A message of CI's last lines is no longer than this, so that a dozen of them still fit in what is kept of its output. */
+/** Longer messages are cut in CI's last lines: a dozen of them must fit in the part of the output that is kept. */
 const shownLines = 10;
 const shownColumns = 240;
 const shownProblems = 30;
@@ -29,7 +29,7 @@ export function writeRunResult(run: string, result: RunResult): void {
   writeFileSync(`${directory}/${run}.json`, JSON.stringify(result));
 }
 
-/** Nothing when the run did not come to its end. */
+/** Undefined if the run did not end. */
 export function readRunResult(run: string): RunResult | undefined {
   try {
     return JSON.parse(readFileSync(`${directory}/${run}.json`, 'utf8'));
@@ -38,11 +38,11 @@ export function readRunResult(run: string): RunResult | undefined {
   }
 }
 
-/** The last lines of CI: each problem with the beginning of its message, then `N passed, N failed`. */
+/** The last lines of CI: each problem with the start of its message, then `N passed, N failed`. */
 export function summary(results: ReadonlyMap<string, RunResult | undefined>): readonly string[] {
   const lines: string[] = [];
   for (const [run, result] of results) {
-    if (result === undefined) lines.push(`FAILED ${run}: it did not come to its end`);
+    if (result === undefined) lines.push(`FAILED ${run}: it did not end`);
     else if (!result.success && result.problems.length === 0) lines.push(`FAILED ${run}: see its output`);
     for (const { name, message } of result?.problems.slice(0, shownProblems) ?? []) {
       lines.push(`FAILED ${run}: ${name}`, ...beginning(message));
@@ -52,7 +52,7 @@ export function summary(results: ReadonlyMap<string, RunResult | undefined>): re
   }
   const runs = [...results.values()];
   const passed = runs.reduce((sum, run) => sum + (run?.passed ?? 0), 0);
-  // A run that is not there, or that failed without saying at what, is one that failed.
+  // A missing run, and a run that failed without a problem, count as one failure.
   const failed = runs.reduce((sum, run) => sum + Math.max(run?.failed ?? 0, run?.success ? 0 : 1), 0);
   return [...lines, `${passed} passed, ${failed} failed`];
 }

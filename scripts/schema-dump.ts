@@ -1,8 +1,8 @@
 import type { Queryable } from '../src/store/postgres/statement.ts';
 
 /**
- * The schema `refold` as SQL text from the catalog, in a fixed order: what the migrations add up to, to read and to
- * compare. Not meant to be run; that is what migrations are for.
+ * The schema `refold` as SQL text from the catalog, in a fixed order: the result of all migrations, to read and to
+ * compare. Not meant to be run; run the migrations instead.
  */
 export async function dumpSchema(target: Queryable): Promise<string> {
   const rows = await target.query<{ definition: string }>({ text: dumpStatement });

@@ -1,4 +1,4 @@
-/** Prints what failed in the runs of CI and `N passed, N failed` over all of them; fails when one of them did not end well. */
+/** Prints the failures of all CI runs and `N passed, N failed` over all of them; fails if a run did not end well. */
 import { readRunResult, summary } from './run-result.ts';
 
 const results = new Map(['check', 'tests', 'chaos', 'bench'].map((run) => [run, readRunResult(run)]));

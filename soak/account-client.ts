@@ -8,7 +8,7 @@ import { told } from '../test/refold/naive-values.ts';
 import type { ClientRecord } from './client-record.ts';
 import type { Ask, Outcome, Session } from './session.ts';
 
-/** Read models whose rows are of one account, and what is asked of them: nothing that tells versions apart. */
+/** Read models with one row per account, and the columns that clients select: only columns that all versions share. */
 export const ofAccounts = [
   { projection: balance(1), field: 'balance', columns: ['accountId', 'owner', 'amount', 'movements', 'chain'] },
   { projection: standing, field: 'standing', columns: ['accountId', 'amount', 'chain'] },
@@ -23,10 +23,10 @@ const selections = ofAccounts
   .map(({ field, columns }) => `${field}(accountId: $id) { ${columns.join(' ')} }`)
   .join(' ');
 
-/** An account that only one client uses: its rows are known without asking. */
+/** An account that only one client uses: its expected rows are known without a query. */
 interface OwnAccount {
   readonly id: string;
-  /** What each read model must hold of it. */
+  /** The expected row in each read model. */
   rows: readonly (Row | null)[];
   version: number;
 }
@@ -36,7 +36,7 @@ const ownAccounts = 8;
 
 export interface AccountClientOptions {
   readonly session: Session;
-  /** Its number among the clients that append. */
+  /** Its number among the appending clients. */
   readonly writer: number;
   readonly ledger: Ledger;
   readonly record: ClientRecord;
@@ -51,7 +51,7 @@ interface Command {
   readonly payload: Readonly<{ [name: string]: unknown }>;
 }
 
-/** Opens accounts, moves money and places orders, and reads what it wrote: each call is one step. */
+/** Opens accounts, moves money, places orders, and reads what it wrote. Each call is one step. */
 export function createAccountClient({ session, writer, ledger, record, random }: AccountClientOptions) {
   const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)] as T; // below length
   let accountsMade = 0;
@@ -73,7 +73,7 @@ export function createAccountClient({ session, writer, ledger, record, random }:
     return { name: 'credit', type: 'Credited', payload: { amount, ...poison } };
   }
 
-  /** Sends a command until its outcome is known, where that can be. `more`: what is selected besides. */
+  /** Sends a command until its outcome is known, if it can be known. `more`: an additional selection. */
   async function send(command: Command, more: string, expected?: number): Promise<[LedgerEntry, Outcome]> {
     const { name, family, streamId, type, payload } = command;
     const entry = ledger.begin(writer, [{ family: family.name, streamId, types: [type] }]);
@@ -122,14 +122,14 @@ export function createAccountClient({ session, writer, ledger, record, random }:
     if (outcome.kind === 'refused') {
       const right = conflicts ? 'CONCURRENCY_CONFLICT' : 'none';
       if (outcome.code !== right && outcome.code !== 'STREAM_LOCKED')
-        record.isWrong(`${command.name} of ${mine.id} was refused with ${outcome.code}, where ${right} was right`);
+        record.isWrong(`${command.name} of ${mine.id} was refused with ${outcome.code}, expected ${right}`);
       return;
     }
-    if (conflicts) record.isWrong(`${command.name} of ${mine.id} was accepted at a version that it is not at`);
+    if (conflicts) record.isWrong(`${command.name} of ${mine.id} was accepted at a wrong expected version`);
     const answered = outcome.data[command.name] as Readonly<{ [name: string]: unknown }> & { streamVersion: number };
     mine.version++;
     if (answered.streamVersion !== mine.version)
-      record.isWrong(`${mine.id} is at version ${answered.streamVersion}, and its only client made ${mine.version}`);
+      record.isWrong(`${mine.id} is at version ${answered.streamVersion}, but its only client expects ${mine.version}`);
     learn(mine, command, entry);
     if (more !== '' && command.name !== 'closeAccount')
       expectRows(mine, answered, 'the payload of its own mutation', inPayloads);
@@ -141,7 +141,7 @@ export function createAccountClient({ session, writer, ledger, record, random }:
       variables: { id: mine.id },
       ...(directive ? {} : { after: position }),
     });
-    if (read.kind === 'answered') expectRows(mine, read.data, `an answer after position ${position}`);
+    if (read.kind === 'answered') expectRows(mine, read.data, `a response after position ${position}`);
   }
 
   function learn(mine: OwnAccount, { family, streamId, type, payload }: Command, { append, positions }: LedgerEntry) {
@@ -172,7 +172,7 @@ export function createAccountClient({ session, writer, ledger, record, random }:
       const expected = row && toldRow(projection, row, columns);
       if (!isDeepStrictEqual(answered[field], expected))
         record.isWrong(
-          `${where} shows ${field} of ${mine.id} as ${JSON.stringify(answered[field])}, and it is ${JSON.stringify(expected)}`,
+          `${where} shows ${field} of ${mine.id} as ${JSON.stringify(answered[field])}, expected ${JSON.stringify(expected)}`,
         );
     }
   }
@@ -182,7 +182,7 @@ export function createAccountClient({ session, writer, ledger, record, random }:
       const draw = random();
       if (draw < 0.65) return moveOwn();
       if (draw < 0.85) {
-        // Of several clients at once: whether it is open is not known here.
+        // Several clients use it at once, so this client can't know whether it is open.
         const streamId = `account-hot-${Math.floor(random() * hotAccounts)}`;
         await send({ ...movement(random() < 0.95), family: account, streamId }, '');
         return;
@@ -198,7 +198,7 @@ export function createAccountClient({ session, writer, ledger, record, random }:
   };
 }
 
-/** A payload offers no rows that are folded by SQL: which an event touches, only the database knows. */
+/** A payload has no rows that are folded by SQL: only the database knows which rows an event changes. */
 function inPayloads({ projection }: { readonly projection: Projection }): boolean {
   return projection.sqlFold === null;
 }
@@ -207,7 +207,7 @@ function handles({ filter }: Projection, type: string): boolean {
   return filter.some(({ types }) => types.includes(type));
 }
 
-/** These columns of a row, as GraphQL answers with them. */
+/** These columns of a row, as GraphQL returns them. */
 export function toldRow(
   projection: Projection,
   row: Row,

@@ -7,7 +7,7 @@ import { ownerV1, placeV1, thingV1 } from '../test/refold/things.ts';
 import { commands } from './commands.ts';
 import { type Deployment, deploymentOf } from './deployment.ts';
 
-/** All that a deployment declares: a version of `balance` that always stays, and those that come and go. */
+/** The projections of a deployment: a version of `balance` that always stays, and those that come and go. */
 export function projectionsOf({ lowest, highest }: Deployment): readonly Projection[] {
   const [, ...others] = declared(1, 1);
   const balances = Array.from({ length: highest - lowest + 1 }, (_, index) => balance(lowest + index));
@@ -25,9 +25,9 @@ export function configOf(deployment: Deployment, outside: pg.Pool): Config {
     database: deployment.pooled ? { notifications: false, prepare: false } : {},
     runtime: deployment.pooled ? { ownership: 'lease' } : {},
     gateway: {
-      // A machine that does other things, too, makes clients wait; how long is among the figures.
+      // Clients wait longer on a machine with other work; the figures include how long.
       positionTimeout: 60_000,
-      // The documents of the clients are larger than what an application would allow.
+      // The clients' documents are larger than an application would allow.
       maxPageSize,
       maxAliases: 1000,
       maxTokens: 20_000,
@@ -37,14 +37,14 @@ export function configOf(deployment: Deployment, outside: pg.Pool): Config {
   });
 }
 
-/** `client tenant role`; without a tenant, somebody who sees all. */
+/** `client tenant role`; without a tenant, a viewer who sees everything. */
 function viewerOf(authorization: string): Viewer {
   const [id, tenant, role] = authorization.split(' ');
   return { id: id || null, tenant: tenant || null, roles: role ? [role] : [], claims: {}, expiresAt: null };
 }
 
 const outside = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 2 });
-outside.on('error', () => {}); // a session that was ended while it was idle
+outside.on('error', () => {}); // a session that was terminated while idle
 
-/** What `refold start` runs. */
+/** The configuration that `refold start` runs. */
 export default configOf(deploymentOf(process.env), outside);

@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ClientRecord } from './client-record.ts';
 import type { Deployed } from './processes.ts';
 
-/** A process as far as a balancer looks at it. */
+/** What a balancer sees of a process. */
 export type Balanced = Pick<Deployed, 'name' | 'url' | 'stopping'>;
 
-/** A gateway as a balancer knows it. */
+/** A gateway with its connections, as the balancer sees it. */
 export interface Backend {
   readonly process: Balanced;
   readonly url: string;
@@ -15,11 +15,11 @@ export interface Backend {
 export interface Balancer {
   add(process: Balanced): void;
   remove(process: Balanced): void;
-  /** The next gateway that said it is ready. Waits while none is. */
+  /** The next gateway that reported ready. Waits while there is none. */
   pick(): Promise<Backend>;
-  /** A connection to it was refused: it is not asked until it says that it is ready again. */
+  /** Reports a refused connection: the gateway gets no requests until it reports ready again. */
   refused(backend: Backend): void;
-  /** Sends a request to a gateway that is ready; to the next one where the connection is refused, and never twice otherwise. */
+  /** Sends a request to a ready gateway. If the connection is refused, sends it to the next one; in all other cases it is sent only once. */
   post(path: string, headers: Readonly<{ [name: string]: string }>, body: string): Promise<Response>;
   readonly backends: readonly Backend[];
   close(): void;
@@ -32,7 +32,7 @@ export interface Response {
   readonly text: string;
 }
 
-/** A request that was sent, and got no answer. */
+/** A request that was sent, and got no response. */
 export class Unanswered extends Error {
   readonly code: string;
   readonly backend: Backend;
@@ -44,13 +44,13 @@ export class Unanswered extends Error {
   }
 }
 
-/** How often it asks each gateway whether it is ready: often, for a balancer. */
+/** How often each gateway is asked whether it is ready: often, for a balancer. */
 const usualPollMs = 500;
 
-/** Idle connections are closed well before the gateway closes them: a request that meets that moment would be reset. */
+/** Idle connections are closed well before the gateway closes them. Otherwise a request could arrive at that moment and be reset. */
 const idleMs = 20_000;
 
-/** What stands before the gateways: it keeps connections, asks `/health/ready`, and repeats nothing that may have been done. */
+/** Stands before the gateways: keeps connections alive, polls `/health/ready`, and never repeats a request that may have been executed. */
 export function createBalancer(record: ClientRecord, pollMs: number = usualPollMs): Balancer {
   interface Known extends Backend {
     readonly agent: Agent;

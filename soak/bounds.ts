@@ -1,6 +1,6 @@
 import { means, type Point, type Slope, slopeOf } from './slopes.ts';
 
-/** One figure in the course of a run. */
+/** One figure over the course of a run. */
 export interface Series {
   /** Such as `rows of refold.changes`. */
   readonly name: string;
@@ -16,16 +16,16 @@ export interface Sample {
   readonly value: number;
 }
 
-/** How fast a figure may rise. The first bound whose `figures` fits a name counts. */
+/** How fast a figure may rise. The first bound whose `figures` matches the name applies. */
 export interface Bound {
   readonly figures: RegExp;
-  /** `hour`; `event`: it grows with the log by design, and must not grow faster; `share`: by this share of its mean in an hour. */
+  /** `hour`; `event`: it grows with the log by design, and must not grow faster; `share`: by this share of its mean per hour. */
   readonly per: 'hour' | 'event' | 'share';
   /** In the figure's unit. */
   readonly most: number;
-  /** What comes before is left out: caches fill, plans settle, what is kept for a time is not pruned yet. */
+  /** Earlier samples are left out: caches fill, plans settle, and data with a retention time is not pruned yet. */
   readonly warmUpMinutes: number;
-  /** After the warm-up; below that it is not judged. */
+  /** Least duration after the warm-up. A shorter series is not judged. */
   readonly leastMinutes: number;
   readonly because: string;
 }
@@ -39,7 +39,7 @@ export const bounds: readonly Bound[] = [
     most: 10 * megabyte,
     warmUpMinutes: 5,
     leastMinutes: 10,
-    because: 'after a collection only what is held is left; caches are bounded and full by then',
+    because: 'a collection leaves only referenced objects; caches are bounded and full by then',
   },
   {
     figures: /^memory of steady/,
@@ -55,7 +55,7 @@ export const bounds: readonly Bound[] = [
     most: 4,
     warmUpMinutes: 1,
     leastMinutes: 5,
-    because: 'pools are bounded; a deployment has one process more for a moment',
+    because: 'pools are bounded; a deployment briefly has one more process',
   },
   {
     figures: /^rows of refold\.(changes|runs)$/,
@@ -71,7 +71,7 @@ export const bounds: readonly Bound[] = [
     most: 8 * megabyte,
     warmUpMinutes: 17,
     leastMinutes: 10,
-    because: 'as their rows; the room of those that were pruned is used again',
+    because: 'grows as its rows do; the space of pruned rows is reused',
   },
   {
     figures: /^rows of refold\.field_usage$/,
@@ -79,7 +79,7 @@ export const bounds: readonly Bound[] = [
     most: 400,
     warmUpMinutes: 15,
     leastMinutes: 10,
-    because: 'a row for each field that was asked for, by version and day: all of them, in the end',
+    because: 'a row per selected field, version and day; their number is bounded',
   },
   {
     figures: /^rows of refold\.(events|append_keys)$/,
@@ -95,7 +95,7 @@ export const bounds: readonly Bound[] = [
     most: 1,
     warmUpMinutes: 0,
     leastMinutes: 1,
-    because: 'each is of one event at most',
+    because: 'at most one per event',
   },
   {
     figures:
@@ -104,7 +104,7 @@ export const bounds: readonly Bound[] = [
     most: 400,
     warmUpMinutes: 1,
     leastMinutes: 5,
-    because: 'a few rows for each version, of which there is a new one every third minute',
+    because: 'a few rows per version; a new version comes every third minute',
   },
   {
     figures: /^rows of /,
@@ -112,7 +112,7 @@ export const bounds: readonly Bound[] = [
     most: 60,
     warmUpMinutes: 2,
     leastMinutes: 5,
-    because: 'what is there once for each process, projection or lease',
+    because: 'one row per process, projection or lease',
   },
   {
     figures:
@@ -121,7 +121,7 @@ export const bounds: readonly Bound[] = [
     most: 1500,
     warmUpMinutes: 2,
     leastMinutes: 5,
-    because: 'as many bytes for each event as its rows and their index entries take',
+    because: 'an event takes the bytes of its rows and their index entries',
   },
   {
     figures: /^size of /,
@@ -129,7 +129,7 @@ export const bounds: readonly Bound[] = [
     most: 4 * megabyte,
     warmUpMinutes: 3,
     leastMinutes: 10,
-    because: 'rows that are written again and again leave dead ones, which autovacuum makes room of',
+    because: 'rows that change often leave dead rows; autovacuum frees their space',
   },
   {
     figures: /^write-ahead log/,
@@ -137,7 +137,7 @@ export const bounds: readonly Bound[] = [
     most: 0.3,
     warmUpMinutes: 5,
     leastMinutes: 20,
-    because: 'an event costs what it costs, however long the log; full page images come and go with checkpoints',
+    because: 'the cost of an event does not depend on the length of the log; full page images come and go with checkpoints',
   },
   {
     figures: /^p(50|99) of /,
@@ -145,7 +145,7 @@ export const bounds: readonly Bound[] = [
     most: 0.5,
     warmUpMinutes: 5,
     leastMinutes: 20,
-    because: 'clients must not wait longer as the log grows; a shared machine makes this figure swing',
+    because: 'latency must not rise with the log; on a shared machine this figure varies',
   },
   {
     figures: /^event loop delay/,
@@ -153,7 +153,7 @@ export const bounds: readonly Bound[] = [
     most: 1,
     warmUpMinutes: 5,
     leastMinutes: 20,
-    because: 'the work of a request does not grow with the log',
+    because: 'the work per request does not grow with the log',
   },
 ];
 
@@ -161,14 +161,14 @@ export interface Verdict {
   readonly series: Series;
   readonly bound: Bound | undefined;
   readonly slope: Slope | undefined;
-  /** The most that it may rise, in the slope's own measure. */
+  /** The most that it may rise, in the unit of the slope. */
   readonly most: number;
   readonly verdict: 'within' | 'grows' | 'too short' | 'too uncertain' | 'not judged';
 }
 
 const minute = 60_000;
 const hour = 60 * minute;
-/** So many means are made of a figure's samples before a line is laid through them. */
+/** Samples are reduced to this many means before a line is fitted. */
 const shares = 24;
 
 export function judge(series: Series, among: readonly Bound[] = bounds): Verdict {

@@ -1,12 +1,12 @@
-/** What clients went through: how long each kind of operation took, what failed, and what was wrong. */
+/** What clients observed: how long each kind of operation took, which requests failed, and which responses were wrong. */
 export interface ClientRecord {
-  /** How long answers took, in milliseconds, with when they came. */
+  /** Durations of responses in milliseconds, with the time of each. */
   readonly latencies: ReadonlyMap<string, readonly Latency[]>;
-  /** By kind and code, how often, and how it looked the first time. */
+  /** By kind and code: how often, and the first occurrence. */
   readonly failures: ReadonlyMap<string, Failure>;
-  /** Things that happen in a rolling deployment, and how often: refused connections, streams that were taken up again. */
+  /** Events of a rolling deployment, with their counts: refused connections, reopened subscriptions. */
   readonly events: ReadonlyMap<string, number>;
-  /** Each wrong answer in a sentence. */
+  /** Each wrong response in a sentence. */
   readonly wrong: readonly string[];
   answered(kind: string, milliseconds: number): void;
   failed(kind: string, code: string, detail: string): void;
@@ -24,11 +24,11 @@ export interface Failure {
   readonly first: string;
 }
 
-/** All are counted, and so many told. */
+/** All are counted; this many are recorded in full. */
 const mostTold = 50;
 const longest = 1500;
 
-/** `say` is told the first of each kind of failure, and what is wrong, at once. */
+/** `say` prints the first failure of each kind, and each wrong response, at once. */
 export function createClientRecord(now: () => number, say: (line: string) => void): ClientRecord {
   const latencies = new Map<string, Latency[]>();
   const failures = new Map<string, Failure>();

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Clients that do one step after the other, each at its own pace, and can be held. */
+/** Clients that perform one step after another, each at its own pace. They can be paused. */
 export interface Clients {
   add(step: () => Promise<void>, everyMs: number): void;
-  /** Lets what is under way end; no step is begun until `resume`. */
+  /** Waits for steps under way; begins none until `resume`. */
   hold(): Promise<void>;
   resume(): void;
-  /** For good. */
+  /** Permanently. */
   stop(): Promise<void>;
 }
 

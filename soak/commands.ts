@@ -3,7 +3,7 @@ import { account, order } from '../chaos/domain.ts';
 import { CommandRejected, defineCommand, defineState } from '../src/index.ts';
 import { families } from '../test/refold/things.ts';
 
-/** What clients do to accounts, orders and things. `append` is the number that the ledger gave to the command. */
+/** The clients' commands on accounts, orders and things. `append` is the command's number in the ledger. */
 type AccountState = { readonly isOpen: boolean };
 
 const accountState = defineState(
@@ -79,7 +79,7 @@ const placeOrder = defineCommand({
   decide: ({ append, customer, lines }) => ({ type: 'Placed', payload: { append, part, customer, lines } }),
 });
 
-/** A thing, an owner or a place as it shall be from now on: `columns` is JSON, since it has a column of every kind. */
+/** Sets all columns of a thing, an owner or a place. `columns` is JSON, because it has a column of every kind. */
 const setter = (name: string, family: (typeof families)[keyof typeof families]) =>
   defineCommand({
     name,

@@ -1,6 +1,6 @@
-/** What the processes of one deployment have in common. */
+/** What the processes of one deployment share. */
 export interface Deployment {
-  /** The versions of `balance` that it declares beside the first. */
+  /** The versions of `balance` that it declares besides the first. */
   readonly lowest: number;
   readonly highest: number;
   /** Behind a pooler in transaction mode. */

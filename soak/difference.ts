@@ -1,4 +1,4 @@
-/** Where two JSON values differ first, in a sentence; nothing where they are the same. */
+/** The first difference between two JSON values, in a sentence; undefined if they are equal. */
 export function difference(shown: unknown, right: unknown, path = ''): string | undefined {
   if (Object.is(shown, right)) return undefined;
   if (Array.isArray(shown) && Array.isArray(right) && shown.length === right.length)
@@ -7,7 +7,7 @@ export function difference(shown: unknown, right: unknown, path = ''): string | 
     const names = new Set([...Object.keys(shown), ...Object.keys(right)]);
     return firstOf([...names].map((name) => difference(shown[name], right[name], `${path}.${name}`)));
   }
-  return `${path || 'all of it'} is ${text(shown)}, and ${text(right)} is right`;
+  return `${path || 'the response'} is ${text(shown)}, expected ${text(right)}`;
 }
 
 function firstOf(differences: readonly (string | undefined)[]): string | undefined {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { randomOperation } from '../test/refold/random-operations.ts';
 
-/** More than a gateway keeps: its heap grows until its caches of documents are full. */
+/** More than a gateway's caches hold: its heap grows until its document caches are full. */
 const charactersToSend = 1_500_000;
 
-/** Sends random documents to a gateway, no two of them alike, and ignores its answers. */
+/** Sends random documents to a gateway, all different, and ignores the responses. */
 export async function fillDocumentCaches(url: string, seed: number): Promise<void> {
   let sent = 0;
   for (let drawn = 0; sent < charactersToSend; drawn++) {

@@ -10,13 +10,13 @@ import { type Deployed, deploy, type Role } from './processes.ts';
 
 export interface Fleet {
   readonly processes: readonly Deployed[];
-  /** A gateway and a worker that are not replaced, and declare the first versions only. */
+  /** A gateway and a worker that are never replaced, and declare only the first versions. */
   readonly steady: readonly Deployed[];
   /** Whether a process declares the version of this projection. */
   declares(name: string, version: number): boolean;
-  /** Starts all, for the first time or behind something else. */
+  /** Starts all processes, or restarts them behind another URL. */
   start(url: string, pooled: boolean): Promise<void>;
-  /** Replaces one process after the other: a new one runs, then the old one is told to stop. Says what was deployed. */
+  /** Replaces the processes one by one: a new one is ready, then the old one gets SIGTERM. Returns what was deployed. */
   roll(): Promise<string>;
   stop(): Promise<void>;
   kill(): void;
@@ -26,7 +26,7 @@ export interface FleetOptions {
   readonly db: Database;
   readonly balancer: Balancer;
   onLog(process: string, level: number, message: string): void;
-  /** What must not happen. */
+  /** Called with a sentence for each event that must not happen. */
   onIncident(sentence: string): void;
 }
 
@@ -39,7 +39,7 @@ interface Place {
 
 const readyMs = 120_000;
 
-/** Two gateways and two workers that are replaced, and one of each that stays. */
+/** Two gateways and two workers that are replaced, and one of each that is not. */
 export function createFleet({ db, balancer, onLog, onIncident }: FleetOptions): Fleet {
   const place = (name: string, role: Role): Place => ({ name, role, lives: 0, process: undefined });
   const steadyPlaces = [place('steady worker', 'worker'), place('steady gateway', 'gateway')];
@@ -82,7 +82,7 @@ export function createFleet({ db, balancer, onLog, onIncident }: FleetOptions): 
   const stateOf = async (version: number) =>
     (await readRegistry(db)).find((one) => one.name === 'balance' && one.version === version)?.state;
 
-  /** Takes the versions that nobody declares any more out of service, as an operator does. */
+  /** Retires the versions that no process declares any more, as an operator does. */
   async function retire(): Promise<string> {
     const old = (await readRegistry(db)).filter(
       ({ name, version, state }) =>

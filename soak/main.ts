@@ -30,9 +30,9 @@ else {
     keepFiles: values.keep,
     say,
   });
-  say(problems.length === 0 ? '\nnothing is wrong' : `\nFAILED: ${problems.length} problems`);
+  say(problems.length === 0 ? '\nno problems' : `\nFAILED: ${problems.length} problems`);
   for (const problem of problems) say(`  ${problem}`);
-  process.exit(problems.length === 0 ? 0 : 1); // whatever a client library still waits for
+  process.exit(problems.length === 0 ? 0 : 1); // even if a client library still waits for something
 }
 
 function above0(name: string, text: string): number {

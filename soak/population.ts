@@ -24,13 +24,13 @@ export interface PopulationOptions {
   readonly record: ClientRecord;
   readonly ledger: Ledger;
   readonly seed: number;
-  /** Steps in a second, of all together. */
+  /** Steps per second, of all clients together. */
   readonly rate: number;
 }
 
-/** All who ask, write, and watch for a moment. */
+/** All clients that read, write, and subscribe for a moment. */
 export function createPopulation({ balancer, record, ledger, seed, rate }: PopulationOptions): Clients {
-  const clients = createClients((error) => record.isWrong(`a client of the soak itself failed: ${String(error)}`));
+  const clients = createClients((error) => record.isWrong(`a client of the soak failed: ${String(error)}`));
   const everyMs = ((accountClients + thingClients + readers) * 1000) / rate;
   for (let n = 0; n < accountClients; n++) {
     const session = createSession(`writer-${n}`, balancer, record);
@@ -53,7 +53,7 @@ export function createPopulation({ balancer, record, ledger, seed, rate }: Popul
   }
   return clients;
 
-  /** Subscribes to something, and leaves some time after the first message. */
+  /** Opens a random subscription, and closes it some time after the first message. */
   async function passBy(random: () => number): Promise<void> {
     const all = watches(record);
     const watch = all[Math.floor(random() * all.length)] as RestingWatch; // below length
@@ -62,7 +62,7 @@ export function createPopulation({ balancer, record, ledger, seed, rate }: Popul
   }
 }
 
-/** Rows, lists and feeds; of each read model that is subscribed to, over either transport. */
+/** Subscriptions to rows, lists and feeds of each read model, over both transports. */
 export function startWatchers(
   balancer: Balancer,
   record: ClientRecord,

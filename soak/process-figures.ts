@@ -1,6 +1,6 @@
 /**
- * Loaded before the program of a process that is watched: tells the one that started it, once a second, what the process takes, and
- * collects all garbage where it is asked to.
+ * Preloaded in a watched process: reports the process's figures to its parent once a second, and
+ * collects all garbage when the parent asks for it.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
@@ -10,7 +10,7 @@ export interface ProcessFigures {
   readonly kind: 'figures';
   /** Bytes. */
   readonly rss: number;
-  /** Bytes that the last collection of all garbage left; undefined before the first. */
+  /** Bytes that the last full garbage collection left; undefined before the first. */
   readonly heap: number | undefined;
   /** Milliseconds, in the last second. */
   readonly delayP99: number;
@@ -31,7 +31,7 @@ if (process.send) {
   });
   process.channel?.unref();
   setInterval(() => {
-    // The timer itself comes so late by rights.
+    // The timer itself is this late by design.
     const delayP99 = Math.max(0, delays.percentile(99) / 1e6 - resolution);
     delays.reset();
     const figures: ProcessFigures = { kind: 'figures', rss: process.memoryUsage.rss(), heap, delayP99 };

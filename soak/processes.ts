@@ -9,43 +9,43 @@ export type Role = 'gateway' | 'worker';
 
 /** `refold start` in a process of its own, as it is deployed. */
 export interface Deployed {
-  /** Such as `gateway 1.3`: its place, and the how manieth process there. */
+  /** Such as `gateway 1.3`: its place, and its number there. */
   readonly name: string;
   readonly role: Role;
   /** Where a gateway listens. */
   readonly url: string;
-  /** The last that it has told of itself. */
+  /** The last figures that it reported. */
   readonly figures: ProcessFigures | undefined;
-  /** It was told to stop. */
+  /** SIGTERM was sent. */
   readonly stopping: boolean;
-  /** How it ended without being told to, if it did. */
+  /** How it ended, if it ended without a signal from the soak. */
   readonly death: string | undefined;
-  /** Has it collect all garbage. */
+  /** Makes it collect all garbage. */
   collect(): void;
-  /** Comes back when the process has ended; what was wrong with its end, if something was. */
+  /** Resolves when the process has ended; with a problem, if it did not end as expected. */
   stop(): Promise<string | undefined>;
   kill(): void;
 }
 
 export interface ProcessesOptions {
   readonly url: string;
-  /** Is told each line of a log that says `warn` or worse. */
+  /** Called with each log line of level `warn` or above. */
   onLog(process: string, level: number, message: string): void;
 }
 
 const cli = join(import.meta.dirname, '../src/cli/main.ts');
 const app = join(import.meta.dirname, 'app.ts');
 const preload = join(import.meta.dirname, 'process-figures.ts');
-/** Longer than `refold start` gives itself. */
+/** Longer than the limit of `refold start` itself. */
 const longestStopMs = 60_000;
 
-// Whatever ends the run, nothing of it stays.
+// However the soak ends, no process may stay.
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Comes back when it runs. @throws where it ends before. */
+/** Resolves when it runs. @throws if it ends before that */
 export async function deploy(
   name: string,
   role: Role,
@@ -138,6 +138,6 @@ function jsonIn(line: string): Logged | undefined {
   try {
     return JSON.parse(line);
   } catch {
-    return undefined; // cut in the middle
+    return undefined; // a line that was cut off
   }
 }

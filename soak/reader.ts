@@ -21,7 +21,7 @@ const queries = {
 type Kind = keyof typeof queries;
 const kinds = Object.keys(queries) as readonly Kind[];
 
-/** Asks what clients ask: lists, numbers, relations, pages, and documents that nobody has sent before. */
+/** Sends what clients send: lists, single rows, relations, pages, and new documents. */
 export function createReader(
   session: Session,
   operations: ReturnType<typeof createRandomOperations>,
@@ -34,7 +34,7 @@ export function createReader(
     const operation = await operations.withCursors(operations.next());
     if (!operation) return;
     const viewer = pick(viewers);
-    // What it refuses, and answers, is looked at where everything rests.
+    // Its response is compared when the clients are paused.
     await session.ask({
       kind: 'random document',
       ...operation,
@@ -44,7 +44,7 @@ export function createReader(
     });
   }
 
-  /** All accounts, page by page: each once, in order. */
+  /** Reads all accounts, page by page: each must appear once, in order. */
   async function pages(): Promise<void> {
     let cursor: string | null = null;
     let last = '';
@@ -59,7 +59,7 @@ export function createReader(
       if (outcome.kind !== 'answered') return;
       const page = outcome.data.balances as Page;
       for (const { accountId } of page.nodes) {
-        if (accountId <= last) record.isWrong(`a page has ${accountId} behind ${last}`);
+        if (accountId <= last) record.isWrong(`a page has ${accountId} after ${last}`);
         last = accountId;
       }
       if (!page.pageInfo.hasNextPage) return;

@@ -4,7 +4,7 @@ import { percentile } from './slopes.ts';
 
 type Say = (line: string) => void;
 
-/** Prints every figure with its slope and what it may be; gives those that grow without a bound. */
+/** Prints every figure with its slope and its bound; returns those that grow faster than their bound. */
 export function reportFigures(title: string, series: readonly Series[], say: Say): readonly Verdict[] {
   const verdicts = series.map((one) => judge(one));
   say(`\n${title}`);
@@ -13,7 +13,7 @@ export function reportFigures(title: string, series: readonly Series[], say: Say
     if (verdict.series.samples.some(({ value }) => value !== 0)) say(row(cells(verdict)));
   const unjudged = verdicts.filter(({ verdict }) => verdict !== 'within' && verdict !== 'grows').length;
   say(
-    `${verdicts.length} figures: ${count('within')} within their bounds, ${count('grows')} grow, ${unjudged} were not judged (the run is too short for them, or they swing too much).`,
+    `${verdicts.length} figures: ${count('within')} within their bounds, ${count('grows')} grow, ${unjudged} were not judged (the run is too short for them, or they vary too much).`,
   );
   return verdicts.filter(({ verdict }) => verdict === 'grows');
 
@@ -45,7 +45,7 @@ export function reportClients(record: ClientRecord, say: Say): void {
   for (const [what, times] of record.events) say(`  ${times} × ${what}`);
   for (const [name, { times, first }] of record.failures) say(`  FAILED ${times} × ${name}\n    ${first}`);
   for (const sentence of record.wrong) say(`  WRONG ${sentence}`);
-  if (record.failures.size === 0 && record.wrong.length === 0) say('  no request failed, no answer was wrong');
+  if (record.failures.size === 0 && record.wrong.length === 0) say('  no request failed, no response was wrong');
 }
 
 function cells({ series, bound, slope, most, verdict }: Verdict): readonly string[] {

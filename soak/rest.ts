@@ -32,20 +32,20 @@ export interface RestOptions {
   readonly log: EventLog;
   readonly ledger: Ledger;
   readonly projections: readonly Projection[];
-  /** Whether a process declares the version: one that none declares stays where it is until it is retired. */
+  /** Whether a process declares the version. A version that no process declares stays where it is until it is retired. */
   declares(name: string, version: number): boolean;
   readonly sdl: string;
   readonly session: Session;
   readonly operations: ReturnType<typeof createRandomOperations>;
   readonly watchers: readonly (Watcher & { readonly watch: RestingWatch })[];
-  /** Random operations that are compared. */
+  /** How many random operations are compared. */
   readonly compared: number;
 }
 
-/** Far beyond what a batch, a build or a poll takes, on a machine that is busy with other things. */
+/** Much longer than a batch, a build or a poll takes, on a machine that is busy with other things. */
 const patienceMs = 120_000;
 
-/** What is looked at while nobody appends. Remembers the log that it has read. */
+/** The checks while nothing is appended. Keeps the part of the log that it has read. */
 export function createRest({
   db,
   log,
@@ -70,7 +70,7 @@ export function createRest({
     }
   }
 
-  /** By name, the rows that the newest version of each projection must hold; and what of the tables is otherwise. */
+  /** Differences of the tables; and by name, the expected rows of each projection's newest version. */
   async function compareTables(): Promise<{ found: string[]; rows: Map<string, readonly Row[]> }> {
     const found: string[] = [];
     const rows = new Map<string, readonly Row[]>();
@@ -86,7 +86,7 @@ export function createRest({
       );
       const wanted = expected.letters.map(([key, position]) => `${key} ${position}`);
       if (!isDeepStrictEqual(letters.toSorted(), wanted.toSorted()))
-        found.push(`${name}@${version}: its dead letters are [${letters}], and [${wanted}] are to be kept`);
+        found.push(`${name}@${version}: its dead letters are [${letters}], expected [${wanted}]`);
       const decoded = [...expected.rows.values()].map((row) =>
         declared.codec.decode(row as Readonly<{ [name: string]: unknown }>),
       );
@@ -117,7 +117,7 @@ export function createRest({
       const right = errors ? 'refused' : JSON.parse(JSON.stringify(data));
       const wrong = difference(shown, right);
       if (wrong)
-        found.push(`a document is answered otherwise than by a naive evaluation: ${wrong}: ${JSON.stringify(asked)}`);
+        found.push(`a response differs from a naive evaluation: ${wrong}: ${JSON.stringify(asked)}`);
     }
     operations.forgetCursors();
     const waiting = new Set(watchers);
@@ -137,7 +137,7 @@ export function createRest({
   }
 
   return {
-    /** Sentences for all that is not as it must be. */
+    /** A sentence for each difference. */
     async look(): Promise<readonly string[]> {
       const restless = await untilAtRest(db, log, declares);
       if (restless.length > 0) return restless;

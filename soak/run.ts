@@ -22,7 +22,7 @@ import { createWorld, type World } from './world.ts';
 export interface RunOptions {
   readonly minutes: number;
   readonly seed: number;
-  /** Steps of clients in a second, of all together; a step is one to three requests. */
+  /** Steps of clients per second, all together; a step is one to three requests. */
   readonly rate: number;
   readonly through: 'direct' | 'pooler' | 'both';
   readonly keepFiles: boolean;
@@ -30,13 +30,13 @@ export interface RunOptions {
 }
 
 const minute = 60_000;
-/** Clients are held, and everything is compared, so often. */
+/** How often clients are paused and everything is compared. */
 const restEveryMs = 5 * minute;
-/** A short run has a deployment, too. */
+/** A short run includes a deployment, too. */
 const deployEveryMs = (half: number) => Math.min(minute, half / 3);
 const compared = 60;
 
-/** The problems that were found, as sentences. */
+/** Returns the problems as sentences. */
 export async function run({ minutes, seed, rate, through, keepFiles, say }: RunOptions): Promise<readonly string[]> {
   const began = performance.now();
   const now = () => performance.now() - began;
@@ -54,7 +54,7 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
   const record = createClientRecord(now, clock);
   const balancer = createBalancer(record);
   const onLog = (process: string, level: number, message: string) => {
-    // Without what differs from one to the next.
+    // Without the numbers that differ between processes.
     const text = message.replaceAll(/\d+/g, '…').replaceAll(/'[^']*…[^']*'/g, '…');
     const line = `${level >= 50 ? 'error' : 'warn'} of ${process.replace(/[ .][\d.]+$/, 's')}: ${text}`;
     const times = (logged.get(line) ?? 0) + 1;
@@ -82,7 +82,7 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
   async function atRest(): Promise<void> {
     await clients.hold();
     const found = await rest.look();
-    clock(found.length === 0 ? 'at rest: all is as it must be' : `at rest: ${found.length} differences`);
+    clock(found.length === 0 ? 'at rest: no differences' : `at rest: ${found.length} differences`);
     for (const one of found) incident(one);
   }
 
@@ -110,7 +110,7 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
     await atRest();
     const series = await sampler.end(record.latencies);
     growing.push(...reportFigures(`figures, ${kind}`, series, say));
-    // While there are gateways: one that waits for the next would wait for ever.
+    // While there are gateways: a client that waits for a ready gateway would wait forever.
     if (kind === halves.at(-1)) await Promise.all(watchers.map((watcher) => watcher.stop()));
     await fleet.stop();
   }
@@ -135,9 +135,9 @@ export async function run({ minutes, seed, rate, through, keepFiles, say }: RunO
   ];
 }
 
-/** What an operator does now and then: the rows of the dead letters go on without them. */
+/** What an operator does now and then: discards dead letters, so their rows continue without those events. */
 async function discard({ url, log }: World): Promise<number> {
-  // The name of the session tells what was done.
+  // The session's name shows the judges what was done.
   const db = createDatabase({ url, maxConnections: 1, applicationName: 'chaos discards' });
   try {
     const options = { db, log, readSchema: 'read_models', projection: credits };

@@ -5,26 +5,26 @@ import type { Deployed } from './processes.ts';
 import { percentile } from './slopes.ts';
 
 export interface Sampler {
-  /** Ends the sampling; all figures of its time. */
+  /** Stops sampling; returns all figures. */
   end(latencies: ReadonlyMap<string, readonly Latency[]>): Promise<readonly Series[]>;
 }
 
 export interface SamplerOptions {
   readonly db: Database;
-  /** Milliseconds since the run began, as latencies have them. */
+  /** Milliseconds since the run began, on the same clock as latencies. */
   readonly now: () => number;
-  /** Those that run now, and those of them that are not replaced. */
+  /** All running processes, and those that are never replaced. */
   readonly processes: () => readonly Deployed[];
   readonly steady: () => readonly Deployed[];
 }
 
 const databaseEveryMs = 10_000;
 const processEveryMs = 1_000;
-/** A collection of all garbage is a pause of some ten milliseconds. */
+/** A full garbage collection is a pause of about ten milliseconds. */
 const collectEveryMs = 20_000;
 const latencyWindowMs = 15_000;
 
-/** Looks at database and processes again and again. */
+/** Samples the database and the processes periodically. */
 export function startSampler({ db, now, processes, steady }: SamplerOptions): Sampler {
   const began = now();
   const figures = new Map<string, { unit: string; samples: Sample[] }>();
@@ -116,7 +116,7 @@ interface TableFigures {
   readonly bytes: number;
 }
 
-/** Refold's own tables, each; the read models in one, since they come and go. */
+/** Each of Refold's own tables; the read models as one, because they come and go. */
 async function readTables(db: Database): Promise<readonly TableFigures[]> {
   return db.query<TableFigures>({
     text: `
@@ -146,6 +146,6 @@ async function readServer(db: Database): Promise<{ readonly connections: number;
         ) as connections,
         pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as "walBytes"`,
   });
-  if (!row) throw new Error('The server says nothing of itself.');
+  if (!row) throw new Error('The server returned no figures.');
   return row;
 }

@@ -4,17 +4,17 @@ import { type Balancer, type Response, Unanswered } from './balancer.ts';
 import type { ClientRecord } from './client-record.ts';
 
 export interface Ask {
-  /** What its time is counted as. */
+  /** The kind under which its duration is recorded. */
   readonly kind: string;
   readonly query: string;
   readonly variables?: Readonly<{ [name: string]: unknown }>;
-  /** `tenant role`; without, somebody who sees all. */
+  /** `tenant role`; without it, a viewer who sees everything. */
   readonly viewer?: string;
-  /** A position that the answer must include. */
+  /** A position that the response must include. */
   readonly after?: bigint;
-  /** Codes that are right answers here. */
+  /** Codes that are correct responses here. */
   readonly allowed?: readonly string[];
-  /** Answered by the executor, whatever a statement could answer. */
+  /** Evaluated by the executor, even if the operation could be compiled. */
   readonly executor?: boolean;
 }
 
@@ -22,12 +22,12 @@ export type Data = Readonly<{ [name: string]: unknown }>;
 
 export type Outcome =
   | { readonly kind: 'answered'; readonly data: Data; readonly response: Response }
-  /** An error that was allowed. */
+  /** An allowed error. */
   | { readonly kind: 'refused'; readonly code: string }
-  /** It is in the record. `unknown`: it may have been done. */
+  /** The failure is recorded. `unknown`: the operation may have been executed. */
   | { readonly kind: 'failed'; readonly unknown: boolean };
 
-/** One client: what it was told of positions, it never sees undone. */
+/** One client. It never reads an older position than it has seen. */
 export interface Session {
   readonly name: string;
   /** The newest position that it has seen. */
@@ -47,7 +47,7 @@ export function createSession(name: string, balancer: Balancer, record: ClientRe
     const headers = {
       authorization: `${name} ${viewer ?? ''}`.trim(),
       'refold-position': '1',
-      // Gateways differ in how far they are: who wants no steps back says from where.
+      // Gateways differ in how far they are. A client that must not go back sends its last position.
       'refold-after': String(after !== undefined && after > seen ? after : seen),
     };
     let response: Response;
@@ -61,7 +61,7 @@ export function createSession(name: string, balancer: Balancer, record: ClientRe
     }
     record.answered(kind, performance.now() - start);
     const told = () =>
-      `${response.backend.process.name} answered ${response.text.slice(0, 700)} to ${query} ${JSON.stringify(variables)}`;
+      `${response.backend.process.name} returned ${response.text.slice(0, 700)} for ${query} ${JSON.stringify(variables)}`;
     const body = parsed(response.text);
     const code = body?.errors?.map(({ extensions }) => String(extensions?.code))[0];
     if (body?.errors && code !== undefined) {
@@ -75,7 +75,7 @@ export function createSession(name: string, balancer: Balancer, record: ClientRe
     }
     const position = parseToken(body.extensions?.position ?? '0').position;
     if (position !== 0n && position < seen)
-      record.isWrong(`${name} had seen position ${seen}, and was answered at ${position}: ${told()}`);
+      record.isWrong(`${name} had seen position ${seen}, but got a response of position ${position}: ${told()}`);
     if (position > seen) seen = position;
     return { kind: 'answered', data: body.data, response };
   }

@@ -1,4 +1,4 @@
-/** A figure at a time, or at whatever it is compared with. */
+/** A figure at a time, or at the value that it is compared with. */
 export interface Point {
   readonly x: number;
   readonly y: number;
@@ -6,17 +6,17 @@ export interface Point {
 
 export interface Slope {
   readonly points: number;
-  /** The least and the largest x. */
+  /** The smallest and the largest x. */
   readonly from: number;
   readonly to: number;
   readonly mean: number;
   /** How much y rises as x rises by 1. */
   readonly rise: number;
-  /** Twice the standard error of the rise: it is within `rise` ± `error` in 95 of 100 cases, were the deviations independent. */
+  /** Twice the standard error of the rise. If the deviations were independent, the rise would be within `rise` ± `error` in 95 of 100 cases. */
   readonly error: number;
 }
 
-/** The line through the points with the least squares; nothing where there are fewer than three, or all at one x. */
+/** The least-squares line through the points; undefined for fewer than three points, or if all have the same x. */
 export function slopeOf(points: readonly Point[]): Slope | undefined {
   const n = points.length;
   if (n < 3) return undefined;
@@ -41,7 +41,7 @@ export function slopeOf(points: readonly Point[]): Slope | undefined {
   };
 }
 
-/** Neighbouring figures depend on each other, and a garbage collection is one swing of many: means of equal shares of x do much less. */
+/** Neighbouring figures depend on each other, and garbage collections make many figures swing. Means over equal shares of x depend much less. */
 export function means(points: readonly Point[], shares: number): Point[] {
   const xs = points.map(({ x }) => x);
   const [from, to] = [Math.min(...xs), Math.max(...xs)];
@@ -54,7 +54,7 @@ export function means(points: readonly Point[], shares: number): Point[] {
   }));
 }
 
-/** The least figure below which so large a share of them is; figures in any order. */
+/** The figure below which this share of all figures lies; they may be in any order. */
 export function percentile(figures: readonly number[], share: number): number {
   const sorted = figures.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -11,7 +11,7 @@ import { toldRow } from './account-client.ts';
 import type { ClientRecord } from './client-record.ts';
 import type { Session } from './session.ts';
 
-/** Viewers of things: `tenant role`; without, somebody who sees all. */
+/** Viewers of things: `tenant role`; without it, a viewer who sees everything. */
 export const viewers = ['', 'north', 'south auditor', 'nobody'] as const;
 
 /** What the access rules of `things.ts` let a viewer see. */
@@ -27,7 +27,7 @@ export function seenBy(viewer: string): (projection: Projection, row: Row) => bo
 
 type Columns = Readonly<{ [name: string]: unknown }>;
 
-/** A thing as it may be; `token` is unique, and its own. */
+/** A random thing; `token` is unique. */
 export function drawThing(index: number, random: () => number): Columns {
   const pick = <T>(of: readonly T[]) => of[Math.floor(random() * of.length)] as T; // below length
   const text = pick(['plain', '"quoted" \\ / \b\f\n\r\t\u0001\u007f\u2028', 'äß👍🏽', '']);
@@ -59,7 +59,7 @@ export function drawThing(index: number, random: () => number): Columns {
   };
 }
 
-/** What all things lie at and belong to: set once. */
+/** Sets the places and owners of all things, once. */
 export async function setThings(session: Session, random: () => number): Promise<void> {
   for (const [rank, id] of owners.slice(0, 3).entries())
     await set(session, 'setOwner', id, { ownerId: id, name: `${id}!`, rank });
@@ -92,7 +92,7 @@ const plainColumns = [
   'grid',
 ];
 
-/** Sets things that only this client sets, and reads them. */
+/** Sets things that no other client sets, and reads them. */
 export function createThingClient(
   session: Session,
   mine: readonly number[],
@@ -118,19 +118,19 @@ export function createThingClient(
       const expected = { ...toldRow(thingV1, rowOf(thingV1, { thingId: id, ...columns }), plainColumns), owner };
       if (!isDeepStrictEqual(read.data.thing, expected))
         record.isWrong(
-          `${id} is ${JSON.stringify(read.data.thing)} after position ${position}, and was set to ${JSON.stringify(expected)}`,
+          `${id} is ${JSON.stringify(read.data.thing)} after position ${position}, but was set to ${JSON.stringify(expected)}`,
         );
     },
   };
 }
 
-/** Documents of which hardly two are alike. */
+/** Random documents, nearly all different. */
 export function createRandomOperations(session: Session, seed: number) {
   let operations: RandomOperation[] = [];
   let drawn = 0;
   const cursors = new Map<string, readonly Edge[]>();
 
-  /** The operation with cursors that the API has given. */
+  /** The operation with cursors from the API. */
   async function withCursors({ query, variables }: RandomOperation): Promise<RandomOperation | undefined> {
     let text = query;
     for (const asked of cursorsIn(query)) {
@@ -161,7 +161,7 @@ export function createRandomOperations(session: Session, seed: number) {
       return this.next();
     },
     withCursors,
-    /** Cursors name places between rows as they were. */
+    /** Cursors point between rows as they were before. */
     forgetCursors: () => cursors.clear(),
   };
 }

@@ -7,15 +7,15 @@ import type { ClientRecord } from './client-record.ts';
 
 export type Transport = 'server-sent events' | 'WebSocket';
 
-/** What a subscription is about, and what a client makes of its messages. */
+/** A subscription, and what a client keeps from its messages. */
 export interface Watch {
   readonly name: string;
-  /** May go on from `$since`, where it has it. */
+  /** May resume from `$since`, if it has a cursor. */
   readonly query: string;
   readonly variables: Readonly<{ [name: string]: unknown }>;
-  /** Takes the next message in. */
+  /** Processes the next message. */
   apply(data: Readonly<{ [name: string]: unknown }>): void;
-  /** From where it goes on after a disconnect. */
+  /** Where it resumes after a disconnect. */
   readonly cursor?: string | null;
 }
 
@@ -30,14 +30,14 @@ export interface WatchOptions {
   readonly balancer: Balancer;
   readonly record: ClientRecord;
   readonly over: Transport;
-  /** Leaves after the first message and so long, in milliseconds; without, it stays. */
+  /** Disconnects this long after the first message, in milliseconds; if undefined, it stays. */
   readonly leavesAfter?: number;
 }
 
-/** How soon a subscription that has ended is opened again. */
+/** How soon an ended subscription is reopened. */
 const retryMs = 200;
 
-/** A client with one subscription, which it opens again wherever its process stops. It must not end otherwise. */
+/** A client with one subscription. It reopens it whenever its process stops; the subscription must not end for another reason. */
 export function startWatcher(
   watch: Watch,
   { balancer, record, over, leavesAfter }: WatchOptions,
@@ -79,7 +79,7 @@ export function startWatcher(
       if (isOver) return;
       if (ending.includes('ECONNREFUSED')) balancer.refused(backend);
       else if (backend.process.stopping && ending !== 'COMPLETE')
-        record.happened(`a subscription over ${over} was taken up again`);
+        record.happened(`a subscription over ${over} was reopened`);
       else record.failed(`subscription over ${over}`, ending, `${watch.name} at ${backend.process.name}`);
       if (leavesAfter !== undefined) return;
       await pause(retryMs);

@@ -8,9 +8,9 @@ import type { Watch } from './watcher.ts';
 
 type Json = Readonly<{ [name: string]: unknown }>;
 
-/** What a watch must show where everything rests. */
+/** A watch whose state can be checked at rest. */
 export interface RestingWatch extends Watch {
-  /** Nothing where it shows what it must; else a sentence. */
+  /** A sentence about the first difference; undefined if its state is as expected. */
   difference(rest: Resting): Promise<string | undefined>;
 }
 
@@ -19,7 +19,7 @@ export interface Resting {
   readonly rows: ReadonlyMap<string, readonly Row[]>;
 }
 
-/** One row, as it is now. */
+/** One row, in its current state. */
 export function watchRow(field: string, argument: string, selection: string): RestingWatch {
   const text = `${field}(${argument}) ${selection}`;
   let latest: unknown;
@@ -84,7 +84,7 @@ interface Changes {
   readonly changes: readonly { readonly operation: string; readonly key: Json; readonly row: Json | null }[];
 }
 
-/** A copy of a whole read model, which goes on from its cursor. */
+/** A copy of a whole read model, which resumes from its cursor. */
 export function watchChanges(
   projection: Projection,
   key: string,
@@ -109,7 +109,7 @@ export function watchChanges(
       const message = data[field] as Changes;
       if (message.reset) {
         copy.clear();
-        if (messages > 0) record.happened(`a feed of ${projection.name} began anew: ${message.lagged}`);
+        if (messages > 0) record.happened(`a feed of ${projection.name} was reset: ${message.lagged}`);
       } else if (BigInt(message.position) < position)
         record.isWrong(`the changes of ${projection.name} went back from ${position} to ${message.position}`);
       messages++;
@@ -125,7 +125,7 @@ export function watchChanges(
       );
       for (const name of new Set([...expected.keys(), ...copy.keys()])) {
         const wrong = difference(copy.get(name) ?? null, expected.get(name) ?? null);
-        if (wrong) return `of ${name} ${wrong}`;
+        if (wrong) return `${name}: ${wrong}`;
       }
       return undefined;
     },

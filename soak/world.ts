@@ -13,14 +13,14 @@ import { databaseUrl } from '../test/support/postgres-for-the-run.ts';
 
 const binaries = { initdb: '/usr/lib/postgresql/15/bin/initdb', postgres: '/usr/lib/postgresql/15/bin/postgres' };
 const pgbouncer = '/usr/sbin/pgbouncer';
-// As they are on a server that nobody has configured.
+// PostgreSQL's defaults, as on a server that nobody has configured.
 const settings = { fsync: 'on', max_connections: '100', shared_buffers: '128MB' };
 
-/** A server as Debian's packages bring it, with the application's database. */
+/** A server from Debian's packages, with the application's database. */
 export interface World {
   readonly cluster: PostgresCluster;
   readonly url: string;
-  /** For what is looked at. */
+  /** For sampling and checks. */
   readonly db: Database;
   readonly log: EventLog;
   pooler(): Promise<PgBouncer>;
@@ -42,7 +42,7 @@ export async function createWorld(): Promise<World> {
   await migrate(url);
   const db = createDatabase({ url, applicationName: 'soak' });
   await installAudit(db);
-  // A row for each batch would be a good part of what is measured: only new owners of reactors are noted.
+  // A row per batch would be a large part of what is measured: only new owners of reactors are recorded.
   await db.query({ text: 'drop trigger note_step on refold.processors' });
   await db.query({ text: 'drop trigger note_step on refold.reactors' });
   await db.query({

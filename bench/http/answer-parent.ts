@@ -1,6 +1,6 @@
 import type { FromServer, ToServer } from './server-process.ts';
 
-/** What a server process of the benchmarks does beside serving: says where it listens, tells what it uses, ends when told to. */
+/** The side channel of a benchmark's server process: reports its URL and its resource use, and ends on request. */
 export function answerParent(url: string, stop: () => Promise<void>): void {
   const tell = (message: FromServer) => process.send?.(message);
   process.on('message', (message: ToServer) => {

@@ -1,4 +1,4 @@
-/** The limit of an API on PostgreSQL: node:http, one prepared statement a request, and JSON that PostgreSQL has made. */
+/** The limit of an API on PostgreSQL: node:http, one prepared statement per request, and JSON from PostgreSQL. */
 import { createServer } from 'node:http';
 import { openPool } from '../open-pool.ts';
 import { answerParent } from './answer-parent.ts';
@@ -47,7 +47,7 @@ const server = createServer((request, response) => {
     body += text;
   });
   request.on('end', () => {
-    const name = (request.url ?? '') as keyof typeof statements; // the load generator asks for nothing else
+    const name = (request.url ?? '') as keyof typeof statements; // the load generator requests nothing else
     const { value } = JSON.parse(body) as { value: string }; // the load generator sends nothing else
     pool.query<{ body: string }>({ name, text: statements[name], values: [value] }).then(
       ({ rows }) => {

@@ -1,4 +1,4 @@
-/** The load generator: bare sockets, since Node's own HTTP client would need more of the machine than the servers that it asks. */
+/** The load generator: bare sockets, because Node's own HTTP client would use more of the machine than the measured servers. */
 import { connect } from 'node:net';
 import { callsPerSecond } from '../calls-per-second.ts';
 import type { Load } from './load.ts';
@@ -24,10 +24,10 @@ async function measure({ url, requests, connections, milliseconds }: Load): Prom
   const ask = async (caller: number) => {
     const number = sent++ % requests.length;
     const answer = await clients[caller]?.ask(texts[number] as Buffer); // number < requests.length
-    if (!answer?.includes(requests[number]?.expected ?? '')) throw new Error(`Unexpected answer: ${answer}`);
+    if (!answer?.includes(requests[number]?.expected ?? '')) throw new Error(`Unexpected response: ${answer}`);
   };
   try {
-    await callsPerSecond(connections, milliseconds / 4, ask); // compiles what is hot
+    await callsPerSecond(connections, milliseconds / 4, ask); // lets hot code be compiled
     return await callsPerSecond(connections, milliseconds, ask);
   } finally {
     for (const client of clients) client.close();
@@ -35,7 +35,7 @@ async function measure({ url, requests, connections, milliseconds }: Load): Prom
 }
 
 interface Client {
-  /** The whole answer, head and body. */
+  /** The whole response, head and body. */
   ask(request: Buffer): Promise<Buffer>;
   close(): void;
 }
@@ -69,14 +69,14 @@ function openClient(host: string, port: number): Promise<Client> {
   });
 }
 
-/** Of head and body together; undefined while the head is not complete. */
+/** The length of head and body together; undefined while the head is incomplete. */
 function answerLength(received: Buffer): number | undefined {
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd < 0) return undefined;
   const head = received.toString('latin1', 0, headEnd);
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
   if (length !== undefined) return headEnd + 4 + Number(length);
-  if (!/\r\ntransfer-encoding: *chunked/i.test(head)) throw new Error(`An answer without a length: ${head}`);
+  if (!/\r\ntransfer-encoding: *chunked/i.test(head)) throw new Error(`A response without a length: ${head}`);
   const end = received.indexOf('0\r\n\r\n', headEnd + 4, 'latin1');
   return end < 0 ? undefined : end + 5;
 }

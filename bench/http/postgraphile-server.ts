@@ -1,4 +1,4 @@
-/** PostGraphile on the read tables that Refold has made, with its own defaults for production. */
+/** PostGraphile on Refold's read tables, with its own defaults for production. */
 import { createServer } from 'node:http';
 import { importPeer } from '../peers/installed.ts';
 import { answerParent } from './answer-parent.ts';

@@ -1,4 +1,4 @@
-/** The limit of a fan-out: whoever connects gets the bytes of each notification, written to its bare socket. */
+/** The limit of a fan-out: each client gets the bytes of each notification, written directly to its socket. */
 import { createHash } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
 import { openClient } from '../open-client.ts';

@@ -1,4 +1,4 @@
-/** Refold with everything that production has on: limits, metrics, masks. */
+/** Refold with everything that is on in production: limits, metrics, masked errors. */
 import { pino } from 'pino';
 import { createRefold, defineConfig } from '../../src/index.ts';
 import { cartOfCustomer, cartSummary, customerTotal } from '../carts.ts';
@@ -12,7 +12,7 @@ const refold = await createRefold(
     gateway: { port: 0, maxSubscriptions: 100_000, maxSubscriptionsPerClient: 100_000 },
     development: false,
   }),
-  // A processor warns when a rebuild has taken its table over; that is no news here.
+  // A processor warns when a rebuild has replaced its table; a benchmark does not need the line.
   { migrate: false, logger: pino({ level: 'error' }, pino.destination(2)) },
 );
 answerParent(refold.url ?? '', () => refold.stop());

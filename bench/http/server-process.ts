@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
 
-/** A server in a process of its own, so that it has a core as it would have in production and shares none with who measures. */
+/** A server in a separate process: it has a core as in production, and shares none with the measuring process. */
 export interface ServerProcess extends AsyncDisposable {
   readonly url: string;
   /** Bytes of memory, after a garbage collection. */
   memory(): Promise<number>;
-  /** Microseconds of processor time since it was started. */
+  /** Microseconds of processor time since its start. */
   processor(): Promise<number>;
 }
 
@@ -24,7 +24,7 @@ export async function startServerProcess(
   const next = () =>
     new Promise<FromServer>((resolve, reject) => {
       child.once('message', (message) => resolve(message as FromServer)); // what answering.ts sends
-      void ended.then(() => reject(new Error(`${program} ended without an answer.`)));
+      void ended.then(() => reject(new Error(`${program} ended before it listened.`)));
     });
   const ask = async (question: ToServer) => {
     const answer = next();

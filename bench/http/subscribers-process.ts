@@ -4,12 +4,12 @@ import { subscribeOverWebSocket } from './web-socket.ts';
 
 const { url, query, count } = JSON.parse(process.argv[2] ?? '') as SubscribersOptions;
 const seen = new Map<number, number>();
-// The rest of a text may come later.
+// The rest of a message may arrive later.
 const longestMatch = 100;
 process.once('disconnect', () => process.exit(0));
 
 for (let opened = 0; opened < count; opened += 100) {
-  // Not all at once: the queue of a listening socket is short.
+  // Not all at once: a listening socket has a short queue.
   await Promise.all(Array.from({ length: Math.min(100, count - opened) }, open));
 }
 

@@ -10,9 +10,9 @@ export interface SubscribersOptions {
   readonly count: number;
 }
 
-/** Many subscribers in a process of their own, who all wait for the same counts of items. */
+/** Many subscribers in a separate process, which all wait for the same counts of items. */
 export interface Subscribers extends AsyncDisposable {
-  /** When the last of them had seen this count, on the machine's monotonic clock in nanoseconds. */
+  /** When the last of them saw this count, on the machine's monotonic clock in nanoseconds. */
   all(items: number): Promise<bigint>;
 }
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Subscriber } from './server-sent-events.ts';
 
-/** As over server-sent events: bare sockets, since a WebSocket for each would need more of the machine than the servers. */
+/** Like server-sent events: bare sockets, because a WebSocket object for each would use more of the machine than the servers. */
 export function subscribeOverWebSocket(
   url: string,
   query: string,
@@ -10,13 +10,13 @@ export function subscribeOverWebSocket(
   const { hostname, port, host, pathname } = new URL(url);
   return new Promise((resolve, reject) => {
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
-    socket.setEncoding('latin1'); // what is looked for is ASCII
+    socket.setEncoding('latin1'); // the searched text is ASCII
     const say = (message: object) => socket.write(clientFrame(JSON.stringify(message)));
     socket.on('data', (chunk) => {
       const text = String(chunk);
       if (text.startsWith('HTTP/1.1 101')) say({ type: 'connection_init' });
       if (text.includes('connection_ack')) say({ id: crypto.randomUUID(), type: 'subscribe', payload: { query } });
-      // Who does not answer that it is still there is cut off.
+      // The server disconnects a client that does not answer its pings.
       if (text.includes('\x89\x00')) socket.write(Buffer.from([0x8a, 0x80, 0, 0, 0, 0]));
       onText(text);
     });
@@ -30,10 +30,10 @@ export function subscribeOverWebSocket(
   });
 }
 
-/** A text in a masked frame, as clients send it; the mask is of zeros, so that the text stays. */
+/** A text in a masked frame, as clients must send it. The mask is zero, which leaves the text as it is. */
 function clientFrame(text: string): Buffer {
   const bytes = Buffer.from(text);
-  if (bytes.length > 65_535) throw new Error('A message of a benchmark is short.');
+  if (bytes.length > 65_535) throw new Error('Expected a message of at most 65,535 bytes.');
   const head =
     bytes.length < 126 ? [0x81, 0x80 | bytes.length] : [0x81, 0x80 | 126, bytes.length >> 8, bytes.length & 255];
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), bytes]);

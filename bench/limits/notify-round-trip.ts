@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { openPool } from '../open-pool.ts';
 
-/** The limit of latency: a row is committed together with a notification, and a listener hears it. */
+/** The limit of latency: a row is committed together with a notification, and a listener receives it. */
 export interface NotifyRoundTrip {
-  /** Milliseconds from sending the statement until the listener has heard. */
+  /** Milliseconds from sending the statement until the listener has received the notification. */
   once(): Promise<number>;
   close(): Promise<void>;
 }

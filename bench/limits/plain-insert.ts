@@ -4,17 +4,17 @@ import { openPool } from '../open-pool.ts';
 
 export interface PlainInsert {
   append(caller: number): Promise<void>;
-  /** Throws where not all rows are there. */
+  /** Throws if a row is missing. */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
-// More connections than this made it slower, not faster.
+// More connections made it slower, not faster.
 const mostConnections = 32;
 
 /**
- * The limit of an append that is not joined with others: one INSERT and its commit, prepared, without a check of any kind. It has a row for one
- * event in each of so many streams.
+ * The limit of an append that is not joined with others: one prepared INSERT and its commit, without any check. It writes a row for one
+ * event in each of this many streams.
  */
 export async function createPlainInsert(url: string, callers: number, streams = 1): Promise<PlainInsert> {
   const pool = openPool(url, Math.min(callers, mostConnections));

@@ -1,6 +1,6 @@
 import type { SqlBuild } from './set-based-build.ts';
 
-// As many as a batch of Refold's while it builds.
+// As many as one batch of Refold during a build.
 const batchSize = 100_000;
 
 export const cartSummaryBatches = inBatches({

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 
-/** A build by SQL, the limit of Refold's: a table with the same columns, key and indexes. */
+/** A build by SQL, the limit of Refold's build: a table with the same columns, key and indexes. */
 export interface SqlBuild {
   readonly table: string;
-  /** Seconds that it takes. The table is there afterwards, to compare with. */
+  /** Seconds that it takes. The table stays, for comparison. */
   build(client: pg.Client): Promise<number>;
 }
 

@@ -30,25 +30,25 @@ interface EmmettPostgresql {
 
 export const emmettName = 'Emmett 0.42';
 
-// What its errors of the family ConcurrencyError have in common.
+// The common property of its errors of the family ConcurrencyError.
 const conflictCode = 412;
 
 /** How its consumer reads the log. */
 export interface Pulling {
   readonly batchSize: number;
-  /** Its pause after each full batch. */
+  /** Its pause after each full batch, in milliseconds. */
   readonly pullingFrequencyInMs: number;
 }
 
-/** What a consumer does that is given no settings. */
+/** The defaults of its consumer. */
 export const emmettDefault: Pulling = { batchSize: 100, pullingFrequencyInMs: 50 };
 
 export interface Emmett {
-  /** Adds so many items to a cart, each by an event; false where the stream was not at the expected version, and nothing was written. */
+  /** Adds so many items to a cart, each by an event. False if the stream was not at the expected version, and nothing was written. */
   append(stream: string, items: number, expectedVersion?: number): Promise<boolean>;
-  /** Messages of its log. */
+  /** Number of messages in its log. */
   count(): Promise<number>;
-  /** Projects the whole log into documents, one a stream, and gives the sum of their items. */
+  /** Projects the whole log into documents, one per stream, and returns the sum of their items. */
   build(collection: string, pulling: Pulling): Promise<number>;
   close(): Promise<void>;
 }

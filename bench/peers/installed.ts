@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** Whether a package of `bench/package.json` is there; `npm run bench:install` brings it. */
+/** Whether a package of `bench/peers/package.json` is installed (`npm run bench:install`). */
 export function isInstalled(name: string): boolean {
   try {
     createRequire(import.meta.url).resolve(name);
@@ -10,7 +10,7 @@ export function isInstalled(name: string): boolean {
   }
 }
 
-/** Imports a package that may be missing, so that the project type-checks without it; the caller says what it knows of its shape. */
+/** Imports a package that may be missing. The project type-checks without it; the caller names the shape that it relies on. */
 export async function importPeer<Shape>(name: string): Promise<Shape> {
   return (await import(name)) as Shape;
 }

@@ -10,7 +10,7 @@ import { createVersionedAppends, type VersionedAppends } from '../versioned-appe
 
 const callers = 32;
 
-/** Appends of one event at an expected version, one of ten of them refused. Calls a second, of both kinds. */
+/** Appends of one event at an expected version, one in ten of them refused. Calls per second, of both kinds. */
 export const appendConflicts: Scenario = {
   name: `append-conflicts-${callers}`,
   fullOnly: true,
@@ -23,7 +23,7 @@ export const appendConflicts: Scenario = {
     const byEmmett = emmett && createVersionedAppends('cart', (stream, at) => emmett.append(stream, 1, at), true);
     const result = await measure(appendConflicts.name, context, refold, byEmmett);
     if (emmett)
-      check((await emmett.count()) === byEmmett?.written(), () => 'Emmett lost messages, or kept refused ones');
+      check((await emmett.count()) === byEmmett?.written(), () => 'Emmett lost messages, or stored refused ones');
     await Promise.all([refold.close(), emmett?.close()]);
     return [result];
   },

@@ -7,7 +7,7 @@ import type { Scenario } from '../scenario.ts';
 
 const callers = 32;
 
-/** The same append with one inline projection and without. Events a second. */
+/** The same append with one inline projection and without. Events per second. */
 export const appendInline: Scenario = {
   name: `append-inline-1x${callers}`,
   async run(context) {

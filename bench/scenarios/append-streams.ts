@@ -10,7 +10,7 @@ import type { Scenario } from '../scenario.ts';
 const callers = 32;
 const streamsOfCall = 3;
 
-/** Each call appends an event to each of several streams, to all of them or to none. Events a second. */
+/** Each call appends an event to each of several streams, to all of them or to none. Events per second. */
 export const appendStreams: Scenario = {
   name: `append-streams-${callers}`,
   fullOnly: true,

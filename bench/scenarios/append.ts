@@ -24,7 +24,7 @@ interface Appending {
   readonly fullOnly?: boolean;
 }
 
-/** So many callers append at the same time, so many events a call, each to streams of its own. Events a second. */
+/** This many callers append at the same time, this many events per call, each to its own streams. Events per second. */
 function appending(callers: number, eventsPerCall: number, { target = {}, fullOnly = false }: Appending): Scenario {
   const name = `append-${eventsPerCall}x${callers}`;
   return { name, fullOnly, run: (context) => measure(context, name, callers, eventsPerCall, target) };

@@ -12,7 +12,7 @@ import {
 } from '../limits/set-based-build.ts';
 import type { Result, Scenario } from '../scenario.ts';
 
-/** New versions over a long log, each of another shape. */
+/** New versions over a long log, each of a different shape. */
 export const builds: readonly Scenario[] = [
   building('build-row-per-event', cartLines, cartLinesBySql, {
     limitName: 'INSERT … SELECT',
@@ -31,7 +31,7 @@ export const builds: readonly Scenario[] = [
   }),
 ];
 
-/** These are for the full run, and have no target of their own. */
+/** Only for the full run, without a target. */
 function inFull(name: string, projection: Projection, bySql: SqlBuild): Scenario {
   return { ...building(name, projection, bySql, { limitName: 'one SQL statement', target: {} }), fullOnly: true };
 }

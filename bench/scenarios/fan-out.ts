@@ -13,7 +13,7 @@ const changesPerTurn = 5;
 const protocols = { sse: 'http', ws: 'ws' } as const;
 type Transport = keyof typeof protocols;
 
-/** One change of one row, and everybody watches that row. Until the last of them has it, and what that costs the server. */
+/** One change of one row that all subscribers watch: the time until the last of them has it, and its cost for the server. */
 export const fanOut: readonly Scenario[] = (['sse', 'ws'] as const).map((transport) => ({
   name: `fan-out-${transport}`,
   async run(context) {
@@ -41,7 +41,7 @@ async function measure(
   const subscribe = (target: ServerProcess, count: number) =>
     startSubscribers({ url: `${target.url.replace('http', protocols[transport])}/graphql`, query, count });
 
-  // Some come and go first, so that what is made once is not counted as theirs.
+  // Some connect and leave first: one-time allocations should not count as theirs.
   for (const target of [refold, raw]) {
     await using _first = await subscribe(target, 100);
   }
@@ -54,7 +54,7 @@ async function measure(
   };
 
   const microseconds = { refold: [] as number[], raw: [] as number[] };
-  /** Subscribers reached a second, the change itself included. */
+  /** Subscribers reached per second, including the change itself. */
   const turn = (
     name: 'refold' | 'raw',
     target: ServerProcess,

@@ -12,7 +12,7 @@ import {
 } from '../peers/emmett.ts';
 import type { Scenario } from '../scenario.ts';
 
-/** A new version folds a long log into one row for each stream. */
+/** A new version folds a long log into one row per stream. */
 export const firstBuild: Scenario = {
   name: 'first-build',
   async run(context) {
@@ -20,7 +20,7 @@ export const firstBuild: Scenario = {
     const emmett = emmettIsInstalled()
       ? await createEmmett(await server.createDatabase('bench_build_emmett'), 10)
       : undefined;
-    // Its pace does not depend on the length of the log, and it would take minutes for all of it.
+    // Its pace does not depend on the length of the log, and the whole log would take minutes.
     const emmettEvents = quick ? 500 : 10_000;
     if (emmett) await fill(emmett, emmettEvents);
     let emmettBuilds = 0;

@@ -13,12 +13,12 @@ const units: Readonly<Record<Measure, { readonly name: string; readonly unit: st
   tail: { name: 'append-to-subscriber', unit: 'ms' },
 };
 const beforeServing: readonly Measure[] = ['build'];
-// Appends last, so that the other measures find logs of the lengths that they are named after.
+// Appends last: the other measures should find logs of the stated lengths.
 const whileServing: readonly Measure[] = ['read', 'byId', 'list', 'append', 'tail'];
 
 /**
- * The same operations on logs of 10,000 to 5,000,000 events: none may cost more on a longer one. The logs take turns within each round, so
- * that what else is on the machine concerns them all.
+ * The same operations on logs of 10,000 to 5,000,000 events: none may cost more on a longer log. The logs take turns within each round, because
+ * other load on the machine should affect all of them.
  */
 export const growth: Scenario = {
   name: 'growth',
@@ -51,8 +51,8 @@ interface CostsOfSize {
 }
 
 /**
- * Held against the shorter log that was cheapest, not always the shortest: what a first build needs to begin is spread over few events there,
- * and would hide a cost that grows.
+ * Compared with the cheapest shorter log, which is not always the shortest: there, the fixed cost of a first build is spread over few events,
+ * and would hide a growing cost.
  */
 function resultsOf(measure: Measure, ofSizes: readonly CostsOfSize[]): Result[] {
   const { name, unit } = units[measure];

@@ -12,7 +12,7 @@ import { createProgress, followCommits } from '../progress.ts';
 import { inTurn, quantile } from '../rounds.ts';
 import type { BenchContext, Result, Scenario, Target } from '../scenario.ts';
 
-/** From sending an append until the row that it changed is committed, and until a subscriber has it: log, fold, commit, look-up, server-sent event. */
+/** From sending an append until the changed row is committed, and until a subscriber has it: log, fold, commit, look-up, server-sent event. */
 export const latency: readonly Scenario[] = [
   {
     name: 'append-to-subscriber',
@@ -25,7 +25,7 @@ export const latency: readonly Scenario[] = [
   })),
 ];
 
-/** In milliseconds, a list for each round. */
+/** In milliseconds, one list per round. */
 interface Latencies {
   readonly row: readonly (readonly number[])[];
   readonly subscriber: readonly (readonly number[])[];
@@ -33,20 +33,20 @@ interface Latencies {
 }
 
 async function measure({ server, quick, rounds }: BenchContext, perSecond: number): Promise<Latencies> {
-  // Of fewer appends there is no 99th percentile to speak of.
+  // A 99th percentile of fewer appends would mean little.
   const appends = Math.max(quick ? 30 : 200, perSecond * (quick ? 1 : 10));
   const url = await server.createDatabase('bench_latency');
   await migrate(url);
   await using refold = await startServerProcess('refold-server.ts', url);
   const db = createDatabase({ url });
   const log = createEventLog(db, [cart]);
-  // One for both, since each commit that notifies wakes every listener of the database.
+  // One for both, because each notifying commit wakes every listener of the database.
   const listener = await openClient(url);
   const roundTrip = await createNotifyRoundTrip(url, listener);
   const rows = await followCommits(listener, cartSummary);
   await log.append({ family: cart, streamId: 'cart-1', events: [{ type: 'Opened', payload: { customer: 'c' } }] });
 
-  // Each append adds one item, so that the count in an answer tells which appends it shows: all up to that number.
+  // Each append adds one item, so the count in a message shows which appends it includes: all up to that number.
   const shown = createProgress();
   const query = 'subscription { cartSummary(cartId: "cart-1") { items } }';
   const subscriber = await subscribe(`${refold.url}/graphql`, query, (text) => {

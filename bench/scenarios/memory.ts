@@ -11,7 +11,7 @@ import type { Scenario } from '../scenario.ts';
 
 const megabyte = 1024 * 1024;
 
-/** What a process needs while it folds a long log, and whether that grows with the log; a reactor falls ever further behind meanwhile. */
+/** The memory of a process that folds a long log, and whether it grows with the log. Meanwhile a reactor falls further and further behind. */
 export const memory: Scenario = {
   name: 'memory',
   async run({ server, quick }) {
@@ -38,11 +38,11 @@ export const memory: Scenario = {
 };
 
 interface Course {
-  /** The most that the process had at any moment, in bytes. */
+  /** The highest memory use at any moment, in bytes. */
   readonly peak: number;
-  /** The peak of the second half of the log by that of the first. */
+  /** The peak of the second half of the log divided by that of the first half. */
   readonly growth: number;
-  /** In twenty lines. */
+  /** Memory over time, in twenty lines. */
   readonly course: readonly string[];
 }
 

@@ -8,9 +8,9 @@ import { check } from '../check.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
-const atLeastEvents = 100_000; // a figure for a short log is of many readings
+const atLeastEvents = 100_000; // a figure for a short log takes many reads
 
-/** Reading a whole log page by page, as projections do, at several lengths: the pace must not depend on the length. */
+/** Reads a whole log page by page, as projections do, at several lengths: the pace must not depend on the length. */
 export const readLog: Scenario = {
   name: 'read-log',
   async run({ server, rounds, longLog }) {

@@ -10,14 +10,14 @@ import { inTurn } from '../rounds.ts';
 import type { BenchContext, Result, Scenario, Target } from '../scenario.ts';
 import type { BenchServer } from '../server.ts';
 
-/** One read of the API in the words of each contestant, and where its rows are in the answer. */
+/** One read in the API of each contestant, and the path to its rows in the response. */
 interface Read {
   readonly values: readonly string[];
   readonly expected: (value: string) => string;
   readonly refold: string;
   readonly postgraphile: string;
   readonly limitPath: string;
-  /** Whether the carts lead to their customers. */
+  /** Whether the carts link to their customers. */
   readonly related?: boolean;
 }
 
@@ -127,7 +127,7 @@ async function measure(
   ] as const) {
     if (!contestant) continue;
     const found = JSON.stringify(await rowsOf(contestant, asked));
-    check(found === expected, () => `${contestant.url} answers ${found.slice(0, 300)}, not ${expected.slice(0, 300)}`);
+    check(found === expected, () => `${contestant.url} returns ${found.slice(0, 300)}, not ${expected.slice(0, 300)}`);
   }
 
   const figures = await inTurn(rounds, {
@@ -149,7 +149,7 @@ async function measure(
   return [result];
 }
 
-// Nothing is written to them, so that the scenarios share them.
+// Scenarios share them, because nothing is written to them.
 const built = new WeakMap<BenchServer, Map<boolean, Promise<string>>>();
 
 function readModels(server: BenchServer, related: boolean): Promise<string> {
@@ -167,7 +167,7 @@ async function buildReadModels(server: BenchServer, related: boolean): Promise<s
   return url;
 }
 
-/** Of the relation, which no foreign key tells it. */
+/** Declares the relation, which has no foreign key. */
 async function tellPostGraphile(url: string): Promise<void> {
   const client = await openClient(url);
   await client.query(
@@ -178,7 +178,7 @@ async function tellPostGraphile(url: string): Promise<void> {
 
 type Cart = Readonly<Record<'cartId' | 'customer' | 'items' | 'total' | 'customerTotal', unknown>>;
 
-/** The rows of the first answers, without what differs in how each wraps them. */
+/** The rows of the first responses, without each contestant's envelope. */
 async function rowsOf(process: ServerProcess, requests: Load['requests']): Promise<Cart[]> {
   const found: Cart[] = [];
   for (const { path, body } of requests.slice(0, 20)) {
@@ -201,6 +201,6 @@ async function rowsOf(process: ServerProcess, requests: Load['requests']): Promi
 function collectCarts(value: unknown, into: Cart[]): void {
   if (typeof value !== 'object' || value === null) return;
   if ('cartId' in value)
-    into.push(value as Cart); // each contestant is asked for the same fields
+    into.push(value as Cart); // the request to each contestant selects the same fields
   else for (const part of Object.values(value)) collectCarts(part, into);
 }

@@ -13,7 +13,7 @@ import { inTurn, quantile } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import { appendSteadily } from '../steady-appends.ts';
 
-/** A table is built anew beside the one that serves, by a process of its own, while others append. */
+/** A separate process rebuilds a table next to the serving one, while others append. */
 export const rebuild: Scenario = {
   name: 'rebuild',
   async run({ server, quick, rounds, longLog }) {

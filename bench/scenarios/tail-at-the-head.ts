@@ -21,7 +21,7 @@ const events = 40_000;
 const streams = 2000;
 const streamOf = (number: number) => `cart-${number % streams}`;
 
-/** A projection follows the head of the log in a process of its own, while others append as fast as they can, and steadily. */
+/** A projection in a separate process follows the head of the log, while others append as fast as they can, and steadily. */
 export const tailAtTheHead: Scenario = {
   name: 'tail-at-the-head',
   fullOnly: true,

@@ -6,7 +6,7 @@ import { openClient } from '../open-client.ts';
 import { inTurn } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 
-/** Three new versions at once, which share one reading of the log, beside one of them alone. */
+/** Three new versions at once, which share one read of the log, compared with one of them alone. */
 export const threeProjections: Scenario = {
   name: 'three-projections',
   async run({ server, rounds, longLog }) {

@@ -1,22 +1,22 @@
-/** What came back from a gateway. */
+/** The response of a gateway. */
 export interface Response {
   readonly data: Readonly<Record<string, unknown>> | null;
-  /** `extensions.code` of each error; `NETWORK` if no answer came. */
+  /** `extensions.code` of each error; `NETWORK` if there was no response. */
   readonly codes: readonly string[];
-  /** The first message, for the reader of a report. */
+  /** The message of the first error, for the report. */
   readonly message: string | undefined;
-  /** `extensions.position`: the answer includes everything up to here. */
+  /** `extensions.position`: the response includes everything up to here. */
   readonly position: string | undefined;
 }
 
 export interface Request {
   readonly query: string;
   readonly variables?: Readonly<Record<string, unknown>>;
-  /** The position that the answer must include. */
+  /** The position that the response must include. */
   readonly after?: string | undefined;
 }
 
-/** A client gives up here: beyond what a gateway may wait for a position, and below what it may be frozen for. */
+/** A client gives up after this time: longer than a gateway may wait for a position, shorter than a gateway may be frozen. */
 const timeoutMs = 8_000;
 
 /** Sends an operation as JSON, as any client does. */

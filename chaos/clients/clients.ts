@@ -6,17 +6,17 @@ import { createOperations } from './operations.ts';
 import type { Answer } from './told.ts';
 
 export interface Clients {
-  /** All that they were told since it was last forgotten. */
+  /** The responses that they got since the list was last cleared. */
   readonly answers: readonly Answer[];
   readonly feeds: readonly FeedClient[];
   readonly surprises: readonly string[];
-  /** Lets what is under way end; nothing is asked until `resume`. The feeds go on. */
+  /** Waits for operations under way; sends none until `resume`. The feeds continue. */
   pause(): Promise<void>;
   resume(): void;
   forget(): void;
   /** The feeds drop their cursors and subscribe again. */
   beginAnew(): void;
-  /** For good. */
+  /** Permanently. */
   stop(): Promise<void>;
 }
 
@@ -27,10 +27,10 @@ export interface ClientsOptions {
 }
 
 const clients = 6;
-/** Between two operations of one client, on average. */
+/** Average pause between two operations of one client. */
 const thinkMs = 120;
 
-/** Clients over HTTP, each with its own last position, and feeds beside them. They wait for `resume`. */
+/** Clients over HTTP, each with its own last position, and feeds. They wait for `resume`. */
 export function startClients(options: ClientsOptions): Clients {
   const { gateways, ledger, seed } = options;
   let answers: Answer[] = [];

@@ -4,7 +4,7 @@ export interface EventStreamMessage {
   readonly data: string;
 }
 
-/** The events of a response, as they come. An answer that is no stream is one event. */
+/** The events of a response, as they arrive. A response that is not a stream is one event. */
 export async function* readEventStream(response: Response): AsyncGenerator<EventStreamMessage> {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
     yield { name: 'next', data: await response.text() };

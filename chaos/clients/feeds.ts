@@ -19,15 +19,15 @@ export const feeds: readonly Feed[] = [
   { projection: 'credits', key: 'row', columns: ['credits', 'amount', 'chain'] },
 ];
 
-/** A client that keeps a copy of a read table by its feed, and resumes by cursor whenever it was disconnected. */
+/** A client that keeps a copy of a read table by its feed, and resumes by cursor after each disconnect. */
 export interface FeedClient {
   readonly name: string;
   readonly feed: Feed;
   /** The columns by key, as texts. */
   readonly copy: ReadonlyMap<string, string>;
-  /** What no client may be told, with the time. */
+  /** Messages that no client may get, with the time. */
   readonly problems: readonly { readonly at: number; readonly text: string }[];
-  /** Times at which it had to begin anew, with the reason that it was told. */
+  /** Times at which it had to start over, with the reason in the message. */
   readonly resets: readonly { readonly at: number; readonly reason: string }[];
   readonly connections: number;
   /** Drops its cursor and subscribes again. */
@@ -48,7 +48,7 @@ interface Message {
   }[];
 }
 
-/** Subscribes until the signal aborts: to any gateway, leaving now and then by itself. */
+/** Subscribes at random gateways until the signal aborts; now and then it disconnects by itself. */
 export function startFeed(
   feed: Feed,
   gateways: readonly string[],
@@ -76,10 +76,10 @@ export function startFeed(
     if (message.reset) {
       resets.push({ at, reason: message.lagged ?? 'FIRST' });
       if (cursor !== undefined && message.lagged === null)
-        problems.push({ at, text: `began anew without a reason, after ${cursor}` });
+        problems.push({ at, text: `was reset without a reason, after ${cursor}` });
       copy.clear();
       position = -1n;
-      // What follows leads from nothing: a part of it is no ground to resume from.
+      // The messages that follow start from an empty copy: no part of them is a point to resume from.
       cursor = undefined;
     }
     const next = positionOf(message.position);
@@ -107,7 +107,7 @@ export function startFeed(
 
   async function subscribe(url: string): Promise<void> {
     const askedAt = Date.now();
-    // Comes and goes: mostly for seconds, sometimes for one message.
+    // Connects and disconnects: mostly for seconds, sometimes for one message.
     leaving = new AbortController();
     const leave = AbortSignal.any([
       signal,
@@ -117,7 +117,7 @@ export function startFeed(
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
-      // A part of a snapshot is no ground to resume from, so only a cursor is.
+      // A client can resume only from a cursor, not from a part of a snapshot.
       body: JSON.stringify({ query, variables: { since: cursor ?? null } }),
       signal: leave,
     });
@@ -129,7 +129,7 @@ export function startFeed(
   async function live(): Promise<void> {
     while (!signal.aborted) {
       const url = gateways[Math.floor(random() * gateways.length)] as string; // there is one at least
-      // Whatever ends it, the client comes back.
+      // The client reconnects, however the subscription ended.
       await subscribe(url).catch(() => {});
       if (!signal.aborted) await pause(20 + random() * 200);
     }

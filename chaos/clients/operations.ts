@@ -4,7 +4,7 @@ import { ask, type Request, type Response } from './ask.ts';
 import { type Answer, type Asked, positionOf, type Token } from './told.ts';
 
 export interface Client {
-  /** One operation, drawn; the client has what it was told when this returns. */
+  /** One random operation. When this resolves, the client has the response. */
   next(): Promise<void>;
 }
 
@@ -14,7 +14,7 @@ export interface OperationsOptions {
   hear(answer: Answer): void;
 }
 
-/** The row of a write that was acknowledged: any client may read it with the writer's token. */
+/** The row of an acknowledged write: any client may read it with the writer's token. */
 interface Written {
   readonly append: number;
   readonly streamId: string;
@@ -38,23 +38,23 @@ const account = `query ($id: ID!) {
   standing(accountId: $id) { amount chain }
 }`;
 
-/** Enough for tokens to be passed on while they are new, and some that are older. */
+/** Enough to pass on tokens while they are new, and some older ones. */
 const keptWrites = 100;
-/** Whoever has no answer by then gets none: everything has long come to rest. */
+/** A client without a response after this time never gets one: everything has long come to rest. */
 const longestWriteMs = 90_000;
 const retryMs = 100;
 const accounts = 300;
 const hotAccounts = 5;
-/** Nothing was written, whatever happens next; all other errors leave it open. */
+/** With these codes nothing was written; all other errors leave it open. */
 const nothingWritten = new Set(['DATABASE_UNAVAILABLE', 'CONCURRENCY_CONFLICT', 'STREAM_LOCKED', 'HISTORY_CHANGED']);
 
-/** What clients do; the tokens of writes are known to all of them. */
+/** What clients do. They share the tokens of writes. */
 export function createOperations({ gateways, ledger, hear }: OperationsOptions) {
   const writes: Written[] = [];
 
   function client(number: number, random: () => number): Client {
     const name = `client ${number}`;
-    // The last position that it was told: it never reads what is older.
+    // The last position that it got. It never reads an older state.
     let seen: Token | undefined;
 
     async function told(asked: Asked, request: Request, demanded: Token | undefined): Promise<Response> {
@@ -77,7 +77,7 @@ export function createOperations({ gateways, ledger, hear }: OperationsOptions) 
       const entry = ledger.begin(1_000 + number, [
         { family: 'account', streamId, types: movements.map(({ type }) => type) },
       ]);
-      // One that gives up shows whether what it was told last is true.
+      // A client that gives up shows whether the last response that it got is true.
       const insists = random() < 0.75;
       const request = {
         query: write,
@@ -94,7 +94,7 @@ export function createOperations({ gateways, ledger, hear }: OperationsOptions) 
         if (done || !insists) return;
         await pause(retryMs);
       }
-      throw new Error(`${name} has had no answer to append ${entry.append} for ${longestWriteMs} ms`);
+      throw new Error(`${name} got no response to append ${entry.append} for ${longestWriteMs} ms`);
     }
 
     function settled(entry: LedgerEntry, streamId: string, { data, codes }: Response, sentAt: number): boolean {
@@ -145,5 +145,5 @@ function anAccount(random: () => number): string {
 }
 
 function drawn<T>(among: readonly T[], random: () => number): T {
-  return among[Math.floor(random() * among.length)] as T; // callers have one at least, or take none for an answer
+  return among[Math.floor(random() * among.length)] as T; // callers have at least one, or accept undefined
 }

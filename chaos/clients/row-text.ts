@@ -1,4 +1,4 @@
-/** Columns of a row as a text to be compared: the API writes `3.00` where a fold has `3`. */
+/** Columns of a row as comparable text: the API writes `3.00` where a fold has `3`. */
 export function rowText(columns: readonly string[], row: Readonly<Record<string, unknown>> | null | undefined): string {
   return row ? columns.map((column) => `${column} ${canonical(row[column])}`).join(', ') : 'no row';
 }

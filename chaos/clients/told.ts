@@ -1,17 +1,17 @@
 import type { Response } from './ask.ts';
 
-/** A position that a client was told, to be demanded later, by itself or by another client. */
+/** A position that a client got. It, or another client, demands it later. */
 export interface Token {
   readonly text: string;
   /** In milliseconds since 1970. */
   readonly toldAt: number;
 }
 
-/** What a client was told, and what it had asked for. */
+/** A response that a client got, and the request. */
 export interface Answer {
   readonly client: string;
   readonly asked: Asked;
-  /** The position that the answer had to include. */
+  /** The position that the response must include. */
   readonly demanded: Token | undefined;
   /** In milliseconds since 1970. */
   readonly askedAt: number;
@@ -22,7 +22,7 @@ export interface Answer {
 export type Asked =
   /** A mutation: the append of the ledger that it makes. */
   | { readonly kind: 'write'; readonly append: number }
-  /** The journal's row of an acknowledged append, by the place of its last event in its stream. */
+  /** The journal's row of an acknowledged append, by the position of its last event in its stream. */
   | { readonly kind: 'written row'; readonly append: number }
   /** All rows and their aggregate. */
   | { readonly kind: 'sums' }
@@ -31,7 +31,7 @@ export type Asked =
   /** A subscription. */
   | { readonly kind: 'feed' };
 
-/** Where a token is, as a number. */
+/** The position of a token, as a number. */
 export function positionOf(token: string): bigint {
   return BigInt(/^\d+/.exec(token)?.[0] ?? -1);
 }

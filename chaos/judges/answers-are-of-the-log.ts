@@ -5,10 +5,10 @@ import { type Answer, positionOf } from '../clients/told.ts';
 import { balance, standing } from '../domain.ts';
 import type { Judge } from './judge.ts';
 
-/** Rows against the states that the log has led to, event by event. */
+/** Compares rows with the states that the log leads to, event by event. */
 export const answersAreOfTheLog: Judge = {
   name: 'answers-are-of-the-log',
-  promise: 'every row that is told is what the log makes of it at some position that is not before the demanded one',
+  promise: 'every row in a response equals the fold of the log at a position that is not before the demanded one',
   async differences({ answers, events, ledger }) {
     const ofAccounts = Map.groupBy(
       events.filter(({ family }) => family === 'account'),
@@ -22,7 +22,7 @@ export const answersAreOfTheLog: Judge = {
     return answers.flatMap((answer) => {
       const { asked, askedAt, toldAt, response } = answer;
       if (asked.kind !== 'account' || response.codes.length > 0) return [];
-      // What was asked meanwhile may be of events that nobody has any more.
+      // A request during a cut may have read events that are lost by now.
       if (ledger.cuts.some(({ from, to }) => toldAt >= from && askedAt <= to)) return [];
       return readings.flatMap(({ field, projection, columns }) => {
         const id = `${field} ${asked.accountId}`;
@@ -38,7 +38,7 @@ export const answersAreOfTheLog: Judge = {
   },
 };
 
-/** A row from one event of its stream to the next. */
+/** The state of a row between two events of its stream. */
 interface State {
   readonly row: string;
   readonly from: bigint;
@@ -70,8 +70,8 @@ function encoded({ codec }: Projection, columns: readonly string[], row: Row | n
 
 function difference({ client, demanded }: Answer, id: string, told: string, states: readonly State[]): string {
   const then = states.find(({ row }) => row === told);
-  const where = `${client} was told of ${id}: ${told}`;
+  const where = `${client} got ${id}: ${told}`;
   return then
-    ? `${where}, which it was from ${then.from} to ${then.until}; demanded was ${demanded?.text}`
-    : `${where}, which it never was; it is ${states.at(-1)?.row}`;
+    ? `${where}, its state from ${then.from} to ${then.until}; the client demanded ${demanded?.text}`
+    : `${where}, which was never its state; the last state is ${states.at(-1)?.row}`;
 }

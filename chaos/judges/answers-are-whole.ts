@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Answer } from '../clients/told.ts';
 import type { Judge } from './judge.ts';
 
-/** One operation, one snapshot, one version of each projection. */
+/** One operation reads one snapshot and one version of each projection. */
 export const answersAreWhole: Judge = {
   name: 'answers-are-whole',
-  promise: 'no answer is of two versions or two snapshots: fields that say the same agree',
+  promise: 'no response mixes two versions or two snapshots: fields with the same content agree',
   async differences({ answers }) {
     return answers.flatMap((answer) => {
       const { asked, response, client } = answer;
@@ -26,7 +26,7 @@ export const answersAreWhole: Judge = {
       };
       return isDeepStrictEqual(listed, summed)
         ? []
-        : [`${client} was given a list of ${text(listed)} and an aggregate of ${text(summed)} in one answer`];
+        : [`${client} got a list of ${text(listed)} and an aggregate of ${text(summed)} in one response`];
     });
   },
 };
@@ -41,7 +41,7 @@ interface Sums {
 
 function twiceTheSame({ client, asked, response: { data } }: Answer): readonly string[] {
   if (isDeepStrictEqual(data?.balance, data?.again)) return [];
-  return [`${client} was given ${JSON.stringify(data)} for one account (${JSON.stringify(asked)})`];
+  return [`${client} got ${JSON.stringify(data)} for one account (${JSON.stringify(asked)})`];
 }
 
 function cents(amount: string): bigint {

@@ -4,7 +4,7 @@ import type { Judge } from './judge.ts';
 export const checkpointsAreFenced: Judge = {
   name: 'checkpoints-are-fenced',
   promise:
-    'each checkpoint goes on from where it was, back only where an operator asked for it, moved by the owner of its epoch alone',
+    'each checkpoint continues from where it was, goes back only for an operator, and only the owner of its epoch moves it',
   async differences({ steps, events }) {
     const head = events.at(-1)?.position ?? 0n;
     const processors = Map.groupBy(steps, ({ name, version, partition }) => `${name}@${version}/${partition}`);
@@ -21,14 +21,14 @@ function differencesOf(processor: string, steps: readonly AuditedStep[], head: b
     const where = `${processor}, step ${number} by ${writer}`;
     if (checkpointBefore !== at.checkpoint || epochBefore !== at.epoch)
       found.push(
-        `${where}: went on from ${checkpointBefore} of epoch ${epochBefore}, and was at ${at.checkpoint} of ${at.epoch}`,
+        `${where}: continued from ${checkpointBefore} of epoch ${epochBefore}, but was at ${at.checkpoint} of ${at.epoch}`,
       );
-    // An operator may have a version begin anew, under a new epoch.
+    // An operator may start a version over, under a new epoch.
     const beginsAnew = writer === 'chaos' && epoch > epochBefore;
     if ((checkpoint < checkpointBefore && !beginsAnew) || epoch < epochBefore)
       found.push(`${where}: went back from ${checkpointBefore} of epoch ${epochBefore} to ${checkpoint} of ${epoch}`);
-    if (checkpoint > head) found.push(`${where}: is at ${checkpoint}, beyond the head ${head}`);
-    // A claim names its owner; the end of a rebuild moves both, and belongs to nobody.
+    if (checkpoint > head) found.push(`${where}: went to ${checkpoint}, beyond the head ${head}`);
+    // A claim names its owner. The end of a rebuild moves both checkpoint and epoch, and has no owner.
     if (epoch !== epochBefore) writerOfEpoch = step.status === 'running' ? writer : undefined;
     else if (writer !== writerOfEpoch)
       found.push(`${where}: wrote a batch in epoch ${epoch}, which is ${writerOfEpoch ?? 'nobody'}’s`);

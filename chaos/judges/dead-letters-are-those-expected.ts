@@ -8,7 +8,7 @@ import type { Judge } from './judge.ts';
 export const deadLettersAreThoseExpected: Judge = {
   name: 'dead-letters-are-those-expected',
   promise:
-    'no dead letter is lost, doubled or made up: for each row, the first event that failed and all that follow it',
+    'no dead letter is lost, doubled or made up: each row has its first failed event and all that follow it',
   async differences({ db, events }) {
     const found: string[] = [];
     for (const { name, version, state, tableName } of await readRegistry(db)) {
@@ -20,13 +20,13 @@ export const deadLettersAreThoseExpected: Judge = {
         const letter = `${key === null ? null : keyText(key)} at ${position}`;
         const where = `${name}@${version} (${tableName}), letter of ${letter}`;
         const failed = expected.get(letter);
-        if (failed === undefined) found.push(`${where}: nothing was to be kept`);
-        else if (seen.has(letter)) found.push(`${where}: it is kept twice`);
-        else if (failed && error === null) found.push(`${where}: it has failed, and is kept without its error`);
+        if (failed === undefined) found.push(`${where}: not expected`);
+        else if (seen.has(letter)) found.push(`${where}: kept twice`);
+        else if (failed && error === null) found.push(`${where}: failed, but kept without its error`);
         seen.add(letter);
       }
       for (const letter of expected.keys())
-        if (!seen.has(letter)) found.push(`${name}@${version} (${tableName}), letter of ${letter}: it is lost`);
+        if (!seen.has(letter)) found.push(`${name}@${version} (${tableName}), letter of ${letter}: lost`);
     }
     return found;
   },

@@ -1,7 +1,7 @@
 import { positionOf } from '../clients/told.ts';
 import type { Judge } from './judge.ts';
 
-/** What faults may lead to. Nothing else is an answer: least of all `INTERNAL_SERVER_ERROR`, which is a bug. */
+/** Errors that faults may cause. Any other error is a bug, above all `INTERNAL_SERVER_ERROR`. */
 const explained = new Set([
   'NETWORK',
   'DATABASE_UNAVAILABLE',
@@ -12,22 +12,22 @@ const explained = new Set([
   'PROJECTION_NOT_READY',
   'HISTORY_CHANGED',
 ]);
-/** Only what writes can be left open or refused by the stream. */
+/** Only a write can have an unknown outcome, or be refused because of its stream. */
 const ofWrites = new Set(['OUTCOME_UNKNOWN', 'STREAM_LOCKED', 'CONCURRENCY_CONFLICT']);
 
 export const errorsAreTrue: Judge = {
   name: 'errors-are-true',
-  promise: 'clients are told only the errors that a fault explains, and HISTORY_CHANGED only after a lost tail',
+  promise: 'clients get only errors that a fault explains, and HISTORY_CHANGED only after a lost tail',
   async differences({ answers, ledger }) {
     return answers.flatMap(({ client, asked, demanded, toldAt, response }) =>
       response.codes.flatMap((code) => {
-        const where = `${client} (${asked.kind}${demanded ? ` at ${positionOf(demanded.text)}` : ''}) was told ${code}`;
-        // A process that is about to end refuses what is new.
+        const where = `${client} (${asked.kind}${demanded ? ` at ${positionOf(demanded.text)}` : ''}) got ${code}`;
+        // A stopping process refuses new requests.
         if (code === 'RATE_LIMITED' && response.message?.startsWith('This process is stopping.')) return [];
         if (!explained.has(code)) return [`${where}: ${response.message}`];
-        if (ofWrites.has(code) && asked.kind !== 'write') return [`${where}, and had written nothing`];
+        if (ofWrites.has(code) && asked.kind !== 'write') return [`${where}, but did not write`];
         if (code === 'HISTORY_CHANGED' && ledger.cuts.every(({ from }) => toldAt < from))
-          return [`${where}, and no history was cut`];
+          return [`${where}, but no tail was lost`];
         return [];
       }),
     );

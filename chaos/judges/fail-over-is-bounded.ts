@@ -2,7 +2,7 @@ import type { Judge } from './judge.ts';
 
 export const failOverIsBounded: Judge = {
   name: 'fail-over-is-bounded',
-  promise: 'what a lost process owned has another owner within the configured bound',
+  promise: 'the work of a lost process has another owner within the configured bound',
   async differences({ failOvers, boundMs }) {
     return failOvers
       .filter(({ alone, cause, milliseconds }) => alone && milliseconds > boundMs[cause])

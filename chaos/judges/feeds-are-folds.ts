@@ -9,7 +9,7 @@ import type { Evidence, Judge } from './judge.ts';
 
 export const feedsAreFolds: Judge = {
   name: 'feeds-are-folds',
-  promise: 'each copy that was kept by a change feed equals the fold at rest, and began anew only for a reason',
+  promise: 'at rest, each copy kept by a change feed equals the fold; a feed is reset only for a stated reason',
   async differences(evidence) {
     const found: string[] = [];
     for (const client of evidence.feeds) {
@@ -23,21 +23,21 @@ export const feedsAreFolds: Judge = {
   },
 };
 
-/** The feed says itself why; that history has changed must be true. */
+/** The feed states its own reason. If it says that history has changed, that must be true. */
 function resetDifferences({ name, resets }: FeedClient, { ledger }: Evidence): readonly string[] {
   return resets
     .filter(({ at, reason }) => ['HISTORY_CHANGED', 'AHEAD'].includes(reason) && ledger.cuts.every(({ to }) => at < to))
-    .map(({ reason }) => `the ${name} was told ${reason}, and no history was cut`);
+    .map(({ reason }) => `the ${name} got ${reason}, but no tail was lost`);
 }
 
-/** Waits, since a client may just have been disconnected. */
+/** Waits, because a client may just have been disconnected. */
 async function copyDifferences(
   { name, feed, copy }: FeedClient,
   { db, events, feedPatienceMs }: Evidence,
 ): Promise<readonly string[]> {
   const projection = projectionOf(feed.projection, 1);
   const stored = (await readRegistry(db)).find((one) => one.name === projection.name && one.version === 1);
-  // A rebuild folds again what was retried in the table before.
+  // A rebuild folds the retried events of the previous table again.
   const { rows } = await readExpectation(db, storedIn(projection, stored?.tableName ?? projection.tableName), events);
   const expected = new Map(
     [...rows.values()].map((row) => {

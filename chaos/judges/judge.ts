@@ -6,28 +6,28 @@ import type { Answer } from '../clients/told.ts';
 import type { FailOver } from '../fail-overs.ts';
 import type { Ledger } from '../ledger.ts';
 
-/** What is there when everything has come to rest. */
+/** The state when everything has come to rest. */
 export interface Evidence {
   readonly db: Queryable;
   readonly ledger: Ledger;
-  /** What clients were told since the last time that everything was at rest. */
+  /** The responses that clients got since everything was last at rest. */
   readonly answers: readonly Answer[];
   readonly feeds: readonly FeedClient[];
-  /** How long a feed that was disconnected may take to be current. */
+  /** How long a disconnected feed may take to be current. */
   readonly feedPatienceMs: number;
-  /** The whole log, in its order. */
+  /** The whole log, in order. */
   readonly events: readonly RecordedEvent[];
   readonly steps: readonly AuditedStep[];
   readonly failOvers: readonly FailOver[];
   readonly boundMs: { readonly kill: number; readonly stall: number };
 }
 
-/** Looks at one promise. */
+/** Checks one promise. */
 export interface Judge {
-  /** How it is left out: `--without NAME`. */
+  /** The name to leave it out: `--without NAME`. */
   readonly name: string;
   /** The promise, as a sentence. */
   readonly promise: string;
-  /** What is not as it should be, the first first; nothing where all is well. */
+  /** Violations of the promise, the first one first; empty if it holds. */
   differences(evidence: Evidence): Promise<readonly string[]>;
 }

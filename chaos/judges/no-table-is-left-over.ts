@@ -2,7 +2,7 @@ import type { Judge } from './judge.ts';
 
 export const noTableIsLeftOver: Judge = {
   name: 'no-table-is-left-over',
-  promise: 'every table is a version’s, a rebuild’s, a snapshot, or waits to be dropped',
+  promise: 'every table belongs to a version, a rebuild or a snapshot, or waits to be dropped',
   async differences({ db }) {
     const rows = await db.query<{ name: string }>({
       text: `
@@ -19,6 +19,6 @@ export const noTableIsLeftOver: Judge = {
         select table_name from refold.old_tables
         order by name`,
     });
-    return rows.map(({ name }) => `read_models.${name} is nobody’s, and nobody will drop it`);
+    return rows.map(({ name }) => `read_models.${name} belongs to nothing, and nothing will drop it`);
   },
 };

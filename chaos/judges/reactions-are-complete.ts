@@ -3,13 +3,13 @@ import { type AuditedStep, readMessages, type SentMessage } from '../audit.ts';
 import { order, parcel } from '../domain.ts';
 import type { Judge } from './judge.ts';
 
-// A former owner may still be at a message when the next one has begun; it stalls for seconds at most.
+// A former owner may still be sending a message when the next owner has begun. It stalls for seconds at most.
 const latestMs = 30_000;
 
 export const reactionsAreComplete: Judge = {
   name: 'reactions-are-complete',
   promise:
-    'a workflow has run each step once, in order; each message was sent, and again only after a failure or by a new owner',
+    'a workflow runs each step once, in order; each message is sent, and sent again only after a failure or by a new owner',
   async differences({ db, events, steps }) {
     const placed = events.filter(({ family, type }) => family === order.name && type === 'Placed');
     const claims = steps.filter((step) => step.name === 'messages' && step.epoch !== step.epochBefore);
@@ -26,7 +26,7 @@ function parcelDifferences(placed: readonly RecordedEvent[], events: readonly Re
     const { order: orderId, append, number } = payload as { order: string; append: number; number: number }; // checked when it was written
     parcels.set(`${orderId} ${append}`, (parcels.get(`${orderId} ${append}`) ?? 0) + 1);
     const next = (numbers.get(streamId) ?? 0) + 1;
-    if (number !== next) found.push(`${streamId}: parcel ${next} was next, and ${number} was dispatched`);
+    if (number !== next) found.push(`${streamId}: expected parcel ${next}, but ${number} was dispatched`);
     numbers.set(streamId, number);
   }
   for (const { streamId, payload, position } of placed) {
@@ -35,7 +35,7 @@ function parcelDifferences(placed: readonly RecordedEvent[], events: readonly Re
     if (count !== 1) found.push(`the order at ${position} (${name}) led to ${count} parcels`);
     parcels.delete(name);
   }
-  return [...found, ...[...parcels.keys()].map((name) => `a parcel was dispatched for ${name}, which nobody ordered`)];
+  return [...found, ...[...parcels.keys()].map((name) => `a parcel was dispatched for ${name}, which is not an order`)];
 }
 
 function messageDifferences(
@@ -46,15 +46,15 @@ function messageDifferences(
   const found: string[] = [];
   const sent = Map.groupBy(messages, ({ id }) => id);
   for (const { id, position } of placed) {
-    if (!sent.has(`messages/${id}`)) found.push(`no message was sent of the order at ${position}`);
+    if (!sent.has(`messages/${id}`)) found.push(`no message was sent for the order at ${position}`);
   }
-  // A further attempt tells of a failure by itself; the same attempt again is another owner's.
+  // A higher attempt number shows a failure. The same attempt number again must come from another owner.
   for (const tries of Map.groupBy(messages, ({ id, attempt }) => `${id}, attempt ${attempt},`)) {
     const [name, [first, ...again]] = tries;
     const [from, to] = [first?.at ?? 0, again.at(-1)?.at ?? 0];
     const owners = claims.filter(({ at }) => at >= from - latestMs && at <= to).length;
     if (again.length > owners)
-      found.push(`${name} was sent ${again.length + 1} times, and there were ${owners} new owners meanwhile`);
+      found.push(`${name} was sent ${again.length + 1} times, but there were only ${owners} new owners meanwhile`);
   }
   return found;
 }

@@ -10,7 +10,7 @@ interface Transition {
 
 export const registryIsWhole: Judge = {
   name: 'registry-is-whole',
-  promise: 'the audit log leads to the state that each version is in, and each view shows the highest active version',
+  promise: 'the audit log leads to the state of each version, and each view shows the highest active version',
   async differences({ db }) {
     const found: string[] = [];
     const versions = await readRegistry(db);
@@ -21,12 +21,12 @@ export const registryIsWhole: Judge = {
     for (const { name, version, from, to } of transitions) {
       const id = `${name}@${version}`;
       const before = states.get(id) ?? null;
-      if (from !== before) found.push(`${id} went from ${from} to ${to}, and was ${before}`);
+      if (from !== before) found.push(`${id} went from ${from} to ${to}, but was ${before}`);
       states.set(id, to);
     }
     for (const { name, version, state } of versions) {
       const logged = states.get(`${name}@${version}`);
-      if (logged !== state) found.push(`${name}@${version} is ${state}, and went to ${logged} in the audit log`);
+      if (logged !== state) found.push(`${name}@${version} is ${state}, but ${logged} in the audit log`);
     }
     const views = await db.query<{ name: string; tables: string[] }>({
       text: `
@@ -39,7 +39,7 @@ export const registryIsWhole: Judge = {
       const active = versions.filter((version) => version.name === name && version.state === 'active').at(-1);
       const shown = views.find((view) => view.name === name)?.tables.join();
       if (shown !== active?.tableName)
-        found.push(`the view ${name} shows ${shown}, and ${active?.tableName} is active`);
+        found.push(`the view ${name} shows ${shown}, but ${active?.tableName} is active`);
     }
     return found;
   },

@@ -10,7 +10,7 @@ export const streamsHaveNoGaps: Judge = {
       const stream = `${family} ${streamId}`;
       const expected = (versions.get(stream) ?? 0) + 1;
       if (streamPosition !== expected)
-        found.push(`${stream}: position ${expected} was next, and ${streamPosition} came (${position})`);
+        found.push(`${stream}: expected position ${expected}, found ${streamPosition} (${position})`);
       versions.set(stream, streamPosition);
     }
     const streams = await db.query<{ stream: string; version: bigint }>({
@@ -18,9 +18,9 @@ export const streamsHaveNoGaps: Judge = {
     });
     for (const { stream, version } of streams) {
       if (Number(version) !== (versions.get(stream) ?? 0))
-        found.push(`${stream} is at version ${version}, and has ${versions.get(stream) ?? 0} events`);
+        found.push(`${stream} is at version ${version}, but has ${versions.get(stream) ?? 0} events`);
       versions.delete(stream);
     }
-    return [...found, ...[...versions.keys()].map((stream) => `${stream} has events, and is no stream`)];
+    return [...found, ...[...versions.keys()].map((stream) => `${stream} has events, but is not in refold.streams`)];
   },
 };

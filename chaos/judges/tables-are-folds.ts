@@ -9,7 +9,7 @@ import type { Judge } from './judge.ts';
 export const tablesAreFolds: Judge = {
   name: 'tables-are-folds',
   promise:
-    'every read table equals one fold of the log, with the dead letters left out that are kept or were discarded',
+    'every read table equals one fold of the log without the dead letters that are kept or were discarded',
   async differences({ db, events }) {
     const found: string[] = [];
     for (const { name, version, state, tableName } of await readRegistry(db)) {

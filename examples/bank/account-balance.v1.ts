@@ -1,7 +1,7 @@
 import { defineProjection, t } from '../../src/index.ts';
 import { bankAccount } from './events.ts';
 
-/** Corrections, and values for which the order counts: the first and the last booking of an account, as they were recorded. */
+/** Corrections, and values that depend on the order of events: the first and the last booking of an account, in the order of recording. */
 export const accountBalanceV1 = defineProjection({
   name: 'account_balance',
   version: 1,

@@ -38,7 +38,7 @@ interface Row {
   readonly amount: string;
 }
 
-/** Numbers come as the text that stands in the file: an amount must not become a float on its way to a decimal. */
+/** Numbers stay the text of the file: an amount must not become a float on its way to a decimal. */
 function parseRow(text: string): Row {
   return JSON.parse(text, (_, value: unknown, context?: { readonly source?: string }) =>
     typeof value === 'number' ? context?.source : value,

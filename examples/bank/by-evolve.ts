@@ -4,7 +4,7 @@ import { type Booking, bankAccount } from './events.ts';
 import { operationTotalsV1 } from './operation-totals.v1.ts';
 import { turnoverByDayV1 } from './turnover-by-day.v1.ts';
 
-// The sample's read models once more, event by event: what `proveEqual` holds their SQL against.
+// The sample's read models again, event by event: `proveEqual` compares their SQL with these.
 
 type Correction = PayloadOf<typeof bankAccount, 'Corrected'>;
 
@@ -80,7 +80,7 @@ export const turnoverByDayByEvolve = defineProjection({
   },
 });
 
-/** An amount on its side of the day: booked (1), or taken back (-1). */
+/** An amount on its side of the day: booked (1), or reversed (-1). */
 function booked(row: Day, amount: Decimal, sign: 1 | -1): Day {
   const change = amount.abs().times(sign);
   return {

@@ -5,21 +5,21 @@ const amount = z.string().regex(/^-?\d{1,12}(\.\d{1,2})?$/);
 
 const booking = z.object({
   bookingId: z.string(),
-  /** The day that the booking counts for. It can be recorded much later. */
+  /** The day for which the booking counts. It may be recorded much later. */
   bookedOn: z.iso.date(),
-  /** Such as `VKLAD` (cash in); what the bank itself does has none. */
+  /** Such as `VKLAD` (cash in); the bank's own bookings have none. */
   operation: z.string().nullable(),
   /** An exact decimal, never negative. */
   amount,
 });
 
-/** The stream is the account, its id the account's number. */
+/** One stream per account; its id is the account's number. */
 export const bankAccount = defineEvents('bank_account', {
   Credited: booking,
   Debited: booking,
   /**
-   * An earlier booking was of another amount. Tells what it was and what it is, credits above and debits below zero, so that nobody has to look
-   * the earlier one up to take its amount back.
+   * An earlier booking had another amount. The event holds the old and the new amount, credits above and debits below zero, so no reader has to
+   * look up the earlier booking to reverse its amount.
    */
   Corrected: z.object({
     bookingId: z.string(),

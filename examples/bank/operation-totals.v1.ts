@@ -2,7 +2,7 @@ import { defineProjection, t } from '../../src/index.ts';
 import { bankAccount } from './events.ts';
 
 /**
- * Hot keys: a handful of rows that every booking of the bank touches. Each batch comes to one row for each of them, added to the table's.
+ * Hot keys: every booking of the bank touches a handful of rows. Each batch is reduced to one row for each of them, which is added to the table's.
  */
 export const operationTotalsV1 = defineProjection({
   name: 'operation_totals',

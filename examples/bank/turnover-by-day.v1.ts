@@ -2,8 +2,8 @@ import { defineProjection, t } from '../../src/index.ts';
 import { bankAccount } from './events.ts';
 
 /**
- * Time buckets: the day that a booking counts for decides its row, not the moment at which it is recorded; what comes late finds its bucket
- * in the table. A correction goes to the day of the booking that it corrects, and takes the old amount back there.
+ * Time buckets: the day for which a booking counts decides its row, not the time at which it is recorded; a late booking finds its bucket
+ * in the table. A correction goes to the day of the booking that it corrects, and reverses the old amount there.
  */
 export const turnoverByDayV1 = defineProjection({
   name: 'turnover_by_day',
@@ -15,11 +15,11 @@ export const turnoverByDayV1 = defineProjection({
     credited: t.decimal(18, 2),
     debited: t.decimal(18, 2),
     corrections: t.integer(),
-    lastRecordedAt: t.timestamptz().describe('When something of this day was recorded last.'),
+    lastRecordedAt: t.timestamptz().describe('When a booking of this day was last recorded.'),
   },
   evolveSql: {
     events: ['Credited', 'Debited', 'Corrected'],
-    // An amount below zero is a debit. A correction has two parts: it books one amount and takes the other back, each on its own side.
+    // An amount below zero is a debit. A correction has two parts: it books one amount and reverses the other, each on its own side.
     rows: `
       select
         (payload->>'bookedOn')::date as day,

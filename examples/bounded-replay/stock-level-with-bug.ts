@@ -1,7 +1,7 @@
 import { defineProjection, t } from '../../src/index.ts';
 import { warehouse } from './events.ts';
 
-// What went out one day: a refactoring made shipping count for one, however many were shipped.
+// The bug that was deployed one day: after a refactoring, each shipment counted as one piece, whatever its quantity.
 export const stockLevelWithBug = defineProjection({
   name: 'stock_level',
   version: 1,

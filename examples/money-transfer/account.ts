@@ -14,7 +14,7 @@ const accountState = defineState(account, (): Account => ({ status: 'None' }), {
   AccountClosed: () => ({ status: 'Closed' }),
 });
 
-/** Named, so that a property of another name, such as `from`, is known as an id, too. */
+/** Named, because a property of another name, such as `from`, should be recognized as an id too. */
 export const accountId = z.string().min(1).max(100).meta({ id: 'AccountId' });
 export const amount = z.string().regex(/^\d{1,12}(\.\d{1,2})?$/);
 
@@ -81,7 +81,7 @@ export const depositForTransfer = defineCommand({
   },
 });
 
-/** What makes a withdrawal undone. It is never refused, also where the account was closed meanwhile: money must not vanish. */
+/** Reverses a withdrawal. It is never refused, even if the account was closed meanwhile: money must not vanish. */
 export const refundTransfer = defineCommand({
   name: 'refundTransfer',
   input: partOfTransfer,

@@ -4,7 +4,7 @@ import { defineEvents } from '../../src/index.ts';
 /** Exact decimals with two digits. */
 const amount = z.string().regex(/^\d{1,12}\.\d{2}$/);
 
-/** One stream for each account. */
+/** One stream per account. */
 export const account = defineEvents('account', {
   AccountOpened: z.object({ owner: z.string() }),
   MoneyDeposited: z.object({ amount, transferId: z.string().optional() }),
@@ -12,7 +12,7 @@ export const account = defineEvents('account', {
   AccountClosed: z.object({}),
 });
 
-/** One stream for each transfer: what was asked for, and how it ended. */
+/** One stream per transfer: the request, and how it ended. */
 export const transfer = defineEvents('transfer', {
   TransferRequested: z.object({ from: z.string(), to: z.string(), amount }),
   TransferCompleted: z.object({}),

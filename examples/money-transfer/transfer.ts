@@ -17,12 +17,12 @@ const transferId = z.string().min(1).max(100);
 
 export const requestTransfer = defineCommand({
   name: 'requestTransfer',
-  description: 'Asks for money to be moved from one account to another; it is moved in the background.',
+  description: 'Requests a transfer from one account to another. It runs in the background.',
   input: z.object({ transferId, from: accountId, to: accountId, amount }),
   state: transferState,
   stream: (input) => input.transferId,
   decide({ transferId, from, to, amount }, { status }) {
-    if (status !== 'None') throw new CommandRejected(`There is a transfer '${transferId}' already.`);
+    if (status !== 'None') throw new CommandRejected(`Transfer '${transferId}' exists already.`);
     if (from === to) throw new CommandRejected('A transfer is between two accounts.');
     return { type: 'TransferRequested', payload: { from, to, amount: decimal(amount).toFixed(2) } };
   },
@@ -45,9 +45,9 @@ const failTransfer = defineCommand({
 });
 
 /**
- * Moves the money, over three streams, as a list of steps. Each is run once, wherever a process ends in between: the handler is run again from
- * its start then, and steps that were run before give what they gave then. A refusal is remembered too, so that a transfer that
- * was compensated for can't go through after all.
+ * Moves the money, over three streams, as a list of steps. Each step runs once, wherever a process ends in between: then the handler runs again
+ * from its start, and earlier steps return their stored results. A refusal is stored too, so a transfer that
+ * was compensated can't succeed later.
  */
 export const moneyTransfers = defineReactor({
   name: 'money_transfers',
@@ -73,7 +73,7 @@ export const moneyTransfers = defineReactor({
   },
 });
 
-/** Why a step was refused; null where it was done. Other errors pass, and the handler is tried again. */
+/** Why a step was refused; null if it succeeded. Other errors are rethrown, and the handler is retried. */
 async function refusal(step: Promise<unknown>): Promise<string | null> {
   try {
     await step;

@@ -1,7 +1,7 @@
 import { type Decimal, decimal } from '../../src/index.ts';
 import type { InvoiceLine } from './events.ts';
 
-/** What a line comes to; negative for returned goods. */
+/** The amount of a line; negative for returned goods. */
 export function amountOf(line: InvoiceLine): Decimal {
   return decimal(line.unitPrice).times(line.quantity);
 }

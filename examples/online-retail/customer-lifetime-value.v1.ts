@@ -55,7 +55,7 @@ const newCustomer: Omit<RowOf<typeof table>, 'customerId' | 'country'> = {
   lastPurchaseAt: null,
 };
 
-/** An invoice is counted with its first line. */
+/** An invoice counts once, with its first line. */
 function countOnce(line: InvoiceLine): 0 | 1 {
   return line.line === 1 ? 1 : 0;
 }

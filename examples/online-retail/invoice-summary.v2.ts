@@ -15,7 +15,7 @@ const table = {
   lastLineAt: t.text(),
   largestLines: t
     .list(t.object({ line: t.integer(), stockCode: t.text(), quantity: t.integer(), amount: t.decimal(16, 3) }))
-    .describe('The three lines of the highest amounts, the highest first; what came back counts below nothing.'),
+    .describe('The three lines with the highest amounts, the highest first; returns count as negative.'),
 };
 
 export const invoiceSummaryV2 = defineProjection({

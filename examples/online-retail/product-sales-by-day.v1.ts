@@ -11,7 +11,7 @@ const table = {
   revenue: t.decimal(16, 3).index().describe('Sold less returned.'),
 };
 
-/** Each line touches two rows: its product's day, and the day of all products. The day is when it was sold, however late it is recorded. */
+/** Each line touches two rows: its product's day, and the day of all products. The day is the day of sale, however late it is recorded. */
 export const productSalesByDayV1 = defineProjection({
   name: 'product_sales_by_day',
   version: 1,

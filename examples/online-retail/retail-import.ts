@@ -1,12 +1,12 @@
 import { decimal, defineImport, type ImportedAppend, type NewEventOf } from '../../src/index.ts';
 import { type InvoiceLine, invoice } from './events.ts';
 
-// Most invoices fit (the mean is 21 lines); the longest, of 1,114, should not become one large statement.
+// Most invoices fit (the mean is 21 lines); the longest, of 1,114 lines, should not become one large statement.
 const mostEventsAtOnce = 200;
 
 /**
- * The lines of the UCI "Online Retail" data set, one JSON object each, in their order; neighbouring lines of one invoice go together.
- * How they are grouped depends on the lines alone, so that a second run, or one after a crash, doubles nothing.
+ * The lines of the UCI "Online Retail" data set, one JSON object each, in their order; neighbouring lines of one invoice are appended together.
+ * The grouping depends only on the lines, so a second run, or a run after a crash, duplicates nothing.
  * Holds one number per invoice in memory.
  */
 export const retailImport = defineImport({
@@ -53,7 +53,7 @@ interface Row {
   readonly Country: string;
 }
 
-/** Numbers come as the text that stands in the file: a price must not become a float on its way to a decimal. */
+/** Numbers stay the text of the file: a price must not become a float on its way to a decimal. */
 function parseRow(text: string): Row {
   return JSON.parse(text, (_, value: unknown, context?: { readonly source?: string }) =>
     typeof value === 'number' ? context?.source : value,

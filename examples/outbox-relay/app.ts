@@ -18,7 +18,7 @@ const placeOrder = defineCommand({
   decide: ({ orderId: _, ...payload }) => ({ type: 'OrderPlaced', payload }),
 });
 
-/** `kafkaBroker({ brokers: ['127.0.0.1:9092'], topic: 'orders' })` would do as well. */
+/** `kafkaBroker({ brokers: ['127.0.0.1:9092'], topic: 'orders' })` works as well. */
 export const broker = natsBroker({ servers: process.env.NATS_URL ?? '127.0.0.1:4222', stream: 'shop' });
 
 export default defineConfig({

@@ -1,19 +1,19 @@
-/** What leaves the application. */
+/** A message that leaves the application. */
 export interface BrokerMessage {
-  /** The event's id, the same however often the message is sent: receivers tell repetitions by it. */
+  /** The event's id. It stays the same if the message is sent again: receivers detect duplicates by it. */
   readonly id: string;
-  /** `order.OrderPlaced`: what it is, for whoever chooses what to receive. */
+  /** The kind of message, such as `order.OrderPlaced`: receivers filter by it. */
   readonly subject: string;
-  /** The event's stream. Messages of one stream are sent in their order. */
+  /** The event's stream. Messages of one stream are sent in order. */
   readonly key: string;
   /** JSON. */
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What the relay needs of a broker. */
+/** What the relay needs from a broker. */
 export interface Broker {
-  /** Resolves when the broker has the messages for good; rejects where that is not known, and they are sent again. */
+  /** Resolves when the broker has stored the messages durably. Rejects if that is not known; then they are sent again. */
   publish(messages: readonly BrokerMessage[]): Promise<void>;
   close(): Promise<void>;
 }

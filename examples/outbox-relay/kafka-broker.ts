@@ -8,10 +8,10 @@ export interface KafkaBrokerOptions {
 }
 
 /**
- * The same on Kafka: acknowledged by all replicas in sync, partitioned by stream, so that each stream keeps its order, and with the
- * message's id as the header `id`. Kafka drops no repetitions across restarts of a producer: receivers do, by that header.
+ * The same on Kafka: acknowledged by all replicas in sync, partitioned by stream to keep each stream's order, and with the
+ * message's id as the header `id`. Kafka drops no duplicates across restarts of a producer: receivers do, by that header.
  *
- * Its types are checked with the project, and no test runs it against a broker: the tests of the relay are those on NATS.
+ * Its types are checked with the project, but no test runs it against a broker: the relay's tests use NATS.
  */
 export function kafkaBroker({ brokers, topic }: KafkaBrokerOptions): Broker {
   let opened: Promise<Producer> | undefined;

@@ -5,15 +5,15 @@ import type { Broker } from './broker.ts';
 export interface NatsBrokerOptions {
   /** Such as `127.0.0.1:4222`. */
   readonly servers: string | string[];
-  /** The JetStream stream; made where it does not exist, for the subjects `NAME.>`. */
+  /** The JetStream stream; created with the subjects `NAME.>` if it does not exist. */
   readonly stream: string;
-  /** How long JetStream knows ids that it has seen, in milliseconds: within it a repetition is dropped. @default 120000 */
+  /** How long JetStream remembers ids, in milliseconds: within this time it drops duplicates. @default 120000 */
   readonly duplicateWindow?: number;
 }
 
 /**
- * A broker on NATS JetStream. A message's id travels as `Nats-Msg-Id`, so that JetStream itself drops what comes twice within its window;
- * receivers beyond that tell by the same header. Connects when something is published first.
+ * A broker on NATS JetStream. A message's id travels as `Nats-Msg-Id`: JetStream itself drops duplicates within its window;
+ * after that, receivers detect them by the same header. Connects on the first publish.
  */
 export function natsBroker({ servers, stream, duplicateWindow = 120_000 }: NatsBrokerOptions): Broker {
   let opened: Promise<{ connection: NatsConnection; client: JetStreamClient }> | undefined;

@@ -2,7 +2,7 @@ import { defineReactor, type EventFamily, type Reactor, type RecordedEvent } fro
 import type { Broker, BrokerMessage } from './broker.ts';
 
 /**
- * Publishes every event of some families to a broker: at least once, each stream in its order, with the event's id as the message's id. The
+ * Publishes every event of some families to a broker: at least once, each stream in order, with the event's id as the message's id. The
  * event log is the outbox, so nothing has to be written twice.
  */
 export function outboxRelay(options: {
@@ -14,10 +14,10 @@ export function outboxRelay(options: {
     name: options.name,
     events: options.events,
     from: 'beginning',
-    // Streams side by side: each waits for the broker's acknowledgement.
+    // Streams run concurrently: each waits for the broker's acknowledgement.
     concurrency: 50,
     timeout: 10_000,
-    // A broker that is down is waited for. Nothing can be skipped without a hole in what receivers see.
+    // If the broker is down, the relay waits. Receivers would miss a skipped message.
     onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 100, most: 5_000 }] },
     handle: (event) => options.broker.publish([messageOf(event)]),
   });

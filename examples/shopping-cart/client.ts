@@ -25,7 +25,7 @@ const cartChanges = graphql(`
   }
 `);
 
-/** A typed client of the shop: what a frontend of it would be built on. Its types come from the schema (`npm run codegen`). */
+/** A typed client of the shop, as a frontend would use it. Its types come from the schema (`npm run codegen`). */
 export function createShopClient(url: string) {
   const sockets = createClient({ url: url.replace(/^http/, 'ws') });
 
@@ -45,10 +45,10 @@ export function createShopClient(url: string) {
   }
 
   return {
-    /** The open carts, dearest first; `after` is the position of a write that the answer must include. */
+    /** The open carts, highest total first; `after` is the position of a write that the response must include. */
     openCarts: (first: number, after?: string) => send(openCarts, { first, after: after ?? null }),
     addProductItem: (input: AddProductItemInput) => send(addProductItem, { input }),
-    /** The cart as it is, then after every change. Ends with `return()`. */
+    /** The cart in its current state, then after every change. Ends with `return()`. */
     cartChanges: (cartId: string) =>
       sockets.iterate<CartChangesSubscription>({ query: print(cartChanges), variables: { cartId } }),
     close: () => sockets.dispose(),

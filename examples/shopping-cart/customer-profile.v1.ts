@@ -1,7 +1,7 @@
 import { defineProjection, many, t } from '../../src/index.ts';
 import { customer, shoppingCart } from './events.ts';
 
-/** Reads two families: who the customer is from its own stream, how often it shops from the carts. */
+/** Reads two families: the customer's data from its own stream, the number of carts from the carts. */
 export const customerProfileV1 = defineProjection({
   name: 'customer_profile',
   version: 1,
@@ -19,7 +19,7 @@ export const customerProfileV1 = defineProjection({
   key: (event) => (event.type === 'ShoppingCartOpened' ? event.payload.customerId : event.streamId),
   evolve: {
     CustomerRegistered: (_, { payload }) => ({ ...payload.profile, registeredAt: payload.registeredAt }),
-    // A profile without a city takes the old one away.
+    // A profile without a city removes the old city.
     CustomerProfileUpdated: (customer, { payload }) => customer && { ...customer, city: null, ...payload.profile },
     ShoppingCartOpened: (customer, { payload }) =>
       customer && { ...customer, cartsOpened: customer.cartsOpened + 1, lastCartOpenedAt: payload.openedAt },

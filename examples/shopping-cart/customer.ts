@@ -30,7 +30,7 @@ export const registerCustomer = defineCommand({
 
 export const updateCustomerProfile = defineCommand({
   name: 'updateCustomerProfile',
-  description: 'Replaces the profile of a registered customer; nothing happens where it says the same.',
+  description: 'Replaces the profile of a registered customer. Does nothing if the profile is the same.',
   input: z.object({ customerId, profile }),
   state: customerState,
   emits: ['CustomerProfileUpdated'],

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineEvents, type PayloadOf } from '../../src/index.ts';
 
-/** An amount of money as a decimal string: JSON numbers are floats, and cents get lost in them. */
+/** An amount of money as a decimal string: JSON numbers are floats, which can't hold all cents exactly. */
 export const money = z
   .string()
   .regex(/^\d{1,6}(\.\d{1,2})?$/, "expected an amount such as '12.50', from 0 to 999999.99")
   .meta({ format: 'decimal' });
 
-/** The id names its GraphQL type, which all commands share that take one. */
+/** The id names its GraphQL type, which all commands with this input share. */
 export const productItem = z
   .object({
     productId: z.string().min(1).max(100),

@@ -21,8 +21,8 @@ interface OpenCart {
 }
 
 /**
- * What random shoppers do, one action after the other: they register, open carts, fill them, change their minds, confirm and cancel.
- * The same for the same seed. Answer each action with whether it was accepted; a cart that refuses is left alone from then on.
+ * The actions of random shoppers, one after another: they register, open carts, fill them, change their minds, confirm and cancel.
+ * A seed always gives the same actions. Answer each action with whether it was accepted; a refused cart gets no further actions.
  */
 export function* shoppers(seed: number): Generator<ShopperAction, never, boolean> {
   const random = randomNumbers(seed);
@@ -84,7 +84,7 @@ export function* shoppers(seed: number): Generator<ShopperAction, never, boolean
   }
 }
 
-// Enough to have something to list and to sort from the first minute on.
+// Enough to have something to list and to sort from the first minute.
 const fewestCustomers = 5;
 const fewestCarts = 4;
 

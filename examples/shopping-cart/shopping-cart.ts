@@ -21,7 +21,7 @@ export const shoppingCartState = defineState(shoppingCart, (): ShoppingCart => (
 
 const cartId = z.string().min(1).max(100);
 
-// So that no sum outgrows the read models' columns, and no cart becomes a warehouse.
+// Limits that keep sums within the read models' columns, and carts realistic.
 const mostProducts = 100;
 const mostPiecesOfAProduct = 1000;
 
@@ -91,7 +91,7 @@ export const removeProductItem = defineCommand({
 
 export const confirmShoppingCart = defineCommand({
   name: 'confirmShoppingCart',
-  description: 'Orders what is in an open cart.',
+  description: 'Confirms an open cart and orders its items.',
   input: z.object({ cartId }),
   state: shoppingCartState,
   emits: ['ShoppingCartConfirmed'],
@@ -106,7 +106,7 @@ export const confirmShoppingCart = defineCommand({
 
 export const cancelShoppingCart = defineCommand({
   name: 'cancelShoppingCart',
-  description: 'Gives an open cart up.',
+  description: 'Cancels an open cart.',
   input: z.object({ cartId }),
   state: shoppingCartState,
   emits: ['ShoppingCartCancelled'],

@@ -7,13 +7,13 @@ export interface TrafficOptions {
   readonly execute: (command: Command, input: unknown) => Promise<unknown>;
   /** Ends the traffic. */
   readonly signal: AbortSignal;
-  /** Mean number of commands, and so of events, in a second; they come at random times. @default 5 */
+  /** Mean number of commands per second, each of which appends an event; they come at random times. @default 5 */
   readonly eventsPerSecond?: number;
-  /** What the shoppers do, and the ids of their carts; two runs on one database need two. @default drawn at random */
+  /** Determines the shoppers' actions and the ids of their carts. Two runs on one database need different seeds. @default random */
   readonly seed?: number;
 }
 
-/** Lets random shoppers use the shop until the signal says stop. Commands that are refused, or fail, stop nobody else. */
+/** Lets random shoppers use the shop until the signal aborts. A refused or failed command does not stop the others. */
 export async function simulateTraffic(options: TrafficOptions): Promise<void> {
   const { execute, signal, eventsPerSecond = 5, seed = randomInt(2 ** 31) } = options;
   const actions = shoppers(seed);
@@ -22,10 +22,10 @@ export async function simulateTraffic(options: TrafficOptions): Promise<void> {
   while (!signal.aborted) {
     const { command, input } = actions.next(accepted).value;
     accepted = await succeeds(() => execute(command, input));
-    // Exponential gaps are what independent shoppers make. After a slow time nobody catches up.
+    // Independent shoppers come in exponential gaps. After a slow period, nothing catches up.
     due = Math.max(performance.now(), due + (-Math.log(1 - Math.random()) / eventsPerSecond) * 1000);
     const pause = Math.max(0, due - performance.now());
-    await sleep(pause, undefined, { signal }).catch(() => {}); // rejects only when the signal says stop
+    await sleep(pause, undefined, { signal }).catch(() => {}); // rejects only when the signal aborts
   }
 }
 
@@ -34,7 +34,7 @@ async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
     await work();
     return true;
   } catch (error) {
-    // A visitor may have changed the cart meanwhile, or the database may be away for a moment.
+    // A visitor may have changed the cart meanwhile, or the database may be unavailable for a moment.
     if (error instanceof RefoldError) return false;
     throw error;
   }

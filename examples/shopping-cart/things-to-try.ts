@@ -1,4 +1,4 @@
-/** What GraphiQL shows at first. */
+/** The query that GraphiQL shows first. */
 export const firstQuery = `# The open carts, the dearest first. Run it again: shoppers are busy.
 query OpenCarts {
   cartSummaries(where: { status: { eq: Opened } }, orderBy: [{ totalAmount: DESC }], first: 5) {
@@ -7,7 +7,7 @@ query OpenCarts {
 }
 `;
 
-/** The answer holds what the mutation wrote, although the read model is updated in the background. */
+/** The response includes the mutation's write, although the read model is updated in the background. */
 export function ownWrite(cartId: string): string {
   return `mutation {
   openShoppingCart(input: { cartId: "${cartId}", customerId: "me" }) { position }
@@ -17,21 +17,21 @@ export function ownWrite(cartId: string): string {
 }`;
 }
 
-/** First the open carts as they are, then every change. */
+/** First the current open carts, then every change. */
 export const openCartsLive = `subscription {
   cartSummaries(where: { status: { eq: Opened } }, orderBy: [{ totalAmount: DESC }], first: 5) {
     snapshot { cartId totalAmount } entered { cartId totalAmount } changed { cartId totalAmount } left { cartId }
   }
 }`;
 
-/** Commands for a shell beside the one that serves. */
+/** Commands for a second shell. */
 export function thingsToTry(url: string, cartId: string): string {
   const curl = (title: string, options: string, query: string) =>
     `${title}\n  curl -sN ${url}/graphql -H 'content-type: application/json'${options} -d '${onOneLine(query)}'`;
   return [
     'Random shoppers are using the shop. Try, in another shell:',
     curl('the open carts, the dearest first', '', firstQuery),
-    curl('a mutation whose answer reads its own write', '', ownWrite(cartId)),
+    curl('a mutation whose response includes its own write', '', ownWrite(cartId)),
     curl('every change of the open carts, until Ctrl-C', ` -H 'accept: text/event-stream'`, openCartsLive),
   ].join('\n\n');
 }

@@ -11,9 +11,9 @@ import { acknowledge, createLedger, type Ledger } from '../../chaos/ledger.ts';
 import { globalPosition } from '../../src/events/global-position.ts';
 import type { RecordedEvent } from '../../src/index.ts';
 
-// Nobody did anything to dead letters.
+// No operator touched dead letters.
 const db = { query: async () => [] };
-/** The judges of what clients were told, and the one of what was acknowledged. */
+/** The judges of client responses, and the judge of acknowledged appends. */
 const ofClients = [
   'log-is-ledger',
   'writes-are-read',
@@ -46,7 +46,7 @@ const events = [
   event(30, 2, 0, 'Credited'),
 ];
 
-/** What callers were acknowledged, at the milliseconds 1000, 2000 and 3000. */
+/** Acknowledged appends, at the milliseconds 1000, 2000 and 3000. */
 function ledgerOf(appends: number): Ledger {
   const ledger = createLedger();
   for (let append = 0; append < appends; append++) {
@@ -58,7 +58,7 @@ function ledgerOf(appends: number): Ledger {
   return ledger;
 }
 
-/** The fourth append is lost: it was acknowledged in the time that the cut took. */
+/** The fourth append is lost: it was acknowledged during the cut. */
 function afterLostTail(): Ledger {
   const ledger = ledgerOf(4);
   ledger.cut({ from: 3_500, to: 5_000, head: 30n });
@@ -92,7 +92,7 @@ interface Told {
   readonly data?: Response['data'];
   readonly codes?: readonly string[];
   readonly position?: string;
-  /** The position demanded, and when it was told. */
+  /** The demanded position, and when the client got it. */
   readonly demanded?: readonly [text: string, toldAt: number];
   readonly askedAt?: number;
 }
@@ -108,7 +108,7 @@ function answer(asked: Asked, { data = null, codes = [], position, demanded, ask
   };
 }
 
-test('judges have nothing to say of clients that were told the truth', async () => {
+test('judges accept correct responses', async () => {
   expect(await found({})).toEqual([]);
   const rows = { amount: '2.00', movements: 2, chain: chainAt(20) };
   const answers = [
@@ -136,32 +136,32 @@ describe('judges find', () => {
     expect(await found({ answers })).toEqual([expect.stringContaining('writes-are-read: client 1 read append 1')]);
   });
 
-  test('an acknowledged append that is missing, but for a lost tail', async () => {
+  test('an acknowledged append that is missing, unless its tail was lost', async () => {
     expect(await found({ ledger: ledgerOf(4) })).toEqual([
       expect.stringContaining('log-is-ledger: append 3 was acknowledged'),
     ]);
     expect(await found({ ledger: afterLostTail() })).toEqual([]);
   });
 
-  test('an append of which a client was told that nothing was written', async () => {
+  test('an append in the log that was reported to a client as refused', async () => {
     const ledger = ledgerOf(3);
     const [, entry] = ledger.entries;
     if (entry) entry.outcome = 'refused';
-    expect(await found({ ledger })).toEqual([expect.stringContaining('append 1 was refused, and is there')]);
+    expect(await found({ ledger })).toEqual([expect.stringContaining('append 1 was refused, but is in the log')]);
   });
 
-  test('a lost position that is answered as reached, or waited for', async () => {
+  test('a lost position that counts as reached, or that a read waits for', async () => {
     const ledger = afterLostTail();
     const lost = { kind: 'written row', append: 3 } as const;
     const demanded = ['40', 4_000] as const;
     expect(await found({ ledger, answers: [answer(lost, { codes: ['HISTORY_CHANGED'], demanded })] })).toEqual([]);
     expect(await found({ ledger, answers: [answer(lost, { data: { journal: null }, demanded })] })).toEqual([
-      expect.stringContaining('the append was lost, and it was not told so'),
+      expect.stringContaining('the append was lost, but the response has no HISTORY_CHANGED'),
     ]);
     expect(await found({ ledger, answers: [answer(lost, { codes: ['POSITION_TIMEOUT'], demanded })] })).toEqual([
-      expect.stringContaining('waited for what was lost'),
+      expect.stringContaining('timed out waiting for a lost position'),
     ]);
-    // While the tail is being cut, nobody can know.
+    // During the cut, either response is correct.
     expect(
       await found({ ledger, answers: [answer(lost, { data: { journal: null }, demanded, askedAt: 4_500 })] }),
     ).toEqual([]);
@@ -171,25 +171,25 @@ describe('judges find', () => {
     ]);
   });
 
-  test('a history that is said to have changed, and has not', async () => {
+  test('a HISTORY_CHANGED without a lost tail', async () => {
     const asked = { kind: 'written row', append: 1 } as const;
     const answers = [answer(asked, { codes: ['HISTORY_CHANGED'], demanded: ['20', 2_000] })];
     expect(await found({ answers })).toEqual([
       expect.stringContaining('writes-are-read'),
-      expect.stringContaining('errors-are-true: client 1 (written row at 20) was told HISTORY_CHANGED'),
+      expect.stringContaining('errors-are-true: client 1 (written row at 20) got HISTORY_CHANGED'),
     ]);
   });
 
-  test('an answer that is older than demanded', async () => {
+  test('a response that is older than demanded', async () => {
     const answers = [answer({ kind: 'sums' }, { data: sums(3, '3.00'), demanded: ['30', 3_000], position: '20' })];
     expect(await found({ answers })).toEqual([
-      'positions-are-monotonic: client 1 demanded 30, and was answered as of 20',
+      'positions-are-monotonic: client 1 demanded 30, but the response is as of 20',
     ]);
   });
 
-  test('an answer of two snapshots', async () => {
+  test('a response that mixes two snapshots', async () => {
     expect(await found({ answers: [answer({ kind: 'sums' }, { data: sums(2, '3.00') })] })).toEqual([
-      expect.stringContaining('answers-are-whole: client 1 was given a list of'),
+      expect.stringContaining('answers-are-whole: client 1 got a list of'),
     ]);
     const [before, after] = [20, 30].map((position) => ({
       amount: `${position / 10}.00`,
@@ -198,27 +198,27 @@ describe('judges find', () => {
     }));
     const data = { balance: before, again: after, standing: { amount: after?.amount, chain: after?.chain } };
     expect(await found({ answers: [answer({ kind: 'account', accountId: 'account-1' }, { data })] })).toEqual([
-      expect.stringContaining('answers-are-whole: client 1 was given'),
+      expect.stringContaining('answers-are-whole: client 1 got'),
     ]);
   });
 
-  test('a row that is older than demanded, and one that never was', async () => {
+  test('a row that is older than demanded, and one that never existed', async () => {
     const account = (amount: string, chain: number, demanded: string) => {
       const row = { amount, movements: 2, chain };
       const data = { balance: row, again: row, standing: { amount, chain } };
       return answer({ kind: 'account', accountId: 'account-1' }, { data, demanded: [demanded, 1_000] });
     };
     expect(await found({ answers: [account('2.00', chainAt(20), '30')] })).toEqual([
-      expect.stringContaining('which it was from 20 to 30; demanded was 30'),
-      expect.stringContaining('which it was from 20 to 30; demanded was 30'),
+      expect.stringContaining('its state from 20 to 30; the client demanded 30'),
+      expect.stringContaining('its state from 20 to 30; the client demanded 30'),
     ]);
     expect(await found({ answers: [account('2.00', 1, '20')] })).toEqual([
-      expect.stringContaining('which it never was'),
-      expect.stringContaining('which it never was'),
+      expect.stringContaining('which was never its state'),
+      expect.stringContaining('which was never its state'),
     ]);
   });
 
-  test('a feed that lacks a row, has a ghost, goes back, or begins anew for no reason', async () => {
+  test('a feed that lacks a row, has a ghost, goes back, or is reset without a reason', async () => {
     expect(await found({ feeds: [feed(new Map())] })).toEqual([
       expect.stringContaining('feeds-are-folds: the feed of balance has account-1: no row'),
     ]);
@@ -231,7 +231,7 @@ describe('judges find', () => {
     ]);
     const reset = { ...feed(copyAtRest()), resets: [{ at: 6_000, reason: 'HISTORY_CHANGED' }] };
     expect(await found({ feeds: [reset] })).toEqual([
-      expect.stringContaining('was told HISTORY_CHANGED, and no history was cut'),
+      expect.stringContaining('got HISTORY_CHANGED, but no tail was lost'),
     ]);
     expect(await found({ feeds: [reset], ledger: afterLostTail() })).toEqual([]);
   });
@@ -239,10 +239,10 @@ describe('judges find', () => {
   test('an error that no fault explains', async () => {
     const told = (asked: Asked, code: string) => found({ answers: [answer(asked, { codes: [code] })] });
     expect(await told({ kind: 'sums' }, 'INTERNAL_SERVER_ERROR')).toEqual([
-      expect.stringContaining('was told INTERNAL_SERVER_ERROR'),
+      expect.stringContaining('got INTERNAL_SERVER_ERROR'),
     ]);
     expect(await told({ kind: 'sums' }, 'OUTCOME_UNKNOWN')).toEqual([
-      expect.stringContaining('was told OUTCOME_UNKNOWN, and had written nothing'),
+      expect.stringContaining('got OUTCOME_UNKNOWN, but did not write'),
     ]);
     expect(await told({ kind: 'write', append: 1 }, 'OUTCOME_UNKNOWN')).toEqual([]);
   });

@@ -22,7 +22,7 @@ let database: TestDatabase;
 let db: Database;
 let evidence: Evidence;
 
-// An application that has come to rest, with everything that the judges look at.
+// An application at rest, with everything that the judges check.
 beforeAll(async () => {
   database = await createTestDatabase();
   db = createDatabase({ url: database.url });
@@ -57,7 +57,7 @@ afterAll(async () => {
 async function caughtUp(refold: Refold): Promise<void> {
   const horizon = await refold.log.horizon();
   await until(async () => (await readReactors(db)).every(({ checkpoint }) => checkpoint >= horizon));
-  // With the events that the workflow has appended.
+  // Including the events that the workflow appended.
   const end = await refold.log.horizon();
   await until(async () =>
     (await refold.status()).every(({ position, state }) => position >= end && state === 'active'),
@@ -73,7 +73,7 @@ async function found(changed: Partial<Evidence> = {}): Promise<Record<string, re
   return all;
 }
 
-/** What the judges say while a statement has been run, in a transaction that is rolled back. */
+/** The differences that the judges find after a statement, in a transaction that is rolled back. */
 async function foundAfter(text: string): Promise<Record<string, readonly string[]>> {
   let said: Record<string, readonly string[]> = {};
   await db
@@ -86,16 +86,16 @@ async function foundAfter(text: string): Promise<Record<string, readonly string[
   return said;
 }
 
-test('judges have nothing to say of an application that nothing was done to', async () => {
+test('judges find nothing in an intact application', async () => {
   expect(await found()).toEqual({});
   expect(await db.query({ text: 'select from refold.dead_letters' })).not.toEqual([]);
 });
 
 describe('judges find', () => {
   test.each([
-    ['a value that is not what the log says', 'update read_models.balance_v2 set movements = movements + 1'],
+    ['a value that differs from the fold of the log', 'update read_models.balance_v2 set movements = movements + 1'],
     ['a row that is missing', 'delete from read_models.journal_v1 where position = 3'],
-    ['a row that should not be', `insert into read_models.sales_v1 values ('customer nobody', 1, 1, 1)`],
+    ['an extra row', `insert into read_models.sales_v1 values ('customer nobody', 1, 1, 1)`],
   ])('%s', async (_, text) => {
     expect(Object.keys(await foundAfter(text))).toEqual([expect.stringContaining('equals one fold')]);
   });
@@ -112,21 +112,21 @@ describe('judges find', () => {
     expect(Object.keys(await foundAfter(text))).toEqual([expect.stringContaining('no dead letter is lost')]);
   });
 
-  test('a version whose audit log or view leads elsewhere', async () => {
+  test('a version that its audit log or its view contradicts', async () => {
     const state = `update refold.projections set state = 'ready' where name = 'balance' and version = 2`;
     expect(Object.values(await foundAfter(state)).flat()).toEqual([
-      'balance@2 is ready, and went to active in the audit log',
-      'the view balance shows balance_v2, and balance_v1 is active',
+      'balance@2 is ready, but active in the audit log',
+      'the view balance shows balance_v2, but balance_v1 is active',
     ]);
   });
 
-  test('a table that nobody will drop', async () => {
+  test('a table that belongs to nothing', async () => {
     expect(Object.values(await foundAfter('create table read_models.stray (id int)')).flat()).toEqual([
-      'read_models.stray is nobody’s, and nobody will drop it',
+      'read_models.stray belongs to nothing, and nothing will drop it',
     ]);
   });
 
-  test('an append that is lost, doubled, by half, or that nobody made', async () => {
+  test('an append that is lost, doubled, or that no writer sent', async () => {
     const { events } = evidence;
     const [first] = events;
     if (!first) throw new Error('there are events');
@@ -138,11 +138,11 @@ describe('judges find', () => {
     );
     const stranger = { ...first, payload: { append: 1_000_000, part: 0 } };
     expect(Object.values(await found({ events: [...events.slice(1), stranger] })).flat()).toContain(
-      'append 1000000 is in the log, but nobody made it',
+      'append 1000000 is in the log, but no writer sent it',
     );
   });
 
-  test('a step of a workflow that is missing, or was run twice', async () => {
+  test('a workflow step that is missing, or that ran twice', async () => {
     const { events } = evidence;
     const last = events.findLast(({ family }) => family === 'parcel');
     if (!last) throw new Error('there are parcels');
@@ -155,9 +155,9 @@ describe('judges find', () => {
     );
   });
 
-  test('a message that was not sent, or twice by the same owner', async () => {
+  test('a message that was not sent, or that the same owner sent twice', async () => {
     const lost = await foundAfter('delete from chaos.messages where number = 1');
-    expect(Object.values(lost).flat()).toEqual([expect.stringContaining('no message was sent of the order at')]);
+    expect(Object.values(lost).flat()).toEqual([expect.stringContaining('no message was sent for the order at')]);
     const doubled = await foundAfter(
       `insert into chaos.messages (id, position, attempt, at)
       select id, position, attempt, at + interval '1 second' * n

@@ -7,23 +7,23 @@ const fullOnly = { name: 'append-1x8', fullOnly: true };
 const other = { name: 'by-id' };
 const all = [always, fullOnly, other];
 
-describe('what a run of the bench measures', () => {
-  test('is everything', () => {
+describe('a run of the benchmarks measures', () => {
+  test('everything', () => {
     expect(chooseScenarios(all, { quick: false, only: [] })).toEqual(all);
   });
 
-  test('with --quick is what it has time for', () => {
+  test('with --quick what it has time for', () => {
     expect(chooseScenarios(all, { quick: true, only: [] })).toEqual([always, other]);
   });
 
-  test.each([true, false])('with --only is all that has one of the parts in its name, --quick %s', (quick) => {
+  test.each([true, false])('with --only all scenarios that have one of the parts in their name, --quick %s', (quick) => {
     expect(chooseScenarios(all, { quick, only: ['1x8'] })).toEqual([fullOnly]);
     expect(chooseScenarios(all, { quick, only: ['append', 'by-'] })).toEqual(all);
     expect(chooseScenarios(all, { quick, only: ['nothing'] })).toEqual([]);
   });
 });
 
-test('every scenario of the bench has a name of its own', () => {
+test('every scenario of the benchmarks has a unique name', () => {
   const names = scenarios.map(({ name }) => name);
   expect(names).toEqual([...new Set(names)]);
 });

@@ -38,7 +38,7 @@ async function runOf(scenarios: readonly Scenario[], stop?: (controller: AbortCo
   return { error, printed, kept, table: await readFile(join(folder, 'latest.md'), 'utf8') };
 }
 
-test('the figures of a scenario are printed and kept when it is measured, whatever becomes of the next one', async () => {
+test('the figures of a scenario are printed and kept when it is measured, even if the next one fails', async () => {
   const fails: Scenario = { name: 'second', run: () => Promise.reject(new Error('a wrong result')) };
   const { error, printed, kept, table } = await runOf([measuring('first', 42), fails]);
   expect(error).toBe('a wrong result');
@@ -48,7 +48,7 @@ test('the figures of a scenario are printed and kept when it is measured, whatev
   expect(table).toContain('| first | events/s | 42.0');
 });
 
-test('a run that is stopped in the middle of a scenario ends at once, with what it has measured', async () => {
+test('a run that is stopped in the middle of a scenario ends at once, and keeps what it has measured', async () => {
   const endless: Scenario = { name: 'endless', run: () => new Promise(() => {}) };
   let started = 0;
   const { error, kept } = await runOf([measuring('first', 7), endless], (controller) => {
@@ -58,7 +58,7 @@ test('a run that is stopped in the middle of a scenario ends at once, with what 
   expect(kept).toMatchObject([{ scenario: 'first', refold: 7 }]);
 });
 
-test('a whole run says nothing of its length', async () => {
+test('the heading of a complete run does not mention the number of scenarios', async () => {
   const { error, table, kept } = await runOf([measuring('first', 1), measuring('second', 2)]);
   expect(error).toBeUndefined();
   expect(kept).toHaveLength(2);

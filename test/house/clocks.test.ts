@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** They compare with times that come from outside: tokens and files. */
+/** They compare with external times: of tokens and files. */
 const ofTheCalendar = [
   'gateway/policies/authentication.ts',
   'gateway/policies/jwt.ts',

@@ -6,7 +6,7 @@ import { gatewayCodes } from '../../src/gateway/requests/gateway-codes.ts';
 test('every error code that a response can have is described in docs/errors.md', async () => {
   const used: string[] = [];
   for await (const file of glob('src/{gateway,schema}/**/*.ts')) {
-    // As `code: 'X'`, or as an argument of a function that makes an error.
+    // As `code: 'X'`, or as an argument of a function that creates an error.
     const named = (await readFile(file, 'utf8')).matchAll(/(?:\bcode: |\b(?:refuse|refusal)\([^;]*?)'([A-Z_]{8,})'/g);
     used.push(...[...named].map(([, code = '']) => code));
   }

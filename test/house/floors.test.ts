@@ -11,7 +11,7 @@ test('the sources import only from their own floor and from below, and never in 
   expect(floorViolations(sources)).toEqual([]);
 });
 
-test('no room reaches itself by what it may use', () => {
+test('no room reaches itself through the rooms that it may use', () => {
   const reached = (room: string, path: readonly string[]): void => {
     expect(path, `a circle: ${[...path, room].join(' → ')}`).not.toContain(room);
     for (const used of rooms[room]?.uses ?? []) reached(`${room.split('/')[0]}/${used}`, [...path, room]);
@@ -19,7 +19,7 @@ test('no room reaches itself by what it may use', () => {
   for (const room of Object.keys(rooms)) reached(room, []);
 });
 
-test('tests stand in rooms of the same names', () => {
+test('tests are in rooms of the same names', () => {
   const halls = new Set(Object.keys(rooms).map((room) => room.split('/')[0]));
   const folders = readdirSync(join(import.meta.dirname, '..'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -34,7 +34,7 @@ test('tests stand in rooms of the same names', () => {
 describe('the check of the floors', () => {
   const violations = (sources: Record<string, string>) => floorViolations(new Map(Object.entries(sources)));
 
-  test('lets a file import from below, from beside and from packages', () => {
+  test('lets a file import from lower floors, its own floor and packages', () => {
     const store = `import pg from 'pg';\nimport { RefoldError } from '../errors.ts';\nexport * from './sql.ts';`;
     expect(violations({ 'store/log.ts': store, 'store/sql.ts': '', 'errors.ts': '' })).toEqual([]);
   });
@@ -60,7 +60,7 @@ describe('the check of the floors', () => {
     expect(violations(circle)).toEqual(['circle: events/a.ts -> events/b.ts -> events/c.ts -> events/a.ts']);
   });
 
-  test('keeps the schema from the database and from HTTP', () => {
+  test('keeps the schema independent of the database and of HTTP', () => {
     const text = `import { a } from '../store/log.ts';\nimport pg from 'pg';\nimport { createServer } from 'node:http';`;
     expect(violations({ 'schema/query.ts': text, 'store/log.ts': '' })).toEqual([
       'schema/query.ts imports store/log.ts, but schema/ declares an interface for what it needs, so that its tests need no database',
@@ -95,7 +95,7 @@ describe('the check of the floors', () => {
     ]);
   });
 
-  test('does not take an example in a comment for an import', () => {
+  test('does not treat an example in a comment as an import', () => {
     expect(
       violations({ 'events/event.ts': `/**\n * import { x } from '../cli/main.ts';\n */\n// import '../cli/main.ts'` }),
     ).toEqual([]);

@@ -1,7 +1,7 @@
 import { importedBy } from './imports.ts';
 import { rooms } from './rooms.ts';
 
-/** Where a part of `src/` stands; a file may import from its own floor and from the floors below it. */
+/** The floor of each part of `src/`; a file may import from its own floor and the floors below. */
 const floors: Readonly<Record<string, number>> = {
   'errors.ts': 0,
   'error-codes.ts': 0,
@@ -28,7 +28,7 @@ interface ClosedDoor {
   readonly because: string;
 }
 
-// What the floors alone would let through.
+// Exceptions that the floors alone would allow.
 const closedDoors: readonly ClosedDoor[] = [
   {
     closedTo: (part) => part === 'schema',
@@ -47,7 +47,7 @@ const closedDoors: readonly ClosedDoor[] = [
   },
 ];
 
-/** `sources`: path below `src/` to text. Returns one sentence for each import that breaks the house. */
+/** `sources`: path below `src/` to text. Returns one sentence for each forbidden import. */
 export function floorViolations(sources: ReadonlyMap<string, string>): readonly string[] {
   const imports = new Map([...sources].map(([file, text]) => [file, importedBy(file, text)]));
   const files = [...imports];
@@ -71,7 +71,7 @@ function violationsOf(file: string, targets: readonly string[]): readonly string
   });
 }
 
-/** Within one hall: a room uses the rooms that it names, and nothing of what stands on top of them. */
+/** Within one hall, a room may use the rooms that it names, and nothing that stands on top of them. */
 function roomViolations(file: string, targets: readonly string[]): readonly string[] {
   const room = roomOf(file);
   if (room === undefined) return [];
@@ -94,7 +94,7 @@ function partOf(file: string): string {
 
 const halls = new Set(Object.keys(rooms).map(partOf));
 
-/** Nothing for a file that stands on top of its hall, or whose hall has no rooms. */
+/** Undefined for a file that stands on top of its hall, or whose hall has no rooms. */
 export function roomOf(file: string): string | undefined {
   const [hall = '', room, ...rest] = file.split('/');
   return halls.has(hall) && rest.length > 0 ? `${hall}/${room}` : undefined;

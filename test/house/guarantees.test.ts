@@ -7,12 +7,12 @@ const rows = (await readFile('docs/guarantees.md', 'utf8'))
   .filter((line) => /^\| (?!---|guarantee )/.test(line));
 
 test('no guarantee is stated twice', () => {
-  // One that was reworded begins as before, and has the same tests.
+  // A reworded duplicate begins with the same words, and has the same tests.
   const begun = rows.map((row) => [...row.split(/\W+/).slice(0, 5), testsOf(row)].join(' '));
   expect(begun.filter((row, place) => begun.indexOf(row) < place)).toEqual([]);
 });
 
-test('every test that a guarantee names is there', () => {
+test('every test that a guarantee names exists', () => {
   const named = rows.flatMap((row) => [...testsOf(row).matchAll(/`([^`]*\.test\.ts)`/g)].map(([, path = '']) => path));
   expect(named.length).toBeGreaterThan(100);
   expect(named.filter((path) => globSync([path, `test/**/${path}`]).length === 0)).toEqual([]);

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** What a file of `src/` imports: files by their path below `src/`, packages by name. Type imports count as well: what needs a type from above can't be read without it. */
+/** The imports of a file of `src/`: files by their path below `src/`, packages by name. Type imports count too: a reader of the file needs them. */
 export function importedBy(file: string, text: string): readonly string[] {
   const code = text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '');
   const patterns = [

@@ -25,7 +25,7 @@ test("the README's program prints the answer that the README shows", async () =>
   const [, program] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
   const [, answer] = /```json\n([\s\S]*?)```/.exec(readme) ?? [];
   expect(readme.indexOf('```ts')).toBeLessThan(400); // on the first screen
-  // As written, but for the two things that a user has: the installed package, and a database of one's own.
+  // As written, except for the two things that a user has: the installed package, and an own database.
   const local = (program ?? '')
     .replace("'refold'", `'${resolve('src/index.ts')}'`)
     .replace(
@@ -38,7 +38,7 @@ test("the README's program prints the answer that the README shows", async () =>
   expect(stdout).toBe(answer);
 });
 
-/** On a machine that is too busy to open a connection in time, something in the background says so and tries again. */
+/** Complaints, without those of a machine that is too busy to open a background connection in time: it retries. */
 function complaintsIn(stderr: string): readonly string[] {
   return stderr.split('\n').filter((line) => line !== '' && !line.includes('no connection within the connect timeout'));
 }

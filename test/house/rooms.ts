@@ -1,4 +1,7 @@
-/** The rooms of the halls of `src/`, from the ground up: what each is for, and the rooms of its hall that it may use. A file on top of its hall may use all. */
+/**
+ * The rooms of the halls of `src/`, from the bottom up: the purpose of each, and the rooms of its hall that it may use.
+ * A file on top of its hall may use all.
+ */
 export interface Room {
   readonly purpose: string;
   readonly uses: readonly string[];

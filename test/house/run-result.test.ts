@@ -3,7 +3,7 @@ import { type RunResult, summary } from '../../scripts/run-result.ts';
 
 const well: RunResult = { passed: 3, failed: 0, success: true, problems: [] };
 
-test('CI ends with what failed in each of its runs, and the totals as its last line', () => {
+test('CI ends with the failures of each run, and prints the totals last', () => {
   const message = `expected 1 to be 2\nat test/a.test.ts:7\n\n${'a line of a difference\n'.repeat(100)}`;
   const lines = summary(
     new Map([
@@ -20,18 +20,18 @@ test('CI ends with what failed in each of its runs, and the totals as its last l
     '    expected 1 to be 2',
     '    at test/a.test.ts:7',
   ]);
-  expect(lines.slice(-2)).toEqual(['FAILED system: it did not come to its end', '8 passed, 3 failed']);
+  expect(lines.slice(-2)).toEqual(['FAILED system: it did not end', '8 passed, 3 failed']);
   expect(lines.length).toBeLessThan(20);
 });
 
-test('a run that went wrong without a failed test is named as well', () => {
+test('a run that failed without a failed test is named as well', () => {
   expect(summary(new Map([['suite', { ...well, success: false }]]))).toEqual([
     'FAILED suite: see its output',
     '3 passed, 1 failed',
   ]);
 });
 
-test('where all is well the totals are all that is printed', () => {
+test('if nothing failed, only the totals are printed', () => {
   expect(
     summary(
       new Map([

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { slowFiles } from '../support/slow-files.ts';
 
-test('the files that run first are there', () => {
+test('the files that run first exist', () => {
   const root = join(import.meta.dirname, '../..');
   expect(slowFiles.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });

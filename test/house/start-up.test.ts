@@ -5,12 +5,12 @@ import { expect, test } from 'vitest';
 
 const run = promisify(execFile);
 
-// Prints every module that is loaded, whoever imports it.
+// Prints every loaded module, whichever module imports it.
 const watched = `
 import { registerHooks } from 'node:module';
 registerHooks({ load(url, context, next) { console.log(url); return next(url, context); } });`;
 
-test('a program that declares, maintains or operates loads nothing of GraphQL: it is there once something answers', async () => {
+test('importing the package does not load GraphQL: only a gateway loads it', async () => {
   const index = join(import.meta.dirname, '../../src/index.ts');
   const { stdout } = await run(process.execPath, [
     '--import',

@@ -5,7 +5,7 @@ import { reached } from '../support/without-servers.ts';
 import { leftOut } from '../system/left-out.ts';
 
 const root = join(import.meta.dirname, '../..');
-/** What makes a database or a server for a test. */
+/** Creates a database or a server for a test. */
 const makers = ['test/support/test-database.ts', 'test/support/own-server.ts', 'test/support/cli.ts'];
 
 function filesOf(patterns: readonly string[]): string[] {
@@ -16,12 +16,12 @@ function filesOf(patterns: readonly string[]): string[] {
   });
 }
 
-test('what the run on the older PostgreSQL leaves out is there, each for one reason', () => {
+test('the files that the run on the older PostgreSQL leaves out exist, each for one reason', () => {
   const files = Object.values(leftOut).flatMap(filesOf);
   expect(new Set(files).size).toBe(files.length);
 });
 
-test('what it leaves out for being without PostgreSQL touches none', () => {
+test('the files that it leaves out as independent of PostgreSQL do not use it', () => {
   const files = filesOf(leftOut.withoutPostgres);
   const touching = files.filter((file) => [...reached(file)].some((one) => makers.includes(one)));
   expect(touching).toEqual([]);

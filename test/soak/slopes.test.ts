@@ -29,7 +29,7 @@ const noise = (size: number) => {
   return () => (random() - 0.5) * size;
 };
 
-test('a line through points has their rise, and an error that tells how far they are off', () => {
+test('a line through points has their rise, and an error that shows how far they scatter', () => {
   expect(slopeOf([0, 1, 2, 3].map((x) => ({ x, y: 5 + 2 * x })))).toEqual({
     points: 4,
     from: 0,
@@ -59,7 +59,7 @@ test('a percentile is one of the figures', () => {
   expect(percentile([], 0.5)).toBeNaN();
 });
 
-test('what rises faster than its bound grows, and what does not is within it', () => {
+test('a figure that rises faster than its bound grows; any other is within it', () => {
   const wobble = noise(2 * megabyte);
   const rising = (perHour: number) =>
     judge(
@@ -70,7 +70,7 @@ test('what rises faster than its bound grows, and what does not is within it', (
   expect(rising(0).verdict).toBe('within');
 });
 
-test('what comes before the warm-up counts for nothing', () => {
+test('figures from before the end of the warm-up do not count', () => {
   const filling = series(40, (at) => Math.min(at / minute, 5) * 50 * megabyte);
   expect(judge(filling, [bound]).verdict).toBe('within');
   expect(judge(filling, [{ ...bound, warmUpMinutes: 0 }]).verdict).toBe('grows');
@@ -92,13 +92,13 @@ test('a run that is too short, or a figure that swings too much, is not judged',
   ).toBe('too uncertain');
   expect(
     judge(
-      series(40, () => 1, 'of nobody'),
+      series(40, () => 1, 'without a bound'),
       [bound],
     ).verdict,
   ).toBe('not judged');
 });
 
-test('what grows with the log by design is judged by the event, and latencies by their own size', () => {
+test('a figure that grows with the log by design is judged per event, and a latency relative to its mean', () => {
   const perEvent: Bound = { ...bound, per: 'event', most: 1, warmUpMinutes: 0 };
   const rows = (each: number) => series(40, (at) => (at / 10_000) * 100 * each);
   expect(judge(rows(1), [perEvent]).verdict).toBe('within');
