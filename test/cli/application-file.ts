@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A folder of a user's own, with the packages of this one. Removed when the test is over. */
+/** A user's own folder, with the packages of this one. It is removed after the test. */
 export async function userFolder(files: Readonly<Record<string, string>> = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'refold-user-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  // Where root runs the tests, an embedded server runs as another user, who has to get in.
+  // If root runs the tests, an embedded server runs as another user, who must be able to enter.
   await chmod(folder, 0o755);
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
@@ -15,7 +15,7 @@ export async function userFolder(files: Readonly<Record<string, string>> = {}): 
   return folder;
 }
 
-/** An application in a file of its own. `text` has Refold's names, and those of the sample domain of the tests. */
+/** An application in its own file. `text` can use Refold's names, and those of the tests' sample domain. */
 export async function applicationFile(text: string): Promise<string> {
   const folder = await userFolder({
     'app.ts': [

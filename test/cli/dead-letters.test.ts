@@ -43,7 +43,7 @@ function fail(message: string): never {
   throw new Error(message);
 }
 
-test('letters are listed of all, and neither a wrong name nor a retry in vain looks like success', async () => {
+test('dead letters of all versions are listed; a wrong name and a failed retry end with an error', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const runtime = await startRuntime({
@@ -91,4 +91,4 @@ test('letters are listed of all, and neither a wrong name nor a retry in vain lo
       "What a reactor discards is not kept: --discarded is for versions, such as cart_summary@2. 'refold reactor history watch' shows who discarded letters, and when.",
     ),
   );
-}, 300_000); // five processes, each of which starts as slowly as the machine is busy
+}, 300_000); // five processes, which start slowly on a busy machine

@@ -10,7 +10,7 @@ test("the scalars of the schema are told with their TypeScript types, an applica
     projections: [parcelV1, courierDayV1],
     commands: allCommands,
     schema: extendSchema(({ builder }) => {
-      builder.addScalarType('Money' as never, money as never); // a builder knows its own scalars only
+      builder.addScalarType('Money' as never, money as never); // a builder knows only its own scalars
       builder.addScalarType('Colour' as never, new GraphQLScalarType({ name: 'Colour' }) as never);
       for (const name of ['Money', 'Colour'])
         builder.queryField(`any${name}`, (t) => t.field({ type: name as never, resolve: () => null as never }));

@@ -41,7 +41,7 @@ async function ask(url: string, query: string): Promise<unknown> {
   return response.json();
 }
 
-test('without a database URL an application has a server of its own: it stays between runs, and commands work beside it', async () => {
+test('without a database URL an application has its own server: its data stays between runs, and commands share it', async () => {
   const cwd = await userFolder({ 'refold.config.ts': application });
   const isRunning = () => existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'));
   const refold = (...cliArguments: string[]) => startCli(cliArguments, { cwd, env: environment });
@@ -50,7 +50,7 @@ test('without a database URL an application has a server of its own: it stays be
   const url = await first.url();
   const opened = 'mutation { openAccount(input: { accountId: "a", owner: "Ada" }) { balance { owner } } }';
   expect(await ask(url, opened)).toEqual({ data: { openAccount: { balance: { owner: 'Ada' } } } });
-  // The password of the server is not for everybody who looks over a shoulder.
+  // Output may be seen by others, so it does not show the server's password.
   const password = readFileSync(join(cwd, embeddedDataDir, 'refold.password'), 'utf8');
   expect(first.printed.stdout).not.toContain(password);
 
@@ -77,7 +77,7 @@ test('without a database URL an application has a server of its own: it stays be
     stderr: expect.stringContaining('No embedded PostgreSQL'),
   });
 
-  // For production it is asked for.
+  // Production needs the option.
   const unnamed = await refold('start').ended;
   expect(unnamed).toMatchObject({
     code: 1,
@@ -92,7 +92,7 @@ test('without a database URL an application has a server of its own: it stays be
   });
   expect(await asked.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
 
-  // A command alone starts the server, and stops it, whether it comes to its end or is interrupted.
+  // A single command starts the server, and stops it, also if the command is interrupted.
   const alone = await refold('status', '--json').ended;
   expect(JSON.parse(alone.stdout).versions).toMatchObject([{ name: 'balance', position: '1', processor: 'idle' }]);
   expect(isRunning()).toBe(false);
@@ -108,7 +108,7 @@ test('without a database URL an application has a server of its own: it stays be
   expect(isRunning()).toBe(false);
 });
 
-test('an application that nobody has migrated starts and imports at the same time, on a server of its own', async () => {
+test('an unmigrated application starts and imports at the same time, on its own server', async () => {
   const cwd = await userFolder({ 'refold.config.ts': importing, 'openings.txt': 'a\nb' });
   const refold = (...cliArguments: string[]) => startCli(cliArguments, { cwd, env: environment });
   const start = refold('start', '--embedded');
@@ -128,7 +128,7 @@ test('an application that nobody has migrated starts and imports at the same tim
   expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
 });
 
-test('a program migrates a server of its own, in production as well', async () => {
+test('a program migrates its own server, in production as well', async () => {
   const cwd = await userFolder({
     'refold.config.ts': application,
     'program.ts': `
@@ -143,7 +143,7 @@ test('a program migrates a server of its own, in production as well', async () =
   expect(program).toEqual({ stdout: '["balance"]\n', stderr: '' });
 });
 
-test('a failed start stops the server that it has started', async () => {
+test('a failed start stops the server that it started', async () => {
   const cwd = await userFolder({ 'refold.config.ts': application });
   const failed = await startCli(['dev'], { cwd, env: { ...environment, HOST: '192.0.2.1' } }).ended;
   expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining("can't listen on port 0") });
@@ -151,8 +151,8 @@ test('a failed start stops the server that it has started', async () => {
   expect(existsSync(join(cwd, embeddedDataDir, 'postmaster.pid'))).toBe(false);
 });
 
-test('started and asked by commands at random, at the same time, an application has one server, and none in the end', async () => {
-  // By hand with more: COMMANDS=500 npm test -- test/cli/embedded.test.ts -t 'at random' --testTimeout=7200000
+test('with starts and commands at random, concurrently, an application has one server, and none in the end', async () => {
+  // Run it manually with more: COMMANDS=500 npm test -- test/cli/embedded.test.ts -t 'at random' --testTimeout=7200000
   const commands = Number(process.env.COMMANDS ?? 6);
   const seed = Number(process.env.SEED ?? new Date().toISOString().slice(0, 10).replaceAll('-', '')); // another every day
   console.info(`seed ${seed}`);
@@ -170,7 +170,7 @@ test('started and asked by commands at random, at the same time, an application 
     const url = await start.url();
     const answer = await ask(url, mutation);
     expect(answer, start.printed.stdout).toEqual({ data: { openAccount: { streamVersion: 1 } } });
-    await new Promise((resolve) => setTimeout(resolve, holdMs)); // others come and go meanwhile
+    await new Promise((resolve) => setTimeout(resolve, holdMs)); // meanwhile others start and end
     expect(await start.end(signal)).toMatchObject({ code: 0, stderr: '' });
   }
   async function command(cliArguments: readonly string[]): Promise<void> {
@@ -194,9 +194,9 @@ test('started and asked by commands at random, at the same time, an application 
 
   const dataDir = join(cwd, embeddedDataDir);
   const hasServer = () => execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' }).includes(dataDir);
-  // The file goes a moment before its process.
+  // The file disappears a moment before its process.
   await until(() => !existsSync(join(dataDir, 'postmaster.pid')) && !hasServer());
-  // All of them wrote into the same log.
+  // All of them wrote to the same log.
   const server = await startEmbeddedPostgres({ dataDir });
   const db = createDatabase({ url: server.url });
   expect(await db.query({ text: 'select count(*)::int as events from refold.events' })).toEqual([{ events: opened }]);

@@ -7,7 +7,7 @@ import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { applicationFile } from './application-file.ts';
 
-test('changes and usage tell what a version changes for clients, and who would notice', async () => {
+test("'changes' and 'usage' show what a version changes for clients, and which clients are affected", async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const config = defineConfig({

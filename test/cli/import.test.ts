@@ -52,7 +52,7 @@ async function streams(): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-test('an import that the application does not have, and a file that is not there, are refused', async () => {
+test('an unknown import and a missing file are refused', async () => {
   const refusals = [
     [importing('x.jsonl', 'opening'), "The application has no import 'opening'. Did you mean 'openings'?"],
     [importing('nowhere.jsonl'), "There is no file 'nowhere.jsonl' to import."],
@@ -67,13 +67,13 @@ test('an import that the application does not have, and a file that is not there
 });
 
 test.each([
-  ['is no JSON', '{ "id": "c"', "Expected ',' or '}' after property value in JSON at position 11 (line 1 column 12)."],
-  ['says what no event may', line('c', 7), /payload of account's 'Opened' is not valid: owner: .*\./],
-])('a line that %s is named; mended, the next import writes each line once', async (_, wrong, reason) => {
+  ['is not JSON', '{ "id": "c"', "Expected ',' or '}' after property value in JSON at position 11 (line 1 column 12)."],
+  ['has an invalid payload', line('c', 7), /payload of account's 'Opened' is not valid: owner: .*\./],
+])('the error names a line that %s; after a fix, the next import writes each line once', async (_, wrong, reason) => {
   const file = await fileOf([line('a'), line('b'), wrong, line('d')]);
   const failed = await runCli(importing(file), environment());
   expect(failed).toMatchObject({ code: 1, stdout: '' });
-  const message = failed.stderr.trim().split('\n').at(-1) ?? ''; // behind the progress bar
+  const message = failed.stderr.trim().split('\n').at(-1) ?? ''; // after the progress bar
   expect(message).toContain(`refold: Import 'openings' of '${file}' failed at`);
   expect(message).toContain('line 3: ');
   expect(message).toMatch(reason);
@@ -86,7 +86,7 @@ test.each([
   expect((await streams()).sort()).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('a file that is cut off, or no file of its kind, is said to be that', async () => {
+test('a truncated gzip file, and a file that is not gzip, are named as such', async () => {
   const whole = await fileOf([line('a'), line('b')], 'openings.jsonl.gz');
   await writeFile(whole, 'no gzip');
   const failed = await runCli(importing(whole), environment());
@@ -95,7 +95,7 @@ test('a file that is cut off, or no file of its kind, is said to be that', async
   expect(await streams()).toEqual([]);
 });
 
-test('the second import of a file doubles nothing, and says so', async () => {
+test('a second import of a file duplicates nothing, and says so', async () => {
   const file = await fileOf(
     ['a', 'b', 'c'].map((id) => line(id)),
     'openings.jsonl.gz',
@@ -108,7 +108,7 @@ test('the second import of a file doubles nothing, and says so', async () => {
   expect(await streams()).toEqual(['a', 'b', 'c']);
 });
 
-test('Ctrl-C ends an import between two batches, also while it waits for a line, and stops the script that it is in', async () => {
+test('Ctrl-C ends an import between two batches, also while it waits for a line, and stops the script around it', async () => {
   const pipe = join(folder, 'endless.jsonl');
   execFileSync('mkfifo', [pipe]);
   const command = startCli([...importing(pipe), '--json'], environment());

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { nodeProblem } from '../../src/cli/node-version.ts';
 
-test('an older Node is told of, and what is needed is what package.json says', () => {
+test('an older Node is refused with a message, and the required version is that of package.json', () => {
   const { engines } = JSON.parse(readFileSync('package.json', 'utf8'));
   expect(engines.node).toBe('>=22.18');
   for (const version of ['22.18.0', '24.0.0', '23.1.0']) expect(nodeProblem(version)).toBeUndefined();
@@ -12,8 +12,8 @@ test('an older Node is told of, and what is needed is what package.json says', (
     );
 });
 
-test('the command line imports nothing by name that an older Node lacks, so that it comes to telling', () => {
-  // Where a name is missing, a program is refused before its first line.
+test('the command line imports no name that an older Node lacks: the message can be printed', () => {
+  // If a name is missing, Node refuses the program before its first line.
   const main = readFileSync('src/cli/main.ts', 'utf8');
   expect([...main.matchAll(/import \{[^}]*\} from 'node:/g)]).toEqual([]);
 });

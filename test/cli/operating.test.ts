@@ -30,7 +30,7 @@ const application = (projections: string, before = '') =>
   applicationFile(`${before}\nexport default defineConfig({ projections: [${projections}] });`);
 const run = (config: string, ...cliArguments: string[]) => runCli([...cliArguments, '--config', config], environment());
 
-/** Runs the application until its versions rest; in this process, since another takes seconds to start. */
+/** Runs the application until its versions are idle; in this process, because another takes seconds to start. */
 async function deploy(file: string): Promise<void> {
   const { default: config } = await import(pathToFileURL(file).href);
   const logger = pino({ level: 'silent' });
@@ -47,7 +47,7 @@ const balance = (version: number, columns: string, more = '') => `defineProjecti
   evolve: { Opened: (_, event) => ({ owner: event.payload.owner }) }, ${more}
 })`;
 
-test('check ends with 1 where something has to be done, and tells notes and problems apart', async () => {
+test('check exits with 1 if there are problems, and distinguishes notes from problems', async () => {
   await deploy(await application(balance(1, 'owner: t.text()')));
   const next = await application(`${balance(1, 'owner: t.text()')}, ${balance(2, 'owner: t.text().nullable()')}`);
   const planned = await run(next, 'check');
@@ -76,7 +76,7 @@ test('check compares a schema file, and says when migrations are pending', async
   );
 });
 
-test('history shows every step with who and why, of all versions or of one', async () => {
+test('history shows every transition with actor and reason, of all versions or of one', async () => {
   const config = await application('balanceV1, openingsV1');
   await deploy(config);
   expect(await run(config, 'retire', 'openings@1', '--force', '--reason', 'nobody reads it')).toMatchObject({
@@ -98,7 +98,7 @@ test('history shows every step with who and why, of all versions or of one', asy
   ]);
 });
 
-test('retire refuses to take the API from processes that live and declare nothing else, unless that is meant', async () => {
+test('retire refuses to leave live processes without a version for their clients, except with --force', async () => {
   const both = await application('balanceV1, balanceV2');
   await deploy(both);
   const gatewayOf = async (file: string, owner: string) => {
@@ -117,7 +117,7 @@ test('retire refuses to take the API from processes that live and declare nothin
     stderr:
       "refold: balance@1 answers the clients of old:1 (gateway): this process declares no other active version of 'balance'. Deploy the next version there first, or use --yes.\n",
   });
-  // It was killed longer ago than a live process is silent.
+  // It was killed earlier than a live process can be silent.
   await announced('dead:1', 'balance@1', '-16 seconds');
   await announced('newest:1', 'balance@2', '1 hour');
   expect(await run(both, 'retire', 'balance@2', '--force')).toMatchObject({
@@ -134,7 +134,7 @@ test('retire refuses to take the API from processes that live and declare nothin
   await next.stop();
 });
 
-/** As a gateway announces itself that was heard of then. */
+/** Announces a gateway with this time of its last heartbeat. */
 async function announced(name: string, version: string, heard: string): Promise<void> {
   await db.query({
     text: `
@@ -156,7 +156,7 @@ test('status lists declared versions that no process has started yet', async () 
   });
 });
 
-test('status tells whether the rows of an inline version commit with appends', async () => {
+test('status shows whether the rows of an inline version commit with appends', async () => {
   const inlineVersion = (version: number) => balance(version, 'owner: t.text()', "mode: 'inline'");
   const config = await application(`${inlineVersion(1)}, ${inlineVersion(2)}`);
   await deploy(config);
@@ -167,13 +167,13 @@ test('status tells whether the rows of an inline version commit with appends', a
     const versions = JSON.parse((await run(config, 'status', '--json')).stdout).versions;
     expect(versions).toMatchObject([1, 2].map((version) => ({ name: 'balance', version, state: 'active', inline })));
   }
-  // Appends keep it current, though no processor does.
+  // Appends keep it current, although no processor does.
   expect((await run(config, 'rollback', 'balance')).stdout).toBe(
     "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' reactivates it.\n",
   );
 });
 
-test('diff tells what clients would lose, and activate asks to be sure of it', async () => {
+test('diff shows what clients would lose, and activate needs a confirmation for it', async () => {
   await deploy(await application(balance(1, 'owner: t.text()')));
   const both = await application(
     `${balance(1, 'owner: t.text()')}, ${balance(2, 'owner: t.text().nullable()', "activation: 'manual'")}`,

@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await db.close();
-  await database.drop(); // fails where a process has left a connection open
+  await database.drop(); // fails if a process left a connection open
 });
 
 const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'warn' } });
@@ -39,7 +39,7 @@ async function ask(url: string, query: string): Promise<unknown> {
   return response.json();
 }
 
-/** Sessions of Refold's in the test's database, but for the test's own. */
+/** Number of Refold's sessions in the test's database, without the test's own. */
 async function sessions(): Promise<number> {
   const [row] = await db.query<{ count: bigint }>({
     text: `select count(*) from pg_stat_activity
@@ -59,7 +59,7 @@ test('a gateway and a worker in two processes work together', async () => {
     data: { openAccount: { balance: { owner: 'Ada', amount: '0.00' } } },
   });
 
-  // Without the worker nobody folds what a query demands; it waits for the next one.
+  // Without the worker, no process folds the demanded events; the query waits for the next worker.
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   const credited = (await ask(url, 'mutation { credit(input: { accountId: "a", amount: "5" }) { position } }')) as {
     data: { credit: { position: string } };
@@ -78,19 +78,19 @@ describe.each([
   ['start --role worker', /maintains the read models/, ['start', '--role', 'worker']],
   ['start --role gateway', /GraphQL +http/, ['start', '--role', 'gateway']],
 ] as const)('%s', (_, started, cliArguments) => {
-  test.each(['SIGINT', 'SIGTERM'] as const)('ends in order on %s, and leaves nothing', async (signal) => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('ends in order on %s, and leaves nothing open', async (signal) => {
     const process = start(...cliArguments);
     await process.prints(started);
     const { code, stdout, stderr } = await process.end(signal);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    // Where the machine is too busy to open a connection in time, the log says so.
+    // If the machine is too busy to open a connection in time, the log says so.
     const told = stdout.replaceAll(/^\{"level":.*\n/gm, '');
     expect(told).toMatch(new RegExp(`\\nrefold: ${signal}, stopping\\. A second signal ends it at once\\.\\n$`));
     await until(async () => (await sessions()) === 0);
   });
 });
 
-test('a gateway that is told to stop is not ready, and answers until its balancer has noticed', async () => {
+test('a stopping gateway is not ready, and answers until its balancer has noticed', async () => {
   const gateway = startCli(['start', '--config', config], { env: { ...environment().env, DRAIN: '600' } });
   const url = await gateway.url();
   gateway.child.kill('SIGTERM');
@@ -102,7 +102,7 @@ test('a gateway that is told to stop is not ready, and answers until its balance
   expect(ready).toMatchObject({ ready: false, stopping: true });
   const opened = 'mutation { openAccount(input: { accountId: "a", owner: "Ada" }) { balance { owner } } }';
   expect(await ask(url, opened)).toEqual({ data: { openAccount: { balance: { owner: 'Ada' } } } });
-  // A later signal ends it at once; one that comes too soon is taken for the same.
+  // A later signal ends it at once; a second signal within a moment counts as the first.
   await until(() => {
     gateway.child.kill('SIGTERM');
     return gateway.child.exitCode !== null;
@@ -110,18 +110,18 @@ test('a gateway that is told to stop is not ready, and answers until its balance
   expect(await gateway.ended).toMatchObject({ code: 130 });
 });
 
-test('a signal that comes twice at once, as from a terminal and from npm, is one', async () => {
+test('two signals at the same moment, from a terminal and from npm, count as one', async () => {
   const process = start('start');
   await process.url();
   process.child.kill('SIGINT');
   expect(await process.end('SIGINT')).toMatchObject({ code: 0 });
 });
 
-test('a signal before everything runs is heard, and what has started by then is stopped', async () => {
+test('a signal during the start stops everything that has started', async () => {
   const holder = await db.connect();
   await holder.query('select pg_advisory_lock($1)', [registryLockKey]);
   const process = start('start');
-  // Of this database: tests of other files wait for locks, too.
+  // Only of this database: tests of other files wait for locks too.
   const waiting = `
     select from pg_locks
     where locktype = 'advisory'
@@ -190,7 +190,7 @@ describe('status', () => {
       lostOwners: [],
     });
 
-    // As a process leaves it that is killed where no other can take over.
+    // The state after a process was killed and no other can take over.
     await db.query({ text: "update refold.processors set status = 'running', owner = 'far:1' where version = 1" });
     await db.query({
       text: `

@@ -77,4 +77,4 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
   expect((await run(config, 'reactor', 'history', 'watch')).stdout).toMatch(/rewound +2 +1 +\S+ +lost mails\n/);
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
   expect(await run(config, 'reactor', 'forget', 'watch')).toMatchObject({ stdout: 'watch is forgotten.\n' });
-}, 900_000); // a dozen processes, one after the other, on a machine that may be busy with other things
+}, 900_000); // a dozen processes, one after another, on a machine that may be busy

@@ -17,12 +17,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await db.close();
-  await database.drop(); // and no command has left a connection open
+  await database.drop(); // fails if a command left a connection open
 });
 
 const balances = 'export default defineConfig({ projections: [balanceV1] });';
 
-/** Runs a command on the test's database with an application of this text. */
+/** Runs a command on the test's database with an application of this source. */
 async function refold(cliArguments: readonly string[], text = balances, options: CliOptions = {}): Promise<CliResult> {
   return runCli([...cliArguments, '--config', await applicationFile(text)], {
     ...options,
@@ -30,14 +30,14 @@ async function refold(cliArguments: readonly string[], text = balances, options:
   });
 }
 
-/** One line that says what to do; no stack, nothing else, and what is wrong is known from the exit code. */
+/** Expects one line that says what to do, without a stack or other output, and an exit code for the failure. */
 function expectRefusal({ code, stdout, stderr }: CliResult, message: string | RegExp): void {
   expect({ code, stdout, lines: stderr.split('\n').length }, stderr).toEqual({ code: 1, stdout: '', lines: 2 });
   if (typeof message === 'string') expect(stderr).toBe(`refold: ${message}\n`);
   else expect(stderr).toMatch(message);
 }
 
-describe('a declaration that can not work is named, with the way out', () => {
+describe('an impossible declaration is named, with the fix', () => {
   test('an event type that no family defines', async () => {
     const text = `export default defineConfig({ projections: [defineProjection({
       name: 'openings', version: 1, events: account, table: { id: t.text().primaryKey() }, key: (event) => event.streamId,
@@ -54,13 +54,13 @@ describe('a declaration that can not work is named, with the way out', () => {
     expectRefusal(await refold(['start'], text), 'balance@1: is declared twice. Give one of them the next version.');
   });
 
-  test('an option that nobody knows', async () => {
+  test('an unknown option', async () => {
     const text = 'export default defineConfig({ projection: [balanceV1] });';
     expectRefusal(await refold(['dev'], text), "unknown option 'projection' of config. Did you mean 'projections'?");
   });
 });
 
-describe('an application file that is none', () => {
+describe('an invalid application file', () => {
   test('is missing', async () => {
     expectRefusal(
       await runCli(['status', '--config', 'nowhere.ts']),
@@ -72,7 +72,7 @@ describe('an application file that is none', () => {
     );
   });
 
-  test('exports nothing by default, or something else', async () => {
+  test('has no default export, or a wrong one', async () => {
     for (const text of ['export const app = 1;', 'export default { projections: [balanceV1] };']) {
       expectRefusal(
         await refold(['status'], text),
@@ -82,15 +82,15 @@ describe('an application file that is none', () => {
   });
 
   test.each([
-    ['is no TypeScript', 'export default {', /can't be loaded: .* \(at \/.*app\.ts:4\)$/m],
-    ['imports what is not there', "import './nothing.ts';", /can't be loaded: Cannot find module '.*nothing\.ts'/],
+    ['is not TypeScript', 'export default {', /can't be loaded: .* \(at \/.*app\.ts:4\)$/m],
+    ['imports a missing file', "import './nothing.ts';", /can't be loaded: Cannot find module '.*nothing\.ts'/],
     ['throws', "\n\nthrow new Error('no luck');", /can't be loaded: no luck \(at \/.*app\.ts:6\)$/m],
   ])('%s', async (_, text, message) => {
     expectRefusal(await refold(['status'], text), message);
   });
 });
 
-describe('a command line that says something else than was meant', () => {
+describe('a mistake in the command line', () => {
   test.each([
     [['statu'], "'refold' has no command 'statu'. Did you mean 'status'? See 'refold --help'."],
     [['--jsn'], "'refold' has no option '--jsn'. It knows '--help'. See 'refold --help'."],
@@ -127,7 +127,7 @@ describe('a command line that says something else than was meant', () => {
     expectRefusal(await refold(cliArguments), message);
   });
 
-  test('help and version are no mistakes', async () => {
+  test('help and version are not mistakes', async () => {
     expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
     const help = await runCli(['import', '--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });
@@ -135,7 +135,7 @@ describe('a command line that says something else than was meant', () => {
   });
 });
 
-describe('surroundings that do not fit', () => {
+describe('an unsuitable environment', () => {
   test.each([
     ['PORT', 'abc', "PORT is a number from 0 to 65535, found 'abc'."],
     ['LOG_LEVEL', 'loud', "LOG_LEVEL is one of trace, debug, info, warn, error, fatal, silent; found 'loud'."],
@@ -170,7 +170,7 @@ describe('surroundings that do not fit', () => {
     );
   });
 
-  test('a port that another program has', async () => {
+  test('a port in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
     await new Promise((resolve) => other.once('listening', resolve));
@@ -182,7 +182,7 @@ describe('surroundings that do not fit', () => {
   });
 });
 
-test('who has read enough of what is printed is no error', async () => {
+test('a reader that closes the pipe early causes no error', async () => {
   const command = startCli(['status', '--watch', '--json', '--config', await applicationFile(balances)], {
     env: { DATABASE_URL: database.url },
   });
@@ -191,10 +191,10 @@ test('who has read enough of what is printed is no error', async () => {
   expect(await command.ended).toMatchObject({ code: 141, stderr: '' });
 });
 
-test('a user who may not do what it takes is told of the right that is missing', async () => {
+test('the error for a role without privileges names the missing grants', async () => {
   const name = `refold_weak_${process.pid}`;
   const url = new URL(database.url);
-  // A server that asks for a password knows this user's as the other one's.
+  // A server with passwords lets this role log in with the other one's password.
   const password = url.password === '' ? '' : ` password '${decodeURIComponent(url.password)}'`;
   await db.query({ text: `create role ${name} login${password}` });
   onTestFinished(async () => {
@@ -222,7 +222,7 @@ describe('a database that is not migrated', () => {
   afterAll(async () => {
     const name = new URL(bare.url).pathname.slice(1);
     await bare.close();
-    // A process that has ended may have sessions that the server has not ended yet.
+    // The server may not have ended all sessions of a process that has ended.
     await db.query({ text: `drop database ${name} with (force)` });
   });
 
@@ -236,7 +236,7 @@ describe('a database that is not migrated', () => {
     expect(await bare.query({ text: `select nspname from pg_namespace where nspname like 're%'` })).toEqual([]);
   });
 
-  test('is migrated once, however often the command is run', async () => {
+  test('is migrated once, even if the command runs repeatedly', async () => {
     const runs = await Promise.all([1, 2].map(() => refold(['migrate'], balances, { env: env() })));
     expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
       [0, ''],
@@ -257,8 +257,8 @@ describe('a database that is not migrated', () => {
   });
 });
 
-describe('versions that no longer are what was built', () => {
-  test('a changed table, and a version that is gone while it answers, are refused with nothing changed', async () => {
+describe('versions that differ from the built ones', () => {
+  test('a changed table, and an active version without a declaration, are refused without any change', async () => {
     const { default: first } = await import(pathToFileURL(await applicationFile(balances)).href);
     const gateway = { ...first.gateway, port: 0 };
     const refoldBefore = await createRefold({ ...first, gateway, database: { ...first.database, url: database.url } });
@@ -281,7 +281,7 @@ describe('versions that no longer are what was built', () => {
   });
 });
 
-/** All tables, and what the registry holds. */
+/** All tables, and the content of the registry. */
 async function everything(): Promise<unknown> {
   return [
     await db.query({ text: `select schemaname, tablename from pg_tables where schemaname like 're%' order by 1, 2` }),

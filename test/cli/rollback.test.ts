@@ -30,7 +30,7 @@ async function states(): Promise<string[]> {
   return (await readRegistry(db)).map(({ version, state }) => `${version} ${state}`);
 }
 
-test('a rollback takes the highest version out of service, and only the one that was meant', async () => {
+test('a rollback takes the highest version out of service, and only the version that was named', async () => {
   const config = await application('balanceV1, balanceV2');
   const worker = startCli(['start', '--role', 'worker', '--config', config], environment());
   await worker.prints(/maintains/);
@@ -55,7 +55,7 @@ test('a rollback takes the highest version out of service, and only the one that
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
 });
 
-test('a rollback to a version that nobody keeps current is refused, or at least warned of', async () => {
+test('a rollback to a version that no process maintains is refused, or prints a warning', async () => {
   const both = await application('balanceV1, balanceV2');
   const started = startCli(['start', '--role', 'worker', '--config', both], environment());
   await started.prints(/maintains/);

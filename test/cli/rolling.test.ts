@@ -8,7 +8,7 @@ import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { applicationFile } from './application-file.ts';
 
-test('three rolling deployments behind a balancer cost clients nothing: no failed mutation, no reset, no subscription that ends', async () => {
+test('three rolling deployments behind a balancer do not affect clients: no failed mutation, no reset, no ended subscription', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const config = await applicationFile(`export default defineConfig({
@@ -70,7 +70,7 @@ test('three rolling deployments behind a balancer cost clients nothing: no faile
     while (!isOver) {
       credits++;
       await mutate('credit', 'accountId: "a", amount: "1"');
-      await pause(20); // of other tests on this machine
+      await pause(20); // lets other tests on this machine run
     }
   });
   await until(() => seen.filter(Boolean).length === watchers.length);
@@ -89,8 +89,8 @@ test('three rolling deployments behind a balancer cost clients nothing: no faile
   await Promise.all(watchers.map((watcher) => watcher.stop()));
 
   expect([...record.failures]).toEqual([]);
-  // Half of them were at the first gateway that ended.
-  const reopened = record.events.get('a subscription over server-sent events was taken up again');
+  // Half of them were connected to the first gateway that ended.
+  const reopened = record.events.get('a subscription over server-sent events was reopened');
   expect(reopened).toBeGreaterThanOrEqual(watchers.length / 2);
   for (const { cli } of [...gateways, { cli: worker }]) expect(await cli.end('SIGTERM')).toMatchObject({ code: 0 });
-}, 900_000); // six programs start one after the other, on a machine that may be busy
+}, 900_000); // six programs start one after another, on a machine that may be busy

@@ -22,7 +22,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** Of two hosts, the first of which nobody is at. */
+/** A URL of two hosts; nothing listens at the first. */
 function twoHosts(): string {
   const { username, password, host, pathname, search } = new URL(database.url);
   const login = password === '' ? username : `${username}:${password}`;
@@ -71,7 +71,7 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
     asked: true,
     outcome: 'rebuilt in place, 15 events folded',
   });
-  // Mended here, not where it runs: nobody may take the result for what the mended code makes.
+  // The code is fixed here, but not in the running process: its rows must not pass for the result of the fixed code.
   const mended = await applicationFile(
     "export default defineConfig({ projections: [{ ...balanceV1, codeFingerprint: 'mended' }] });",
   );

@@ -1,7 +1,7 @@
 import shop from '../../examples/shopping-cart/app.ts';
 import { type Decimal, defineConfig, extendSchema } from '../../src/index.ts';
 
-/** The application that the page about fields of one's own shows. */
+/** The application of the page about an application's own fields. */
 export const extendedShop = defineConfig({
   development: false,
   projections: shop.projections,

@@ -2,7 +2,7 @@ import { SignJWT } from 'jose';
 import { z } from 'zod';
 import { defineConfig, defineEvents, defineProjection, jwt, t } from '../../src/index.ts';
 
-/** The application that the page about access shows. */
+/** The application of the page about access. */
 export const invoice = defineEvents('invoice', {
   InvoiceSent: z.object({ customerId: z.string(), total: z.string(), margin: z.string() }),
 });

@@ -19,7 +19,7 @@ import { invoice, invoices, tokenOf } from './invoices.ts';
 import { account, paymentsImport } from './payments-import.ts';
 
 /**
- * An operation of a page, and what the page shows below it: headers of the answer, and the answer. Comments at the operation's beginning
+ * An operation of a page, and the headers and response that the page shows below it. Comments at the operation's beginning
  * such as `# refold-pin: cart_summary@1` are headers of the request; `<token of ada>` in them is one.
  */
 interface Example {
@@ -35,10 +35,10 @@ const pages = readdirSync(folder)
   .filter((name) => name.endsWith('.md'))
   .map((name) => [name, examplesIn(readFileSync(join(folder, name), 'utf8'))] as const)
   .filter(([, examples]) => examples.length > 0)
-  // Those that write come after those that look at what there is.
+  // Examples that write come after those that read.
   .sort(([a, first], [b, second]) => Number(writes(first)) - Number(writes(second)) || (a < b ? -1 : 1));
 
-/** Parts of schemas, and sketches with something left out, are no operations. */
+/** Parts of schemas, and sketches with omissions, are not operations. */
 function examplesIn(page: string): Example[] {
   return [...page.matchAll(/```graphql\n(.*?)```(?:\n+```http\n(.*?)```)?(?:\n+```json\n(.*?)```)?/gs)]
     .map(([, source = '', headers, answer]) => ({ source, headers, answer }))
@@ -56,7 +56,7 @@ function writes(examples: readonly Example[]): boolean {
 let database: TestDatabase;
 let invoiceDatabase: TestDatabase;
 let refold: Refold;
-/** The applications of pages that are not about the sample as it is. */
+/** The applications of pages that do not use the sample unchanged. */
 const others = new Map<string, Refold>();
 
 beforeAll(async () => {
@@ -102,7 +102,7 @@ beforeAll(async () => {
 
 async function startOthers(): Promise<void> {
   others.set('extending.md', await start(extendedShop, database, 'gateway'));
-  // It shows what becomes of a position that is not reached in time.
+  // It shows the error for a position that is not reached in time.
   const { projections } = app;
   const impatient = defineConfig({ development: false, projections, gateway: { port: 0 } });
   others.set('freshness.md', await start(impatient, database, 'gateway'));
@@ -121,7 +121,7 @@ async function startOthers(): Promise<void> {
   await untilServed(billing, '{ invoices { totalCount } }');
 }
 
-/** A gateway hears of an activation a moment after it is there. */
+/** A gateway notices an activation a moment later. */
 function untilServed(server: Refold, query: string): Promise<unknown> {
   return until(async () => (await server.graphql(query)).errors === undefined);
 }
@@ -156,8 +156,8 @@ test('there are pages with examples', () => {
   );
 });
 
-test('the README leads to every page, and no page to nowhere', () => {
-  const pages = readdirSync(folder).filter((name) => name.endsWith('.md')); // pictures are of a page
+test('the README links to every page, and no link is broken', () => {
+  const pages = readdirSync(folder).filter((name) => name.endsWith('.md')); // pictures belong to a page
   const texts = pages.map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
   const readme = readFileSync(join(folder, '../README.md'), 'utf8');
   expect(texts.map(([name]) => name).filter((name) => !readme.includes(`(docs/${name})`))).toEqual([]);
@@ -175,19 +175,19 @@ test.each([
   ['extending.md', 'extendSchema(', 'extended-shop.ts'],
   ['import.md', 'defineImport(', 'payments-import.ts'],
   ['import.md', 'function parseExactly', 'payments-import.ts'],
-])('the code of %s with `%s` is what runs', (page, part, file) => {
+])('the code of %s with `%s` equals the code that runs', (page, part, file) => {
   const lines = (text: string) => text.split('\n').map((line) => line.trim());
   const blocks = [...readFileSync(join(folder, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
     ([, code = '']) => code,
   );
   const shown = lines(blocks.find((code) => code.includes(part)) ?? expect.fail(`no code with ${part}`));
   const runs = new Set(lines(readFileSync(join(import.meta.dirname, file), 'utf8')));
-  // What a page leaves out, and where it begins, is its own.
+  // The page may omit lines, and begin anywhere.
   const own = /^(…,|projections: .*|(export default |const \w+ = )?define\w+\(\{|)$/;
   expect(shown.filter((line) => !own.test(line) && !runs.has(line))).toEqual([]);
 });
 
-describe.each(pages)('%s shows what is answered:', (page, examples) => {
+describe.each(pages)('%s shows the real responses:', (page, examples) => {
   test.each(examples)('$source', async ({ source, headers, answer }) => {
     const url = `${(others.get(page) ?? refold).url}/graphql`;
     const told =
@@ -197,14 +197,14 @@ describe.each(pages)('%s shows what is answered:', (page, examples) => {
       expect([name, told.headers.get(name)]).toEqual([name, withAnything(value)]);
     if (answer === undefined) return expect(answered.errors).toBeUndefined();
     const shown = JSON.parse(answer);
-    // A page shows the whole answer where there are errors in it, else the data alone.
+    // A page shows the whole response if it has errors, else only the data.
     const compared = shown.errors === undefined ? answered.data : answered;
     if (shown.errors === undefined) expect(answered.errors).toBeUndefined();
     expect(compared).toEqual(withAnything(shown));
   });
 });
 
-test('the file of import.md becomes the events that it shows, and is skipped the second time', async () => {
+test('the file of import.md becomes the events on the page, and is skipped the second time', async () => {
   const page = readFileSync(join(folder, 'import.md'), 'utf8');
   const block = (language: string) =>
     new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? expect.fail(`no ${language}`);
@@ -248,7 +248,7 @@ async function requestHeaders(source: string): Promise<Headers> {
   return headers;
 }
 
-/** `"…"` stands for what is another each time, and so does the anchor of a position. */
+/** `"…"` stands for a value that differs each time; so does the anchor of a position. */
 function withAnything(shown: unknown): unknown {
   if (shown === '…') return expect.anything();
   const [, position, rows] = (typeof shown === 'string' && /^(\d+)\.[0-9a-f]{8}(@\d+\.\d+)?$/.exec(shown)) || [];

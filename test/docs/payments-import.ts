@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { decimal, defineEvents, defineImport } from '../../src/index.ts';
 
-/** What the page about imports shows. */
+/** The code of the page about imports. */
 export const account = defineEvents('account', {
   Paid: z.object({ amount: z.string(), paidOn: z.string() }),
 });
@@ -29,7 +29,7 @@ interface PaymentRow {
   readonly date: string;
 }
 
-/** Numbers as the text that stands in the file. */
+/** Numbers stay the text of the file. */
 function parseExactly(text: string): PaymentRow {
   return JSON.parse(text, (_, value: unknown, context?: { readonly source?: string }) =>
     typeof value === 'number' ? context?.source : value,

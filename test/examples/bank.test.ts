@@ -47,14 +47,14 @@ afterEach(async () => {
 
 const named = forms.map(([bySql, byEvolve]) => [bySql.id, bySql, byEvolve] as const);
 
-test.each(named)('the SQL of %s is equal to its evolve, however events come', async (_, bySql, byEvolve) => {
+test.each(named)('the SQL of %s is equal to its evolve, in any order of events', async (_, bySql, byEvolve) => {
   const appends = await appendsOf(generateBankFile(7, 300));
   const events = [...lateAndCorrected(appends, 7)];
   await proveEqual({ evolve: byEvolve, evolveSql: bySql, events, databaseUrl: database.url, divisions: 10 });
 });
 
 describe.each(files)('the read models of $name', ({ lines }) => {
-  test('are those of one fold, event by event, with late bookings and corrections', async () => {
+  test('equal one fold, event by event, with late bookings and corrections', async () => {
     runtime = await start();
     const { log, db } = runtime;
     await append(runtime, lateAndCorrected(await appendsOf(lines()), 11));
@@ -68,7 +68,7 @@ describe.each(files)('the read models of $name', ({ lines }) => {
 });
 
 if (real !== undefined) {
-  test('the balances of the real file are those that the bank has written beside each booking', {
+  test('the balances of the real file equal those that the bank recorded with each booking', {
     timeout: 300_000,
   }, async () => {
     runtime = await start();
@@ -85,7 +85,7 @@ if (real !== undefined) {
     for (const [accountId, { balance, bookings }] of balances) {
       const row = table.get(JSON.stringify([accountId])) as { balance: string; bookings: number };
       expect(row.bookings).toBe(bookings);
-      // The bank has rounded some of its balances, by a tenth of a crown at most.
+      // The bank rounded some of its balances, by at most a tenth of a crown.
       const tolerance = decimal('0.1').times(bookings);
       expect(decimal(row.balance).minus(balance).abs().lte(tolerance), `account ${accountId}`).toBe(true);
     }

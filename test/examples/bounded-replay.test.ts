@@ -39,7 +39,7 @@ async function deploy(projection: Projection): Promise<Runtime> {
   return running;
 }
 
-/** Receipts and shipments of several pieces, one after the other. */
+/** Receipts and shipments of several pieces, one after another. */
 async function work(runtime: Runtime, events: number): Promise<void> {
   for (let n = 0; n < events; n++) {
     const payload = { sku: `sku-${n % 7}`, quantity: 2 + (n % 5) };
@@ -57,7 +57,7 @@ async function isRight(runtime: Runtime): Promise<boolean> {
   return JSON.stringify([...stored].sort()) === JSON.stringify([...folded].sort());
 }
 
-test('a bug that went out is mended by folding the events since then, and no others', async () => {
+test('a deployed bug is fixed by folding the events since then, and no others', async () => {
   const before = await deploy(stockLevel);
   const snapshots = async () =>
     (await listSnapshots(before.db)).map(({ id, checkpoint }) => `${id} at ${checkpoint}`).join(', ');

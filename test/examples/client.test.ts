@@ -32,7 +32,7 @@ test('a client with generated types writes, reads its own write, and sees the ch
   expect(cartSummaries.nodes).toEqual([
     { cartId: 'c1', totalAmount: '25.00', productItems: [{ name: 'Mug', quantity: 2 }] },
   ]);
-  // The states before the change come first, as far as they are not overtaken.
+  // The states before the change come first, unless newer ones replace them.
   for await (const { data } of changes) {
     if (data?.cartSummary?.totalAmount !== '25.00') continue;
     expect(data.cartSummary).toEqual({ cartId: 'c1', totalAmount: '25.00', status: 'Opened' });

@@ -35,7 +35,7 @@ async function ended(transferId: string): Promise<unknown> {
   });
 }
 
-/** What the accounts hold when all that is written has arrived. */
+/** The accounts' balances when all written events are folded. */
 async function balances(): Promise<unknown> {
   const after = await bank.log.head();
   return ask(
@@ -43,7 +43,7 @@ async function balances(): Promise<unknown> {
   );
 }
 
-test('money moves from one account to another, and what can’t arrive goes back', async () => {
+test('money moves from one account to another, and a transfer that can’t arrive is refunded', async () => {
   await ask(`mutation {
     ada: openAccount(input: { accountId: "ada", owner: "Ada" }) { position }
     bo: openAccount(input: { accountId: "bo", owner: "Bo" }) { position }
@@ -64,7 +64,7 @@ test('money moves from one account to another, and what can’t arrive goes back
   expect(await balances()).toEqual({ ada: { balance: '69.50' }, bo: { balance: '30.50' } });
 });
 
-test('a transfer and all that came of it can be followed by its ids', async () => {
+test('a transfer and its consequences can be followed by its ids', async () => {
   const transferId = 't4';
   await ask(
     `mutation { requestTransfer(input: { transferId: "${transferId}", from: "ada", to: "bo", amount: "1" }) { position } }`,
@@ -79,7 +79,7 @@ test('a transfer and all that came of it can be followed by its ids', async () =
   );
 });
 
-test('its metrics tell how far the workflow is', async () => {
+test('its metrics show the progress of the workflow', async () => {
   await untilCaughtUp(bank);
   const metrics = await (await fetch(`${bank.url}/metrics`)).text();
   expect(metrics).toContain('refold_reactor_events_handled_total{reactor="money_transfers"} 4\n');

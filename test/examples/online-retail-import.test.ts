@@ -50,7 +50,7 @@ afterEach(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('an import from the command line', () => {
-  test('that is killed in the middle is finished by the next, doubles nothing, and the read models are exact', async () => {
+  test('that is killed in the middle is finished by the next without duplicates, and the read models are exact', async () => {
     const lines = generateRetailFile(7, 6_000);
     const file = join(folder, 'generated.jsonl.gz');
     await writeFile(file, gzipSync(`${lines.join('\n')}\n`));
@@ -84,10 +84,10 @@ describe('an import from the command line', () => {
 if (realFiles.retail.path !== undefined) {
   const file = realFiles.retail.path;
   const whole = 541_909;
-  test('the read models of the real file are exact, with the totals that are published of it', {
+  test('the read models of the real file are exact, and match its published totals', {
     timeout: 900_000,
   }, async () => {
-    // All of it takes a minute and a half of both cores of a small machine: CI reads its beginning.
+    // The whole file takes a minute and a half on both cores of a small machine: CI reads its beginning.
     const count = process.env.CI === undefined ? whole : 100_000;
     if (count < whole) {
       const lines = await firstLinesOf(file, count);
@@ -125,7 +125,7 @@ async function expectExactReadModels(lines: AsyncIterable<string> | Iterable<str
   return oracle;
 }
 
-/** Feeds an import the first half of the lines, and no end, and kills it while it writes them. */
+/** Sends an import the first half of the lines without an end, and kills it while it writes them. */
 async function importKilledInTheMiddle(lines: readonly string[]): Promise<void> {
   const pipe = join(folder, 'half.jsonl');
   execFileSync('mkfifo', [pipe]);
@@ -139,7 +139,7 @@ async function importKilledInTheMiddle(lines: readonly string[]): Promise<void> 
   });
   await killed(child);
   writer.destroy();
-  // What was under way is committed or rolled back once the server has noticed.
+  // Open transactions are committed or rolled back once the server has noticed.
   await until(async () => (await importSessions()) === 0);
 }
 
@@ -185,7 +185,7 @@ async function importSessions(): Promise<number> {
 }
 
 function lineInLog({ streamId, payload }: RecordedEvent): string {
-  const { line, stockCode, quantity } = payload as InvoiceLine; // all events of the family carry one
+  const { line, stockCode, quantity } = payload as InvoiceLine; // every event of the family has this payload
   return `${streamId} ${line} ${stockCode} ${quantity}`;
 }
 

@@ -14,14 +14,14 @@ const generated = generateRetailFile(20_101_201, 4_000);
 const real = realFiles.retail.path;
 const files = [
   { name: 'a generated file with all quirks', lines: async () => generated },
-  // All of it is in the test of the import, with a database.
+  // The test of the import reads the whole file, with a database.
   ...(real === undefined
     ? []
     : [{ name: 'the first lines of the real file', lines: () => firstLinesOf(real, 20_000) }]),
 ];
 
 describe.each(files)('the read models of $name', ({ lines }) => {
-  test('hold what an independent computation gets from the file', async () => {
+  test('equal an independent computation from the file', async () => {
     const tables = await foldWholeFile(await lines(), 5_000);
     const oracle = await computeRetailOracle(await lines());
     expect(differencesFromOracle((id) => tables.get(id)?.rows.values() ?? [], oracle)).toEqual([]);
@@ -37,7 +37,7 @@ test('the rows are the same for every size of batch', async () => {
 });
 
 describe('the import', () => {
-  test('groups the neighbouring lines of an invoice and numbers them through', async () => {
+  test('groups the neighbouring lines of an invoice and numbers them consecutively', async () => {
     const appends = await collect(appendsOf(['1', '1', '2', '1', '3'].map((InvoiceNo) => lineOf({ InvoiceNo }))));
     expect(appends.map((append) => [append.idempotencyKey, append.expectedVersion, linesIn(append)])).toEqual([
       ['online-retail:1:1', 0, [1, 2]],
@@ -56,7 +56,7 @@ describe('the import', () => {
     ]);
   });
 
-  test('gives every line of every file one event, each append its own key, and each invoice an unbroken numbering', async () => {
+  test('writes one event per line of any file, one key per append, and numbers each invoice without gaps', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.integer({ min: 0, max: 900 }), async (seed, rows) => {
         const lines = generateRetailFile(seed, rows);
@@ -71,7 +71,7 @@ describe('the import', () => {
     );
   });
 
-  test('takes a price from the text of the file, whatever a float would make of it', async () => {
+  test('takes a price from the text of the file, not from a float', async () => {
     const prices = ['0.1', '9007199254740.993', '1e-3', '-11062.060', '2.50', '4'];
     const appends = await collect(appendsOf(prices.map((UnitPrice) => lineOf({}).replace('2.55', UnitPrice))));
     expect(appends.flatMap((append) => payloadsIn(append).map((line) => line.unitPrice))).toEqual([
@@ -84,7 +84,7 @@ describe('the import', () => {
     ]);
   });
 
-  test('tells sales, returns, losses and bad debts apart', async () => {
+  test('distinguishes sales, returns, losses and bad debts', async () => {
     const appends = await collect(
       appendsOf([
         lineOf({ InvoiceNo: '536365' }),
@@ -101,7 +101,7 @@ describe('the import', () => {
     ]);
   });
 
-  test('keeps a line as it stands in the source, with a local time and no zone', async () => {
+  test('keeps a line as in the source, with a local time and no zone', async () => {
     const [append] = await collect(appendsOf([lineOf({ Description: ' 12" ☂ LANTERN  ', CustomerID: null })]));
     expect(append?.events[0]?.payload).toEqual({
       line: 1,
@@ -116,7 +116,7 @@ describe('the import', () => {
   });
 });
 
-/** One fold of the whole file through every projection, in batches; only the rows stay in memory. */
+/** Folds the whole file through every projection, in batches; only the rows stay in memory. */
 async function foldWholeFile(lines: AsyncIterable<string> | Iterable<string>, batchSize: number) {
   const tables = new Map(app.projections.map((projection) => [projection.id, new ReadTableInMemory(projection)]));
   const record = createRecorder();
@@ -151,7 +151,7 @@ async function collect(appends: AsyncIterable<ImportedAppend>): Promise<Imported
 }
 
 function payloadsIn(append: ImportedAppend): InvoiceLine[] {
-  return append.events.map((event) => event.payload as InvoiceLine); // all its event types carry one
+  return append.events.map((event) => event.payload as InvoiceLine); // every event type of the family has this payload
 }
 
 function linesIn(append: ImportedAppend): number[] {

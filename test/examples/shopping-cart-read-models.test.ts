@@ -28,7 +28,7 @@ const confirmed: CartEvent = { type: 'ShoppingCartConfirmed', payload: { confirm
 const cancelled: CartEvent = { type: 'ShoppingCartCancelled', payload: { cancelledAt: now } };
 
 describe('cart_summary@1', () => {
-  test('counts pieces and adds their prices up', async () => {
+  test('counts pieces and sums their prices', async () => {
     expect(
       await rowsAfter(cartSummaryV1, shoppingCart, [opened, added(mug), added(beans), added(beans), removed(mug)]),
     ).toEqual([{ cartId: 'stream-1', customerId: 'ada', productItemsCount: 6, totalAmount: '0.6' }]);
@@ -50,7 +50,7 @@ describe('cart_summary@2', () => {
     ]);
   });
 
-  test('lists what is in the cart, each product once, in the order of its first appearance', async () => {
+  test('lists the products of the cart, each once, in the order of first appearance', async () => {
     const history = [
       opened,
       added(mug),
@@ -72,7 +72,7 @@ describe('cart_summary@2', () => {
     ]);
   });
 
-  test('forgets a product that was removed wholly', async () => {
+  test('omits a product that was removed completely', async () => {
     expect(await rowsAfter(cartSummaryV2, shoppingCart, [opened, added(mug), removed(mug)])).toMatchObject([
       { productItemsCount: 0, totalAmount: '0', productItems: [] },
     ]);
@@ -119,11 +119,11 @@ describe('customer_profile@1', () => {
   });
 });
 
-// Thousands of commands decide and fold here: seconds at rest, minutes where others need the processor.
-describe('whatever shoppers do', { timeout: 300_000 }, () => {
+// Thousands of commands decide and fold here: seconds on an idle machine, minutes on a busy one.
+describe('for any actions of shoppers', { timeout: 300_000 }, () => {
   const traffic = fc.integer({ min: 0, max: 2 ** 31 }).map((seed) => ({ seed, toString: () => `seed ${seed}` }));
 
-  test('the rules refuse none of it', async () => {
+  test('the rules refuse none of them', async () => {
     await fc.assert(
       fc.asyncProperty(traffic, async ({ seed }) => {
         expect(await eventsOfShoppers(seed, 300)).toHaveLength(300);
@@ -150,7 +150,7 @@ describe('whatever shoppers do', { timeout: 300_000 }, () => {
     );
   });
 
-  test('both versions of the cart summary agree on what they share, and the items of a cart add up to its total', async () => {
+  test('both versions of the cart summary agree on their common columns, and the items of a cart sum up to its total', async () => {
     await fc.assert(
       fc.asyncProperty(traffic, async ({ seed }) => {
         const events = await eventsOfShoppers(seed, 300);
@@ -186,7 +186,7 @@ async function rowsAfter(
   return table.plain();
 }
 
-/** Lets shoppers use the commands until they have made so many events. */
+/** Lets shoppers run commands until they have produced this many events. */
 async function eventsOfShoppers(seed: number, count: number): Promise<RecordedEvent[]> {
   const record = createRecorder();
   const states = new Map<string, unknown>();
@@ -209,7 +209,7 @@ async function eventsOfShoppers(seed: number, count: number): Promise<RecordedEv
   return events;
 }
 
-/** Another order of the whole log in which each stream keeps its own. */
+/** Another order of the whole log that preserves each stream's order. */
 function interleave(events: readonly RecordedEvent[], choices: Iterator<number>): RecordedEvent[] {
   const streams = [...Map.groupBy(events, (event) => event.streamId).values()];
   const result: RecordedEvent[] = [];

@@ -32,11 +32,11 @@ describe('a cart', () => {
     );
   });
 
-  test('takes products', async () => {
+  test('accepts products', async () => {
     expect(await given(opened).when(addProductItem, { cartId, productItem: mug })).toEqual([added(mug)]);
   });
 
-  test('takes more of a product at the same price, however it is written, and refuses it at another', async () => {
+  test('accepts more of a product at the same price, in any notation, and refuses another price', async () => {
     const again = { ...beans, unitPrice: '18.90' };
     expect(await given(opened, added(beans)).when(addProductItem, { cartId, productItem: again })).toEqual([
       added(again),
@@ -47,7 +47,7 @@ describe('a cart', () => {
     );
   });
 
-  test('takes a product anew at another price once all of it was removed', async () => {
+  test('accepts a product at another price once all of it was removed', async () => {
     const cheaper = { ...beans, unitPrice: '17.90' };
     const history = [opened, added(beans), removed(beans)];
     expect(await given(...history).when(addProductItem, { cartId, productItem: cheaper })).toEqual([added(cheaper)]);
@@ -69,7 +69,7 @@ describe('a cart', () => {
     );
   });
 
-  test('gives back what it holds, at the price that it holds it, and no more', async () => {
+  test('lets its items be removed, at their price, and no more than it holds', async () => {
     const history = [opened, added(mug), added({ ...mug, quantity: 1 }), removed({ ...mug, quantity: 1 })];
     const input = { cartId, productId: 'mug', quantity: 2 };
     expect(await given(...history).when(removeProductItem, input)).toEqual([removed(mug)]);
@@ -83,19 +83,19 @@ describe('a cart', () => {
     );
   });
 
-  test('is confirmed with something in it', async () => {
+  test('is confirmed if it is not empty', async () => {
     expect(await given(opened, added(mug)).when(confirmShoppingCart, { cartId })).toEqual([confirmed]);
     const reason = "Cart 'cart-1' is empty; an empty cart can't be confirmed.";
     await refuses(given(opened).when(confirmShoppingCart, { cartId }), reason);
     await refuses(given(opened, added(mug), removed(mug)).when(confirmShoppingCart, { cartId }), reason);
   });
 
-  test('is cancelled, empty or not', async () => {
+  test('can be cancelled, empty or not', async () => {
     expect(await given(opened).when(cancelShoppingCart, { cartId })).toEqual([cancelled]);
     expect(await given(opened, added(mug)).when(cancelShoppingCart, { cartId })).toEqual([cancelled]);
   });
 
-  test('does not fall for product ids that objects have by nature', async () => {
+  test('does not confuse product ids with properties of objects', async () => {
     for (const productId of ['constructor', '__proto__', 'toString']) {
       const item = { ...mug, productId };
       expect(await given(opened).when(addProductItem, { cartId, productItem: item })).toEqual([added(item)]);
@@ -106,7 +106,7 @@ describe('a cart', () => {
   });
 });
 
-describe('only an open cart changes', () => {
+describe('only an open cart can change', () => {
   const commands = [
     { command: addProductItem, input: { cartId, productItem: mug } },
     { command: removeProductItem, input: { cartId, productId: 'mug', quantity: 1 } },
@@ -114,16 +114,16 @@ describe('only an open cart changes', () => {
     { command: cancelShoppingCart, input: { cartId } },
   ];
 
-  test.each(commands)('$command.name is refused before it was opened', async ({ command, input }) => {
+  test.each(commands)('$command.name is refused before the cart is opened', async ({ command, input }) => {
     await refuses(given().when(command, input), "There is no cart 'cart-1'. Open it first.");
   });
 
-  test.each(commands)('$command.name is refused once it is confirmed', async ({ command, input }) => {
+  test.each(commands)('$command.name is refused once the cart is confirmed', async ({ command, input }) => {
     const reason = "Cart 'cart-1' is confirmed; only an open cart can be changed.";
     await refuses(given(opened, added(mug), confirmed).when(command, input), reason);
   });
 
-  test.each(commands)('$command.name is refused once it is cancelled', async ({ command, input }) => {
+  test.each(commands)('$command.name is refused once the cart is cancelled', async ({ command, input }) => {
     const reason = "Cart 'cart-1' is cancelled; only an open cart can be changed.";
     await refuses(given(opened, added(mug), cancelled).when(command, input), reason);
   });
@@ -131,7 +131,7 @@ describe('only an open cart changes', () => {
 
 describe('an item is refused', () => {
   test.each([
-    ['a quantity of none', { quantity: 0 }, 'quantity'],
+    ['a quantity of zero', { quantity: 0 }, 'quantity'],
     ['a negative quantity', { quantity: -1 }, 'quantity'],
     ['half a piece', { quantity: 1.5 }, 'quantity'],
     ['a number for a price', { unitPrice: 12.5 }, 'unitPrice'],
@@ -162,7 +162,7 @@ describe('a customer', () => {
     );
   });
 
-  test('changes its profile, and nothing is written where it stays the same', async () => {
+  test('changes its profile; an unchanged profile writes nothing', async () => {
     const moved = { name: 'Ada Brandt', email: 'ada@example.com' };
     expect(await given(registered).when(updateCustomerProfile, { customerId, profile: moved })).toEqual([
       { type: 'CustomerProfileUpdated', payload: { profile: moved, updatedAt: now } },

@@ -4,7 +4,7 @@ import { type Command, CommandRejected, type RefoldError } from '../../src/index
 
 const asFastAsPossible = 1_000_000;
 
-test('the traffic ends when the signal says so, also in the middle of a pause', async () => {
+test('the traffic ends when the signal aborts, also in the middle of a pause', async () => {
   const stop = new AbortController();
   const traffic = simulateTraffic({
     signal: stop.signal,
@@ -20,7 +20,7 @@ test('the traffic is the same for the same seed', async () => {
   expect(await commandsOf(8, () => true)).not.toEqual(first);
 });
 
-test('a cart that refuses a command is left alone, and the traffic goes on', async () => {
+test('a cart that refuses a command gets no more, and the traffic continues', async () => {
   const refusedCarts = new Set<string>();
   await commandsOf(7, (command, input) => {
     if (input.cartId === undefined) return true;
@@ -32,7 +32,7 @@ test('a cart that refuses a command is left alone, and the traffic goes on', asy
   expect(refusedCarts.size).toBeGreaterThan(3);
 });
 
-test('an error that nobody expects ends the traffic', async () => {
+test('an unexpected error ends the traffic', async () => {
   const execute = async () => {
     throw new TypeError('a bug');
   };

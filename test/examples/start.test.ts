@@ -23,7 +23,7 @@ beforeAll(async () => {
   });
   url = await until(() => {
     expect(sample.exitCode, printed).toBe(null);
-    // To its end, behind which the log may go on.
+    // Waits for the end of the announcement; log lines may follow.
     return /\n\n(?:\{.*\}\n)*$/.test(printed) && /http:\S+\/graphql/.exec(printed)?.[0];
   });
 });
@@ -42,11 +42,11 @@ async function ask(query: string) {
   return response.json();
 }
 
-test('it says what to try next', () => {
+test('it prints what to try next', () => {
   expect(printed.match(/curl -sN .*-d '\{"query":".*"\}'$/gm)).toHaveLength(3);
 });
 
-test('the shoppers fill carts that a query lists, the dearest first', async () => {
+test('the shoppers fill carts, and a query lists them, highest total first', async () => {
   const { nodes } = await until(async () => {
     const { data } = await ask(firstQuery);
     return data.cartSummaries.nodes.length > 1 && data.cartSummaries;
@@ -55,7 +55,7 @@ test('the shoppers fill carts that a query lists, the dearest first', async () =
   expect(totals).toEqual([...totals].sort((a, b) => b - a));
 });
 
-/** Another one each time that the machine was too busy for the answer to come in time. */
+/** Tries again with another id if the machine was too busy for the response to come in time. */
 async function inTime(mutation: (attempt: number) => string) {
   let attempt = 0;
   return until(async () => {
@@ -72,13 +72,13 @@ test('a mutation reads its own write', async () => {
   });
 });
 
-test('what a shopper must not do is refused with the reason', async () => {
+test('a forbidden action is refused with the reason', async () => {
   expect(await ask('mutation { confirmShoppingCart(input: { cartId: "no-cart" }) { position } }')).toMatchObject({
     errors: [{ message: "There is no cart 'no-cart'. Open it first.", extensions: { code: 'COMMAND_REJECTED' } }],
   });
 });
 
-test('opening a cart shows in the profile of its customer, in the answer of the mutation itself', async () => {
+test("the response of the mutation that opens a cart includes the customer's updated profile", async () => {
   const profile = '{ name: "Ada Brandt", email: "ada@example.com" }';
   await ask(`mutation { registerCustomer(input: { customerId: "ada", profile: ${profile} }) { position } }`);
   let carts = 0;
@@ -92,7 +92,7 @@ test('opening a cart shows in the profile of its customer, in the answer of the 
   });
 });
 
-test('a subscription gives the open carts, then their changes', async () => {
+test('a subscription sends the open carts, then their changes', async () => {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
@@ -110,7 +110,7 @@ test('a subscription gives the open carts, then their changes', async () => {
     }
     if (updates.length >= 3) break;
   }
-  // Several may have come in one piece.
+  // Several may have come in one chunk.
   expect(updates.slice(0, 3).map((update) => update.snapshot !== null)).toEqual([true, false, false]);
 });
 

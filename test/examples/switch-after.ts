@@ -1,10 +1,10 @@
 import app from '../../examples/online-retail/app.ts';
 import { defineConfig, type Projection } from '../../src/index.ts';
 
-/** What the second version's countries end in. */
+/** The suffix of the second version's countries. */
 export const mark = ' (v2)';
 
-/** The sample with both versions, the second one made to say so in every row: an answer of both would show. */
+/** The sample with both versions. The second one marks every row: a response that mixes both would show. */
 export default defineConfig({
   projections: app.projections.map((projection) =>
     projection.id === 'invoice_summary@2' ? markedRows(projection) : projection,

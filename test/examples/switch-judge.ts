@@ -13,7 +13,7 @@ import {
 } from './switch-operations.ts';
 import type { Answered, Deployed, Watched } from './switch-traffic.ts';
 
-/** What an answer shows: which version gave it, and the positions of the log at which all of it was so. */
+/** The version that gave a response, and the positions of the log at which all of the response was true. */
 interface Shown {
   readonly answer: Answered;
   readonly version: Version;
@@ -26,7 +26,7 @@ export interface Histories {
   readonly customers: RowHistory;
 }
 
-/** Says what is wrong with what clients got, by all that the log ever held. */
+/** Finds wrong responses, with everything that the log ever held. */
 export class Judge {
   readonly #histories: Histories;
   /** Newest first. */
@@ -39,7 +39,7 @@ export class Judge {
     this.#numbersOf = Map.groupBy(this.#numbers, (number) => String(this.#row(1, number, always.to)?.customerId));
   }
 
-  /** One sentence for each answer that no version could give, or not at that time. */
+  /** One sentence for each response that no version could give, or not at that time. */
   wrongAnswers(answers: readonly Answered[], switchesOf: (by: Deployed) => number): string[] {
     const cursors = cursorsIn(answers);
     const wrong: string[] = [];
@@ -57,7 +57,7 @@ export class Judge {
 
   #judge(answer: Answered, cursors: ReadonlyMap<string, string>): Shown | string {
     const { body, status, after } = answer;
-    if (status !== 200 || body.errors || !body.data) return 'not answered';
+    if (status !== 200 || body.errors || !body.data) return 'no response';
     const claim = this.#claimOf(body.data, answer.variables, cursors);
     const [version, other] = claim.versions;
     if (version === undefined || other !== undefined) return `of versions ${[...claim.versions].join(' and ')}`;
@@ -69,17 +69,17 @@ export class Judge {
       const begun = count === undefined ? [] : history.beginnings(of.map((number) => keyText([number])));
       if (count !== undefined) span = common(span, { from: begun[count - 1] ?? 0, to: begun[count] ?? always.to });
     }
-    if (!span) return 'at no position was all of this so';
+    if (!span) return 'at no position was all of this true';
     const { from, to } = span;
     for (const { of, first, rows } of claim.lists) {
       const expected = of.filter((number) => this.#row(version, number, from)).slice(0, first);
       const listed = rows.map((row) => row.invoiceNo);
-      if (!isDeepStrictEqual(listed, expected)) return `not the list, which is ${expected}`;
+      if (!isDeepStrictEqual(listed, expected)) return `not the list, expected ${expected}`;
     }
     const { customer } = claim;
     if (customer && !this.#histories.customers.spanOf(keyText([customer.customerId]), customer))
-      return 'at no position was the customer so';
-    return after !== undefined && to <= after ? 'older than was demanded' : { answer, version, span };
+      return 'at no position was the customer in this state';
+    return after !== undefined && to <= after ? 'older than demanded' : { answer, version, span };
   }
 
   #claimOf(data: QueryData, variables: Answered['variables'], cursors: ReadonlyMap<string, string>): Claim {
@@ -102,7 +102,7 @@ export class Judge {
     return { lists, versions, customer: data.customerLifetimeValue };
   }
 
-  /** One sentence for each update that its version never was, in the order of the log. */
+  /** One sentence for each update that its version never had, in the order of the log. */
   wrongUpdates(watched: Watched, switches: number): string[] {
     const versions = watched.updates
       .map(({ data }) => versionOfUpdate(data))
@@ -138,14 +138,14 @@ export class Judge {
       version = versionOfUpdate(data) ?? version;
       list = applied(list, update);
       if (!isDeepStrictEqual(inOrder(list), this.#list(version, of, position)))
-        wrong.push(`was not so at position ${position}: ${JSON.stringify(inOrder(list))}`);
+        wrong.push(`was wrong at position ${position}: ${JSON.stringify(inOrder(list))}`);
       if (position < reached) wrong.push(`went back from position ${reached} to ${position}`);
       reached = position;
     }
     return wrong;
   }
 
-  /** Whether a subscription shows what the log holds in the end. */
+  /** Whether a subscription shows the final content of the log. */
   isCurrent(watched: Watched, version: Version): boolean {
     if (!isList(watched)) {
       const row = watched.updates.at(-1)?.data.invoiceSummary as Invoice | undefined;
@@ -177,10 +177,10 @@ export class Judge {
   }
 }
 
-/** What an answer says. */
+/** The content of a response. */
 interface Claim {
   readonly versions: ReadonlySet<Version>;
-  /** The first rows of these, and how many of them there are. */
+  /** The first rows of these lists, and their lengths. */
   readonly lists: readonly {
     readonly of: readonly string[];
     readonly first: number;
@@ -197,13 +197,13 @@ function versionOf({ country }: Invoice): Version {
   return country.endsWith(mark) ? 2 : 1;
 }
 
-/** The version that a subscription's rows are of by now. */
+/** The version that a subscription's rows now come from. */
 export function versionShown({ updates }: Watched): Version | undefined {
   const last = updates.findLast(({ data }) => versionOfUpdate(data) !== undefined);
   return last && versionOfUpdate(last.data);
 }
 
-/** None where it holds no row. */
+/** Undefined if it has no row. */
 function versionOfUpdate(data: Record<string, unknown>): Version | undefined {
   const text = JSON.stringify(data);
   return text.includes('"country":') ? (text.includes(`${mark}"`) ? 2 : 1) : undefined;
@@ -220,7 +220,7 @@ function inOrder(list: ReadonlyMap<string, Invoice>): Invoice[] {
   return [...list.values()].sort((a, b) => (a.invoiceNo < b.invoiceNo ? 1 : -1));
 }
 
-/** Each cursor, and the invoice that it was given for. */
+/** Each cursor, and the invoice that it belongs to. */
 function cursorsIn(answers: readonly Answered[]): ReadonlyMap<string, string> {
   const pages = answers
     .map(({ body }) => (body.data as QueryData | undefined)?.page)
@@ -229,7 +229,7 @@ function cursorsIn(answers: readonly Answered[]): ReadonlyMap<string, string> {
 }
 
 /**
- * Whoever asks after an answer has come gets no older one, and no version that was switched away from. The versions must have been
+ * A query sent after a response has come never gets an older one, and no version that was switched away from. The versions must have been
  * 1, 2, 1, 2… with this many switches.
  */
 function outOfOrder(shown: readonly Shown[], switches: number): string[] {

@@ -1,4 +1,4 @@
-/** The columns that both versions have. */
+/** The columns of both versions. */
 export const shared = '__typename invoiceNo customerId country isCancellation lines units total firstLineAt lastLineAt';
 
 export const queries = {

@@ -4,14 +4,14 @@ import type { GlobalPosition } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import type { EventLog } from '../../src/store/event-log.ts';
 
-/** A customer, and the latest invoice of what it bought. */
+/** A customer, and the latest invoice of its purchases. */
 export interface Customer {
   readonly customerId: string;
   readonly invoiceNo: string;
   readonly country: string;
 }
 
-/** A shop that goes on selling to some of its customers. */
+/** A shop that keeps selling to some of its customers. */
 export class Shop {
   readonly customers: readonly Customer[];
   readonly #log: EventLog;
@@ -19,7 +19,7 @@ export class Shop {
   readonly #lines = new Map<string, number>();
   #opened = 0;
 
-  /** `invoices`: all there are, as summarised. */
+  /** `invoices`: all invoices, summarized. */
   constructor(log: EventLog, invoices: readonly Row[], customers: number) {
     this.#log = log;
     const newest = new Map<string, Customer>();
@@ -39,7 +39,7 @@ export class Shop {
     return this.customers[Math.floor(this.#random() * this.customers.length)] as Customer; // below length
   }
 
-  /** Sells a customer a few things, or takes some back: on its latest invoice, now and then on a new one. */
+  /** Sells a customer a few things, or takes some back: usually on its latest invoice, sometimes on a new one. */
   async sell(customer: Customer, invoiceNo = this.#someInvoice(customer)): Promise<GlobalPosition> {
     const events = Array.from({ length: 1 + Math.floor(this.#random() * 3) }, () => {
       const line = (this.#lines.get(invoiceNo) ?? 0) + 1;

@@ -9,16 +9,16 @@ export interface Deployed {
   readonly name: string;
   readonly cli: CliProcess;
   readonly url: string;
-  /** From the moment that it is told to stop, its connections may end. */
+  /** Once SIGTERM is sent, its connections may end. */
   stopping: boolean;
 }
 
-/** One query and what came back. Sent and received are points of one clock that only counts. */
+/** One query and its response. `sent` and `received` are points of one counter. */
 export interface Answered {
   readonly by: Deployed;
   readonly query: string;
   readonly variables: Readonly<Record<string, unknown>>;
-  /** The position that the answer had to include. */
+  /** The position that the response must include. */
   readonly after: bigint | undefined;
   readonly sent: number;
   readonly received: number;
@@ -26,14 +26,14 @@ export interface Answered {
   readonly body: ExecutionResult<Record<string, unknown>>;
 }
 
-/** One subscription through its whole life, over whichever processes and versions. */
+/** One subscription over its whole life, across processes and versions. */
 export interface Watched {
   readonly name: string;
   readonly query: string;
   readonly variables: Readonly<Record<string, unknown>>;
   readonly over: 'server-sent events' | 'WebSocket';
   readonly updates: Update[];
-  /** What its last message said, where that was an error. */
+  /** The errors of its last message, if it had any. */
   readonly errors: NonNullable<ExecutionResult['errors']>[number][];
 }
 
@@ -43,13 +43,13 @@ export interface Update {
 }
 
 /**
- * Clients that keep asking and watching, and note all that they get. A connection may end where its process is told to stop, or when
- * all is over; then clients go on at the process in front. Anything else that ends is a failure.
+ * Clients that keep querying and subscribing, and record all responses. A connection may end if its process is stopping, or when
+ * the test is over; then clients continue at the current process. Any other end is a failure.
  */
 export class Traffic {
   readonly answers: Answered[] = [];
   readonly failures: string[] = [];
-  /** Where clients connect to now. */
+  /** The process to which clients connect now. */
   front: Deployed;
   #clock = 0;
   #over = false;
@@ -81,7 +81,7 @@ export class Traffic {
     return answer;
   }
 
-  /** One client that does this again and again, each time at the process in front. */
+  /** One client that repeats this, each time at the current process. */
   keepDoing(name: string, round: (by: Deployed) => Promise<unknown>): void {
     const loop = async () => {
       while (!this.#over) {
@@ -98,7 +98,7 @@ export class Traffic {
     this.#loops.push(loop());
   }
 
-  /** A subscription that is opened again where its process stops. */
+  /** A subscription that is reopened if its process stops. */
   watch(by: Deployed, subscription: Omit<Watched, 'updates' | 'errors'>): Watched {
     const watched: Watched = { ...subscription, updates: [], errors: [] };
     const { name, over, query, variables } = watched;
@@ -124,7 +124,7 @@ export class Traffic {
         if (errors) watched.errors.push(...errors);
         else if (data) watched.updates.push({ by, data });
       }
-      return 'it was told to be complete';
+      return 'it got a complete message';
     } catch (error) {
       return told(error);
     }

@@ -43,13 +43,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The real file's first lines where it is at hand: a history that takes a moment to fold. */
+/** The real file's first lines, if the file is available: a history that takes a moment to fold. */
 async function firstLines(): Promise<readonly string[]> {
   if (realFiles.retail.path === undefined) return generateRetailFile(11, 20_000);
   return firstLinesOf(realFiles.retail.path, 20_000);
 }
 
-test('a second version takes over, is rolled back and put back under load: every answer is right, and no subscription ends', {
+test('a second version takes over, is rolled back and reactivated under load: every response is correct, and no subscription ends', {
   timeout: 600_000,
 }, async () => {
   const { histories, learn } = await learnHistory();
@@ -60,7 +60,7 @@ test('a second version takes over, is rolled back and put back under load: every
     25,
   );
 
-  // Queries, live appends and fifty subscriptions, all at the process that knows the first version only.
+  // Queries, live appends and fifty subscriptions, all at the process that declares only the first version.
   const old = await deploy('old', 'before');
   await until(async () => (await fetch(`${old.url}/health/ready`)).ok);
   const traffic = new Traffic(old);
@@ -76,7 +76,7 @@ test('a second version takes over, is rolled back and put back under load: every
   };
   await settled(old, 1);
 
-  // The new process beside it. As long as this session holds its processor, nobody builds the second version.
+  // The new process starts. While this session holds its processor's lock, no process builds the second version.
   const holder = await db.connect();
   const processor = processorLockKey({
     kind: 'processor',
@@ -91,14 +91,14 @@ test('a second version takes over, is rolled back and put back under load: every
   await until(() => early.every((one) => versionShown(one) === 1));
   for (const { invoiceNo } of shop.customers) await traffic.ask(replacement, queries.one, { no: invoiceNo });
 
-  // The old one stops; its clients go on at the new one.
+  // The old one stops; its clients continue at the new one.
   old.stopping = true;
   traffic.front = replacement;
   expect(await old.cli.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   watched.push(...early);
   await settled(replacement, 1);
 
-  // The second version is built from the whole log, and takes over.
+  // The second version is built from the whole log, and becomes active.
   expect(await stateOfSecond()).toBe('building');
   await holder.query('select pg_advisory_unlock($1)', [processor]);
   holder.release();
@@ -108,7 +108,7 @@ test('a second version takes over, is rolled back and put back under load: every
   await until(() => ofSecond.every((one) => versionShown(one) === 2));
   for (const { invoiceNo } of shop.customers) await traffic.ask(replacement, queries.ofSecond, { no: invoiceNo });
 
-  // Rolled back: the first version answers again, and only who reads what it does not have is told to come again.
+  // Rolled back: the first version answers again, and only clients that read columns it lacks are refused.
   expect(await operate('rollback', 'invoice_summary', '--reason', 'figures look odd')).toEqual({
     code: 0,
     signal: null,
@@ -120,14 +120,14 @@ test('a second version takes over, is rolled back and put back under load: every
   await until(() => ofSecond.every(({ errors }) => errors.length > 0));
   for (const { errors } of ofSecond) expect(errors).toMatchObject([{ extensions: { code: 'PROJECTION_SWITCHED' } }]);
 
-  // Put back.
+  // Reactivated.
   expect(await operate('activate', 'invoice_summary@2')).toMatchObject({
     code: 0,
     stdout: 'invoice_summary@2 is active.\n',
   });
   await settled(replacement, 2);
 
-  // Everybody is told of what is sold from now on, too, and in the end knows what the log holds.
+  // All subscriptions get later sales, too, and in the end show the content of the log.
   await asked.nothingMoreSold();
   for (const customer of shop.customers) await shop.sell(customer, customer.invoiceNo);
   await learn();
@@ -170,7 +170,7 @@ function declared(id: string): Projection {
   return app.projections.find((projection) => projection.id === id) as Projection; // of the sample
 }
 
-/** Every state of every row; `learn` adds what was appended since. */
+/** Every state of every row; `learn` adds the states since the last call. */
 async function learnHistory() {
   const first = declared('invoice_summary@1');
   const histories = {
@@ -217,7 +217,7 @@ function watchSecondOnly(traffic: Traffic, by: Deployed, { customers }: Shop): W
   );
 }
 
-/** Clients that never pause, each with its own question; gives what waits until each has asked so many times more. */
+/** Clients that never pause, each with its own query. Returns a function that waits until each has sent so many more. */
 function askConstantly(traffic: Traffic, shop: Shop) {
   const rounds = new Map<string, number>();
   let selling = true;

@@ -6,11 +6,11 @@ import type { ServedVersion } from '../../src/projections/declaration/version-ma
 import { active, InMemoryServices } from '../schema/in-memory-services.ts';
 import { allCommands, courierDayV1, type ParcelRow, parcel, parcelRow, parcelV1 } from '../schema/parcels.ts';
 
-/** A gateway on a port of its own, over services in memory. */
+/** A gateway on its own port, over services in memory. */
 export interface GatewayUnderTest {
   readonly gateway: Gateway;
   readonly services: InMemoryServices;
-  /** What was logged, one object per line. */
+  /** The log, one object per line. */
   readonly logged: readonly Record<string, unknown>[];
   readonly endpoint: string;
   /** Sends an operation as JSON. */
@@ -31,7 +31,7 @@ export interface TestOptions extends Partial<Omit<GatewayOptions, 'options'>> {
   readonly options?: Parameters<typeof defineConfig>[0]['gateway'];
 }
 
-/** Starts one; it is closed when the test is over, whatever became of it. */
+/** Starts one; it is closed after the test, even if the test fails. */
 export async function startGateway(given: TestOptions = {}): Promise<GatewayUnderTest> {
   const { served = [active(parcelV1), active(courierDayV1)], options, ...others } = given;
   const services = new InMemoryServices(served);

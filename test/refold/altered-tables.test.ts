@@ -76,22 +76,22 @@ async function ask(to: Refold, query: string): Promise<Answer> {
 const balances = '{ balances(first: 10) { nodes { accountId owner movements } } }';
 const openings = '{ openings(owner: "Ada") { opened } }';
 
-test('a table that is dropped while it answers is named, answered with a typed error, and built again by a rebuild', async () => {
+test('a table that is dropped in use is named, gives a typed error, and a rebuild restores it', async () => {
   const app = await start(balanceV1, openingsV1);
   await open(app, 'a');
   await caughtUp(app, 'balance', 1);
   await db.query({ text: 'drop table read_models.balance_v1 cascade' });
-  // Before anybody knows why.
+  // Before any process has found the reason.
   expect((await ask(app, balances)).errors).toMatchObject([{ extensions: { code: 'PROJECTION_NOT_READY' } }]);
   await open(app, 'b');
-  // It may stop at a refused statement first, and again when it is known why.
+  // The processor may stop at a failed statement first, and again when the reason is known.
   await until(async () => (await status(app, 'balance', 1))?.error?.code === 'TABLE_ALTERED');
   const problem = "balance@1: its table read_models.balance_v1 is missing. 'refold rebuild balance@1' rebuilds it.";
   expect(await status(app, 'balance', 1)).toMatchObject({
     state: 'active',
     error: { message: problem, code: 'TABLE_ALTERED' },
   });
-  await until(() => said.some((line) => line.includes(problem))); // it is logged once it is recorded
+  await until(() => said.some((line) => line.includes(problem))); // it is logged after it is recorded
   await until(async () =>
     (await ask(app, balances)).errors?.[0]?.message.startsWith("The table of balance@1 can't be read."),
   );
@@ -114,7 +114,7 @@ test('a table that is dropped while it answers is named, answered with a typed e
   expect(data).toMatchObject({ balances: { nodes: [{ accountId: 'a' }, { accountId: 'b' }, { accountId: 'c' }] } });
 });
 
-test('columns that were altered are named when their version is claimed; it goes on when they are as they were', async () => {
+test('altered columns are named when their version is claimed; the version continues when they are restored', async () => {
   const app = await start(balanceV1, openingsV1);
   await open(app, 'a');
   await caughtUp(app, 'balance', 1);
@@ -135,7 +135,7 @@ test('columns that were altered are named when their version is claimed; it goes
   await db.query({ text: 'alter table read_models.balance_v1 alter column owner set not null' });
   const mended = await start(balanceV1, openingsV1);
   await until(async () => (await status(mended, 'balance', 1))?.processor === 'running');
-  // The process that answers hears of it a moment later.
+  // The answering process notices it a moment later.
   expect(await until(async () => (await ask(mended, balances)).data)).toEqual({
     balances: { nodes: [{ accountId: 'a', owner: 'Ada', movements: 0 }] },
   });
@@ -174,7 +174,7 @@ test('a column that was added and must have a value is named, and no event becom
   expect(await until(found)).toEqual({ owners: { nodes: [{ accountId: 'a' }, { accountId: 'b' }] } });
 });
 
-test('a version on its way whose table is missing is failed, and a rebuild makes it ready', async () => {
+test('a version that is being built and whose table is missing fails, and a rebuild makes it ready', async () => {
   const app = await start(balanceV1, openingsV1, {
     ...balanceV2,
     activation: { ...balanceV2.activation, by: 'manual' },
@@ -190,7 +190,7 @@ test('a version on its way whose table is missing is failed, and a rebuild makes
   await caughtUp(app, 'balance', 2);
 });
 
-test('appends go on without an inline version whose table is missing, and it joins them again when it is rebuilt', async () => {
+test('appends continue without an inline version whose table is missing; it joins them again after a rebuild', async () => {
   const inline = defineProjection({
     name: 'owner',
     version: 1,
@@ -210,7 +210,7 @@ test('appends go on without an inline version whose table is missing, and it joi
   expect((await openAnother()).errors).toMatchObject([{ extensions: { code: 'PROJECTION_NOT_READY' } }]);
   await until(async () => !(await openAnother()).errors);
   await until(async () => (await status(app, 'owner', 1))?.processor === 'stopped');
-  await until(async () => (await status(app, 'owner', 1))?.inline === 'building'); // once no append is in it any more
+  await until(async () => (await status(app, 'owner', 1))?.inline === 'building'); // once no append writes it any more
   expect((await status(app, 'owner', 1))?.state).toBe('active');
   await requestRebuild(db, inline, readSchema, byAnn);
   await until(async () => (await status(app, 'owner', 1))?.inline === 'live');
@@ -220,7 +220,7 @@ test('appends go on without an inline version whose table is missing, and it joi
   expect(data).toEqual({ owners: { nodes: Array.from({ length: log?.opened ?? 0 }, () => ({ owner: 'Ada' })) } });
 });
 
-test('an index that was dropped by hand is told of, and nothing stops for it', async () => {
+test('a dropped index is reported, and nothing stops because of it', async () => {
   const app = await start(balanceV1, openingsV1);
   await open(app, 'a');
   await caughtUp(app, 'balance', 1);

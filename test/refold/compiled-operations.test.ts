@@ -19,7 +19,7 @@ import { families, ownerV1, placeV1, thingV1 } from './things.ts';
 
 let database: TestDatabase;
 let refold: Refold;
-/** Another gateway of the same database, where the executor answers everything. */
+/** Another gateway of the same database, without compiled queries: the executor answers everything. */
 let executing: Refold;
 let naive: NaiveApi;
 const logged: string[] = [];
@@ -159,7 +159,7 @@ function sees(authorization: string | undefined) {
 
 const cursors = new Map<string, readonly { cursor: string; node: { thingId: string } }[]>();
 
-/** The operation with cursors that the API has given, by which nothing of the operation is known. */
+/** The operation with real cursors from the API, requested by a separate query. */
 async function withCursors({ query, variables }: RandomOperation): Promise<RandomOperation> {
   let text = query;
   for (const asked of cursorsIn(query)) {
@@ -173,12 +173,12 @@ async function withCursors({ query, variables }: RandomOperation): Promise<Rando
   return { query: text, variables };
 }
 
-// Operations at once: the database answers some while this process draws others.
+// Several operations at once: the database answers some while this process creates others.
 const atOnce = 10;
-/** 1,000 in CI, other ones each day. */
+/** 1,000 in CI, different ones each day. */
 const operations = Number(process.env.RUNS ?? (process.env.CI === undefined ? 60 : effort(1000, 100)));
 
-test('any operation is answered as a naive evaluation of it over the rows is, by one statement and by the executor, for any viewer', async () => {
+test('any operation has the response of a naive evaluation over the rows, by one statement and by the executor, for any viewer', async () => {
   let right = 0;
   const before = await compiled();
   const viewers = fc.constantFrom(undefined, 'north', 'south auditor', 'nobody');
@@ -198,7 +198,7 @@ test('any operation is answered as a naive evaluation of it over the rows is, by
   const numRuns = Math.ceil(operations / atOnce);
   const ended = await Promise.allSettled(seeds.map((one) => fc.assert(equal, { numRuns, seed: one })));
   for (const run of ended) if (run.status === 'rejected') throw run.reason;
-  // All that have an answer without errors had it from one statement.
+  // All responses without errors came from one statement.
   expect([await compiled(), await compiled(executing)]).toEqual([before + right, 0]);
   expect(right).toBeGreaterThan(0);
 });
@@ -239,14 +239,14 @@ test('pages follow each other by their cursors, in both directions', async () =>
   expect(await compiled()).toBe(before + 8);
 });
 
-test('lists that are asked for at once have each their own answer, whoever asks', async () => {
+test('concurrent lists have each their own response, for every viewer', async () => {
   const query = 'query ($n: Int!) { things(where: { count: { gte: $n } }, first: 9) { totalCount nodes { thingId } } }';
   const asksOf = (authorization: string) => ids.map((_, n) => plain(query, { variables: { n }, authorization }));
   const answers = await Promise.all(['north', 'south', 'nobody'].flatMap(asksOf).map(bothAnswers));
   for (const [one, executed] of answers) expect(one).toEqual(executed);
 });
 
-test('what this process asks itself is answered by the same statement, as whoever it says', async () => {
+test('queries of this process use the same statement, as the viewer that it names', async () => {
   const query =
     'query ($n: Int) { things(first: $n) { totalCount nodes { thingId amount at json detail { price } } } }';
   const { answer } = await answerTo(refold, plain(query, { variables: { n: 30 } }));
@@ -255,13 +255,13 @@ test('what this process asks itself is answered by the same statement, as whoeve
   const north = await answerTo(refold, plain('{ things { totalCount } }', { authorization: 'north' }));
   const viewer = { ...anonymous, id: 'north', tenant: 'north' };
   expect(await refold.graphql('{ things { totalCount } }', {}, viewer)).toEqual(north.answer);
-  // Two of them here, one by HTTP.
+  // Two of them in this process, one over HTTP.
   expect(await compiled()).toBe(before + 3);
-  // What can't be compiled is executed.
+  // An operation that can't be compiled is executed.
   expect((await refold.graphql('{ things(first: -1) { totalCount } }')).errors).toHaveLength(1);
 });
 
-test('who asks where an answer is gets the same answer', async () => {
+test('a request that asks for the position gets the same data', async () => {
   const counts = 'all: totalCount some: totalCount(upTo: 3)';
   const ask = plain(
     `{ things(first: 2) { ${counts} nodes { thingId } } owner(ownerId: "ada") { things { ${counts} } } }`,
@@ -278,7 +278,7 @@ test('who asks where an answer is gets the same answer', async () => {
   expect(BigInt(extensions.position.split('.')[0] ?? 0)).toBeGreaterThan(0n);
 });
 
-test('a list that a null leads to has no rows, and tells of pages as any other', async () => {
+test('a list behind a null relation has no rows, and page info like any other', async () => {
   const [{ cursor } = { cursor: '' }] = (await answerTo(refold, plain('{ things { edges { cursor } } }'))).answer.data
     .things.edges;
   const page = 'nodes { thingId } totalCount pageInfo { hasNextPage hasPreviousPage }';
@@ -307,23 +307,23 @@ describe('the executor answers', () => {
     ['a field of the application', plain('{ hello things { totalCount } }')],
     ['a computed field', plain('{ owner(ownerId: "ada") { shout } }')],
     ['introspection', plain('{ __type(name: "Thing") { name } }')],
-    ['what is told of versions', plain('{ _meta { projections { name } } }')],
+    ['the metadata of versions', plain('{ _meta { projections { name } } }')],
     ['a row of any type', plain(`{ node(id: "${Buffer.from('[1,"owner","ada"]').toString('base64url')}") { id } }`)],
     ['a demanded position', plain('query @after(position: "1") { things { totalCount } }')],
-    ['what may be too many rows', plain(`{ things(first: 50) { nodes { ${siblings(2)} } } }`)],
+    ['a possibly too large number of rows', plain(`{ things(first: 50) { nodes { ${siblings(2)} } } }`)],
     ['a very large selection', plain(`{ thing(thingId: "thing-1") { ${many} } }`)],
-    ['a column that the viewer may not read', plain('{ thing(thingId: "thing-1") { secret } }')],
+    ['an unreadable column', plain('{ thing(thingId: "thing-1") { secret } }')],
     ['a filter by such a column', plain('{ things(where: { secret: { eq: 1 } }) { totalCount } }')],
     ['such a column of related rows', plain('{ owner(ownerId: "ada") { things { nodes { secret } } } }')],
     ['a cursor of another list', plain('{ things(after: "x") { totalCount } }')],
     ['a count up to a variable', plain('query ($n: Int = 2) { things { totalCount(upTo: $n) } }')],
-    ['a count up to nothing', plain('{ things { totalCount(upTo: 0) } }')],
+    ['a count up to zero', plain('{ things { totalCount(upTo: 0) } }')],
     [
       'a variable of the wrong type',
       plain('query ($n: Int) { things(first: $n) { totalCount } }', { variables: { n: 'x' } }),
     ],
-    ['an operation that is not there', plain('{ nothing }')],
-    ['a text that no table holds', plain('{ thing(thingId: "\\u0000") { label } }')],
+    ['an unknown field', plain('{ nothing }')],
+    ['a text that no table can hold', plain('{ thing(thingId: "\\u0000") { label } }')],
   ])('%s', async (_, ask) => {
     const before = await compiled();
     const [one, executed] = await bothAnswers({ ...ask, accept: 'application/graphql-response+json' });
@@ -331,7 +331,7 @@ describe('the executor answers', () => {
     expect([await compiled(), logged.splice(0)]).toEqual([before, []]);
   });
 
-  test('what a statement fails at, such as a table that was altered by hand, and says so in the log', async () => {
+  test('if a statement fails, as with an altered table, and the log says so', async () => {
     const ask = plain('{ thing(thingId: "thing-1") { label } }');
     const right = await answerTo(refold, ask);
     const before = await compiled();

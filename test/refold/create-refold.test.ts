@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const refold of running) await refold.stop();
   running.clear();
-  await database.drop(); // fails where a connection was left open
+  await database.drop(); // fails if a connection was left open
 });
 
 async function start(given: ConfigOptions = {}, options: RefoldOptions = {}): Promise<Refold> {
@@ -41,7 +41,7 @@ async function start(given: ConfigOptions = {}, options: RefoldOptions = {}): Pr
   return refold;
 }
 
-/** As a client gets it. */
+/** As a client does, over HTTP. */
 async function ask(refold: Refold, query: string): Promise<unknown> {
   const response = await fetch(`${refold.url}/graphql`, {
     method: 'POST',
@@ -51,8 +51,8 @@ async function ask(refold: Refold, query: string): Promise<unknown> {
   return response.json();
 }
 
-describe('what does not fit is refused, and nothing of it is written', () => {
-  test('a payload that its schema does not take', async () => {
+describe('invalid input is refused, and nothing of it is written', () => {
+  test('a payload that its schema refuses', async () => {
     const { log } = await start();
     const events = [
       { type: 'Opened', payload: { owner: 'Ada' } },
@@ -104,7 +104,7 @@ describe('what does not fit is refused, and nothing of it is written', () => {
     expect(await refold.log.head()).toBe(0n);
   });
 
-  test('a row with a column that the table does not have stops its projection, and no other', async () => {
+  test('a row with an unknown column stops its projection, and no other', async () => {
     const evolve = { Opened: () => ({ opened: 1, openend: 2 }) as { opened: number } };
     const wrong: Projection = defineProjection({
       name: 'wrong',
@@ -138,7 +138,7 @@ describe('what does not fit is refused, and nothing of it is written', () => {
 });
 
 describe('a start that fails', () => {
-  test('leaves nothing running: the next one owns everything at once', async () => {
+  test('leaves nothing running: the next start owns everything at once', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void other.close());
     await new Promise((resolve) => other.once('listening', resolve));
@@ -152,7 +152,7 @@ describe('a start that fails', () => {
     });
   });
 
-  test('names a server that nobody can reach, without its password', async () => {
+  test('names an unreachable server, without its password', async () => {
     const url = 'postgres://refold:secret@127.0.0.1:1/shop';
     const failed = await start({ database: { url } }, { migrate: true }).catch((error: unknown) => error);
     expect(failed).toMatchObject({
@@ -163,7 +163,7 @@ describe('a start that fails', () => {
   });
 });
 
-test('stopping again changes nothing, and a stopped application says so', async () => {
+test('stopping twice is allowed, and a stopped application says that it has stopped', async () => {
   const refold = await start();
   await Promise.all([refold.stop(), refold.stop()]);
   await refold.stop();
@@ -171,7 +171,7 @@ test('stopping again changes nothing, and a stopped application says so', async 
   await expect(refold.status()).rejects.toThrow();
 });
 
-test('a worker has no gateway, and says so to who asks it', async () => {
+test('a worker has no gateway, and a query to it says so', async () => {
   const refold = await start({}, { role: 'worker' });
   expect(refold.url).toBeUndefined();
   await expect(refold.graphql('{ __typename }')).rejects.toThrow("this process was started with role 'worker'");

@@ -46,7 +46,7 @@ test('a gateway that loses a read model says so in its log, its metrics and its 
     "this process no longer answers for 'balance': balance@1 is retired. Its fields are no longer in the schema: deploy a program that declares an active version, or none, of 'balance'.",
   );
 
-  // To send clients away helps only while somebody else has an answer for them.
+  // A process should turn clients away only if another one can answer them.
   await next.stop();
   const ready = await until(async () => {
     const response = await get('/health/ready');

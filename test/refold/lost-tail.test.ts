@@ -6,7 +6,7 @@ import { type LosingServers, startLosingServers } from '../support/losing-server
 import { account, balanceV1, credit, openAccount } from '../support/sample-domain.ts';
 import { until } from '../support/until.ts';
 
-// Processes that outlive a fail-over to a standby that lacked sixty events: what they knew of those must be forgotten.
+// Processes survive a fail-over to a standby that lacked sixty events: they must forget what they knew of those.
 let servers: LosingServers;
 const said: { level: number; msg: string }[] = [];
 const apps: Refold[] = [];
@@ -26,7 +26,7 @@ async function start(ownership: 'advisory' | 'lease', role: 'all' | 'gateway' = 
     projections: [{ ...balanceV1, history: ([accountId]) => String(accountId) }],
     commands: [openAccount, credit],
     database: { url: servers.url(ownership) },
-    // What was let go of without a server is free when its lease ends.
+    // Locks that were released without a server are free when their lease ends.
     runtime: ownership === 'lease' ? { ownership, leaseSeconds: 5 } : { ownership },
     gateway: { port: 0, positionTimeout: 300_000 },
   });
@@ -42,7 +42,7 @@ function follow(app: Refold, field: string): Feed {
   return feed;
 }
 
-/** Opens accounts, each with an append of its own, and tries again where no server answers. */
+/** Opens accounts, one append each, and retries while no server answers. */
 async function open(app: Refold, prefix: string, count: number): Promise<void> {
   for (let number = 1; number <= count; number++) {
     const streamId = `${prefix}-${number}`;
@@ -83,7 +83,7 @@ describe('a fail-over that lost events', () => {
   const expected = [...names('kept', 10), ...names('new', 60)].sort();
   let byLock: Refold;
   let byLease: Refold;
-  /** Answers clients only. */
+  /** A process that is only a gateway. */
   let gateway: Refold;
   let connected: Feed;
   let list: Feed;
@@ -125,7 +125,7 @@ describe('a fail-over that lost events', () => {
   test.each([
     ['an advisory lock', () => byLock],
     ['a lease', () => byLease],
-  ])('no new event is missing from a read table whose owner has %s', async (_, app) => {
+  ])('a read table whose owner has %s lacks no new event', async (_, app) => {
     await until(async () => {
       const found = await accounts(app());
       return found.length === 70 && found.includes('new-60');
@@ -133,20 +133,20 @@ describe('a fail-over that lost events', () => {
     expect(await accounts(app())).toEqual(expected);
   });
 
-  test('a feed that was connected is told to forget what it had, and ends equal to the table', async () => {
+  test('a connected feed gets a reset, and ends equal to the table', async () => {
     await until(() => connected.rows.size === 70 && connected.rows.has('new-60'));
     expect([...connected.rows].sort()).toEqual(expected);
     const resets = connected.messages.filter(({ reset }) => reset);
     expect(resets.map(({ lagged }) => lagged)).toEqual([null, 'HISTORY_CHANGED']);
   });
 
-  test('live rows and lists are given anew, with positions of the history that there is', async () => {
+  test('live rows and lists are sent again, with positions of the remaining history', async () => {
     await until(() => list.messages.filter(({ snapshot }) => snapshot !== null).length >= 2);
     await until(() => row.messages.length >= 2);
     expect(row.messages.map(({ accountId }) => accountId)).toEqual(['kept-1', 'kept-1']);
   });
 
-  test('a feed that was away resumes with a reset that says why, and one that knew only what was kept goes on', async () => {
+  test('a disconnected feed resumes with a reset and its reason; a feed that saw only remaining events continues', async () => {
     const away = follow(gateway, `balanceChanges(since: "${lostCursor}") { ${feedFields} }`);
     const first = await until(() => away.messages[0]);
     expect(first).toMatchObject({ reset: true, lagged: 'HISTORY_CHANGED' });
@@ -158,7 +158,7 @@ describe('a fail-over that lost events', () => {
     await until(() => faithful.rows.size === 60);
   });
 
-  test('a position that is gone is refused at once, and one that was kept is there', async () => {
+  test('a lost position is refused at once, and a remaining one is reached', async () => {
     const code = 'HISTORY_CHANGED';
     const query = `query @after(position: "${lostToken}") { balance(accountId: "kept-1") { accountId } }`;
     for (const app of [gateway, byLock])
@@ -175,7 +175,7 @@ describe('a fail-over that lost events', () => {
     expect(kept).toEqual({ data: { balance: { accountId: 'kept-1' } } });
   });
 
-  test('a moment of the past is one of the history that there is, and so are the cursors of a row’s events', async () => {
+  test('queries of the past use the remaining history, and so do the cursors of a row’s events', async () => {
     const moments = (token: string) => [
       `{ balance(accountId: "kept-1", asOf: { position: "${token}" }) { accountId } }`,
       `{ balanceEvents(accountId: "kept-1", after: "${token}") { nodes { type } } }`,
@@ -190,7 +190,7 @@ describe('a fail-over that lost events', () => {
     for (const query of moments(position)) expect((await post(gateway, query)).errors).toBeUndefined();
   });
 
-  test('the log and the metrics tell', async () => {
+  test('the log and the metrics report the lost tail', async () => {
     expect(
       said.filter(({ level, msg }) => level >= 50 && msg.startsWith('history has changed')).length,
     ).toBeGreaterThan(0);

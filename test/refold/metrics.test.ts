@@ -35,7 +35,7 @@ async function scrape(): Promise<ReadonlyMap<string, number>> {
   );
 }
 
-test('the metrics tell how far every version is, what it folded, and what audits found', async () => {
+test('the metrics show the position of every version, its folded events, and the results of audits', async () => {
   for (const id of ['a', 'b']) {
     await refold.log.append({ family: account, streamId: id, events: [{ type: 'Opened', payload: { owner: 'Ada' } }] });
   }

@@ -8,11 +8,11 @@ import { checked, holds, ledTo, type View } from './naive-where.ts';
 import { cursorAsked, type RandomOperation } from './random-operations.ts';
 
 export interface NaiveApi {
-  /** What one viewer is answered. */
+  /** The response for one viewer. */
   answer(operation: RandomOperation, sees: (projection: Projection, row: Row) => boolean): Promise<ExecutionResult>;
 }
 
-/** What operations mean, told over the rows in memory: no SQL, and nothing of how the API makes its queries. Cursors and ids are told as what they name. */
+/** Evaluates operations over rows in memory, without SQL or code of the API's queries. A cursor or id is returned as what it stands for. */
 export function naiveApi(
   sdl: string,
   projections: readonly Projection[],
@@ -52,7 +52,7 @@ function rootFields(view: View, projection: Projection): Input {
   };
 }
 
-/** A row with its relations, each field as it is answered. */
+/** A row with its relations, each field as in a response. */
 function rowFields(view: View, projection: Projection, row: Row): Input {
   const { columns, relations, name } = projection;
   return {
@@ -108,7 +108,7 @@ function named(what: string, { keyColumns }: Projection, row: Row): string {
   return JSON.stringify([what, ...keyColumns.map((name) => row[name])]);
 }
 
-/** An answer with each id and each cursor as what it names. */
+/** A response with each id and each cursor replaced by what it stands for. */
 export function withNames(value: unknown, projections: readonly Projection[]): unknown {
   if (Array.isArray(value)) return value.map((item) => withNames(item, projections));
   if (typeof value === 'object' && value !== null)

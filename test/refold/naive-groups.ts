@@ -6,7 +6,7 @@ import type { Grouping, Measure } from '../../src/projections/queries/row-query.
 import { naiveAggregates } from '../store/queries/naive-aggregates.ts';
 import { columnOf, type Input, told } from './naive-values.ts';
 
-/** What the gateway under test allows. */
+/** The limit of the gateway under test. */
 export const maxPageSize = 50;
 
 export function groups(projection: Projection, rows: readonly Row[], args: Input): readonly Input[] {
@@ -60,7 +60,7 @@ function naiveRowsOf(projection: Projection, rows: readonly Row[], groupBy: read
   });
 }
 
-/** `dayMonth`, `atHour`, `atDay`, `atMonth`: a column and its part of time; all others are columns. */
+/** `dayMonth`, `atHour`, `atDay`, `atMonth`: a column and its part of time; all other names are columns. */
 function groupingOf(name: string): Grouping {
   const [, column = name, bucket] = /^(day|at)(Hour|Day|Month)$/.exec(name) ?? [];
   return { column, bucket: (bucket?.toLowerCase() as 'hour' | undefined) ?? null };
@@ -71,9 +71,9 @@ function keyColumn(projection: Projection, grouping: Grouping | undefined): Colu
   return grouping?.bucket === null ? column : textColumn;
 }
 
-const textColumn = { type: { kind: 'text' } } as Column; // what is told of it is its kind
+const textColumn = { type: { kind: 'text' } } as Column; // only its kind is used
 
-/** Measures by kind and column; each is computed where it is asked for. */
+/** Measures by kind and column; each is computed only when it is read. */
 export function measuresOf(projection: Projection, rows: readonly Row[]): Input {
   const measure = (asked: Measure) =>
     naiveAggregates(projection, rows, {

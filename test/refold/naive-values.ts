@@ -10,7 +10,7 @@ export function columnOf(projection: Projection, name: string): Column {
   return projection.columns[name] as Column; // declared
 }
 
-/** A row as it is compared, of what an event or an argument says. */
+/** A row in comparable form, from the values of an event or an argument. */
 export function rowOf({ columns }: Projection, given: Input): Row {
   return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, canonical(column, given[name])]));
 }
@@ -35,13 +35,13 @@ export function canonical({ type }: Column, given: unknown): unknown {
   }
 }
 
-/** Three digits after the point, or six where they are needed; all times here are in UTC. */
+/** Three digits after the point, or six if needed; all times here are in UTC. */
 function microseconds(text: string): string {
   const [, seconds, fraction = ''] = /^([^.Z]*)\.?(\d*)Z$/.exec(text) ?? [];
   return `${seconds}.${fraction.padEnd(6, '0').replace(/000$/, '')}Z`;
 }
 
-/** As JSON has it. */
+/** As in a JSON response. */
 export function told({ type }: Column, value: unknown): unknown {
   if (value === null) return null;
   switch (type.kind) {

@@ -8,11 +8,11 @@ import { canonical, columnOf, type Input } from './naive-values.ts';
 export interface View {
   rows(projection: Projection): readonly Row[];
   named(name: string): Projection;
-  /** For cursors only, which name places between rows, of whichever rows. */
+  /** Only for cursors, which stand for places between rows, including rows that the viewer may not see. */
   all(projection: Projection): readonly Row[];
 }
 
-/** The rows that a row leads to. A null leads nowhere. */
+/** The rows that a row's relation leads to. A null leads to no row. */
 export function ledTo(view: View, relation: Relation, row: Row): readonly Row[] {
   const target = view.named(relation.target);
   const pairs =
@@ -28,7 +28,7 @@ export function ledTo(view: View, relation: Relation, row: Row): readonly Row[] 
     );
 }
 
-/** Whether a row is one that a `where` asks for. */
+/** Whether a row matches a `where`. */
 export function holds(view: View, projection: Projection, where: Input, row: Row): boolean {
   return Object.entries(where).every(([name, part]) => {
     if (part === undefined) return true;
@@ -61,7 +61,7 @@ function columnHolds(column: Column, value: unknown, operators: Input): boolean 
   });
 }
 
-/** A condition that is null, or that is too much, is refused. */
+/** Refuses a condition that is null, or above the limits. */
 export function checked(view: View, projection: Projection, where: unknown): Input {
   let related = 0;
   const check = (of: Projection, part: Input): void => {

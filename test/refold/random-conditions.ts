@@ -81,7 +81,7 @@ export const types: Readonly<Record<TypeName, RandomType>> = {
   },
 };
 
-/** A condition over a type's columns or, `depth` relations deep, over the rows that it leads to, whichever way. */
+/** A condition over a type's columns or, up to `depth` relations away, over related rows, in both directions. */
 function condition(type: TypeName, depth: number): Text {
   const own = fc.oneof(...types[type].conditions);
   return depth === 0 ? own : fc.oneof(own, related(type, depth));

@@ -34,12 +34,12 @@ const scalars = [
   'json',
 ];
 
-/** Names for answers: the same field may come several times, also under one name. */
+/** Names for fields: the same field may come several times, also under one name. */
 const aliased = (field: string): Text =>
   fc
     .constantFrom('', `a_${field.replaceAll(/\W.*/g, '')}: `, `b_${field.replaceAll(/\W.*/g, '')}: `)
     .map((alias) => alias + field);
-/** Under one name, the same arguments. */
+/** The same name for the same arguments. */
 function nameFor(prefix: string, args: string): string {
   let hash = 0;
   for (const character of args) hash = (hash * 31 + character.charCodeAt(0)) % 1_000_003;
@@ -80,7 +80,7 @@ const length: Text = fc.constantFrom(
   'first: 31',
 );
 
-/** Stands for the cursor of a thing in an order, until the API was asked for it. */
+/** Stands for the cursor of a thing in an order, until it was read from the API. */
 const cursorText = (order: string, index: number) => `cursor of ${index} in ${order}`;
 const cursorPattern = /^cursor of (\d+) in (.*)$/;
 export const cursorsIn = (query: string): string[] =>
@@ -97,7 +97,7 @@ const orderText = (by: readonly string[]) => `[${by.map((one) => `{ ${one} }`).j
 function pageArguments(type: TypeName): Text {
   const all = types[type].orders;
   const orderBy = fc.array(fc.constantFrom(...all), { maxLength: 3 }).map((by) => `orderBy: ${orderText(by)}`);
-  // Few orders: the API is asked for the cursors of each.
+  // Few orders, because the API has to return the cursors of each.
   const orders = all.map((first, index) => orderText([first, ...all.slice(index + 3, index + 5)]));
   const place = fc
     .tuple(fc.constantFrom('[]', ...orders), fc.constantFrom('after', 'before'), fc.nat({ max: ids.length - 1 }))
@@ -134,7 +134,7 @@ const leavesOf: Readonly<Record<TypeName, readonly Text[]>> = {
   Place: [fc.constantFrom('name', 'day', 'lane', 'id').chain(aliased)],
 };
 
-/** A row's columns and, `depth` relations deep, what it leads to. */
+/** A row's columns and, up to `depth` relations away, its related rows. */
 function row(type: TypeName, depth: number): Text {
   const leaves = leavesOf[type];
   if (depth === 0) return selection(leaves, type);
@@ -253,7 +253,7 @@ const root: Text = fc.oneof(
 export const randomOperation: fc.Arbitrary<RandomOperation> = fc
   .record({
     roots: fc.array(root, { minLength: 1, maxLength: 2 }),
-    // Each operation looks across relations, and tells all that it finds.
+    // Each operation reads across relations, and selects everything that it finds.
     found: fc.oneof(
       related('Thing', 2).map((text) => `things(where: { ${text} }, first: 50) { nodes { thingId } }`),
       related('Thing', 3).map(
@@ -285,7 +285,7 @@ export const randomOperation: fc.Arbitrary<RandomOperation> = fc
       )} found: ${found} use: thing(thingId: $id) @include(if: $yes) { label } unused: things(first: 0, where: { label: { in: $labels } }) { nodes { thingId } } u: things(where: $where, first: $first) { totalCount } v: __typename @skip(if: $no) }`,
     variables: { ...variables, yes },
   }))
-  // The gateway takes no more than 50 directives, and what has more than 500 fields is executed.
+  // The gateway accepts at most 50 directives, and an operation with more than 500 fields is executed.
   .filter(({ query }) => query.split('@').length <= 50 && fieldsIn(query) <= 500);
 
 function fieldsIn(query: string): number {

@@ -8,9 +8,9 @@ import { until } from '../support/until.ts';
 
 let cluster: PostgresCluster;
 let standby: PostgresStandby;
-/** Lets the replica be as far behind as it is. */
+/** Accepts a replica however far behind it is. */
 let patient: Refold;
-/** Takes it only where it is hardly behind. */
+/** Accepts it only if it is hardly behind. */
 let hurried: Refold;
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ function start(role: 'all' | 'gateway', maxReadLag: number): Promise<Refold> {
   return createRefold(config, { role });
 }
 
-/** Of both servers, the first of which is no standby. */
+/** A URL of both servers, the first of which is not a standby. */
 function anyStandby(): string {
   const [primary, second] = [cluster, standby].map(({ url }) => new URL(url));
   return String(primary)
@@ -60,7 +60,7 @@ async function amountOf(refold: Refold, demand = ''): Promise<string | undefined
   return balance?.amount;
 }
 
-/** Writes what the replica does not have yet, and gives the position. */
+/** Writes what the replica does not have yet, and returns the position. */
 async function credited(amount: string): Promise<string> {
   const events = [{ type: 'Credited', payload: { amount } } as const];
   const { position } = await patient.log.append({ family: account, streamId: 'a', events });
@@ -81,9 +81,9 @@ async function sentTo(refold: Refold, server: 'replica' | 'primary'): Promise<nu
 }
 
 /**
- * The primary answers where the replica was not heard of in time: on a busy machine at any moment, and then it does not count.
+ * The primary answers if the replica did not respond in time. On a busy machine this may happen at any moment, and is not a failure.
  *
- * Until queries are sent to the replica, and to nothing else for as long as one takes; with this answer, where one is given.
+ * Waits until a query is sent to the replica and to nothing else; with `amount`, until it also returns this amount.
  */
 async function untilReplicaAnswers(refold: Refold, amount?: string): Promise<void> {
   await until(async () => {
@@ -93,13 +93,13 @@ async function untilReplicaAnswers(refold: Refold, amount?: string): Promise<voi
   });
 }
 
-/** The replica gets no newer than it is from here on. */
+/** From here on, the replica gets no newer. */
 async function pauseReplay(): Promise<void> {
   await onStandby('select pg_wal_replay_pause()');
   await until(async () => (await onStandby('select pg_get_wal_replay_pause_state() as answer')) === 'paused');
 }
 
-test('a query is answered by the replica, and by the primary where it demands what the replica lacks', async () => {
+test('the replica answers a query; the primary answers it if it demands a position that the replica lacks', async () => {
   const before = '0.00';
   await untilReplicaAnswers(patient, before);
   await pauseReplay();
@@ -118,20 +118,20 @@ test('a query is answered by the replica, and by the primary where it demands wh
       balance: { amount: before },
       balances: { nodes: [{ amount: before }] },
     });
-  // What a command has written is in its payload.
+  // A payload includes the command's own write.
   expect(
     await answer(
       patient,
       'mutation { credit(input: { accountId: "a", amount: "1" }) { balance { amount } query { balance(accountId: "a") { amount } } } }',
     ),
   ).toEqual({ credit: { balance: { amount: '8.50' }, query: { balance: { amount: '8.50' } } } });
-  // One that may be hardly behind is left alone.
+  // The process that requires a fresh replica does not use it.
   await until(async () => (await amountOf(hurried)) === '8.50');
   await onStandby('select pg_wal_replay_resume()');
   await until(async () => (await amountOf(patient)) === '8.50');
 });
 
-test('a position that the replica has is answered by it without the primary', async () => {
+test('the replica answers for a position that it has, without the primary', async () => {
   const position = await credited('1.00');
   await untilReplicaAnswers(patient, '9.50');
   await pauseReplay();
@@ -141,7 +141,7 @@ test('a position that the replica has is answered by it without the primary', as
   await until(async () => (await amountOf(patient)) === '14.50');
 });
 
-test('no query fails when the replica is killed in the middle of it; once it is back, it is read from again', async () => {
+test('no query fails when the replica is killed during it; once it is back, it is used again', async () => {
   await untilReplicaAnswers(patient);
   let over = false;
   let answered = 0;
@@ -169,7 +169,7 @@ test('no query fails when the replica is killed in the middle of it; once it is 
   await untilReplicaAnswers(patient);
 });
 
-test('a replica that is promoted is not read from any more', async () => {
+test('a promoted replica is not used any more', async () => {
   await untilReplicaAnswers(patient);
   await onStandby('select pg_promote()');
   await credited('85.00');

@@ -17,7 +17,7 @@ import { account, balanceV1, credit, openAccount } from '../support/sample-domai
 import { until } from '../support/until.ts';
 
 let cluster: PostgresCluster;
-/** Of write-ahead log. */
+/** The folder of archived write-ahead log. */
 let archive: string;
 let db: Database;
 let app: Refold;
@@ -87,7 +87,7 @@ async function untilAccounts(...ids: string[]): Promise<void> {
   await until(async () => (await accounts()).join() === [...ids].sort().join());
 }
 
-/** As `untilAccounts`, of what is written with the appends, too, and goes on to be. */
+/** Like `untilAccounts`, also for the inline version, which must join the appends again. */
 async function untilAllAccounts(...ids: string[]): Promise<void> {
   await untilAccounts(...ids);
   await until(async () => (await rowsOf('inlineBalances')).join() === [...ids].sort().join());
@@ -108,7 +108,7 @@ async function cuts(): Promise<string | undefined> {
   return /^refold_history_changes_total (\d+)$/m.exec(metrics)?.[1];
 }
 
-/** The events from the first of a stream on are gone, and the sequence is back, as where only the log was restored from an older backup. */
+/** Deletes the events from the first of a stream on, and resets the sequence, as if only the log was restored from an older backup. */
 async function restoreLog(firstLost: string): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.query({ text: 'alter table refold.events disable trigger events_are_immutable' });
@@ -125,7 +125,7 @@ async function restoreLog(firstLost: string): Promise<void> {
   });
 }
 
-test('a restart of the server and a crash that loses nothing reset nobody', async () => {
+test('a restart of the server, and a crash without loss, reset no client', async () => {
   await open('a', 'b');
   await untilAccounts('a', 'b');
   const feed = follow();
@@ -141,7 +141,7 @@ test('a restart of the server and a crash that loses nothing reset nobody', asyn
   expect(await cuts()).toBe('0');
 });
 
-test('a disk that is put back to an earlier state, on the same timeline, is noticed', async () => {
+test('a disk restored to an earlier state, on the same timeline, is noticed', async () => {
   const copy = `${cluster.dataDirectory}-copy`;
   await cluster.kill();
   copyFolder(cluster.dataDirectory, copy);
@@ -163,7 +163,7 @@ test('a disk that is put back to an earlier state, on the same timeline, is noti
   expect(Number(await cuts())).toBeGreaterThan(0);
 });
 
-test('a restore to a point in time, of a base backup and archived write-ahead log, is noticed', async () => {
+test('a restore to a point in time, from a base backup and archived write-ahead log, is noticed', async () => {
   const before = await accounts();
   const backup = `${cluster.dataDirectory}-backup`;
   await cluster.kill();
@@ -209,8 +209,8 @@ test('a restore to a point in time, of a base backup and archived write-ahead lo
 
 test.each([
   ['beyond the end of the log', 'is beyond the end of the log', []],
-  ['of other events than the log has by now', 'holds other events', ['y1', 'y2', 'y3', 'y4']],
-])('a checkpoint %s is held and named until a rebuild', async (_, words, others) => {
+  ['of events that the log no longer has', 'holds other events', ['y1', 'y2', 'y3', 'y4']],
+])('a checkpoint %s is stopped and named until a rebuild', async (_, words, others) => {
   const before = await accounts();
   await open('x1', 'x2', 'x3');
   await untilAccounts(...before, 'x1', 'x2', 'x3');
@@ -236,7 +236,7 @@ test.each([
   const metrics = await (await fetch(`${app.url}/metrics`)).text();
   expect(metrics).toMatch(/^refold_processor_stopped\{projection="balance",version="1"\} 1$/m);
 
-  // Nothing is continued, and nobody is told that it was.
+  // Nothing continues, and no client is told that it did.
   const position = (await app.log.append({ family: account, streamId: `z-${others.length}`, events: [opened] }))
     .position;
   const answer = await app.graphql(`query @after(position: "${position}") { balances { totalCount } }`);
@@ -250,7 +250,7 @@ test.each([
   expect((await app.status())[0]).toMatchObject({ processor: 'running', error: null });
 });
 
-/** With owners and rights, which the server insists on. */
+/** With owners and permissions, because the server requires them. */
 function copyFolder(from: string, to: string): void {
   execFileSync('cp', ['-a', from, to]);
 }

@@ -9,7 +9,7 @@ import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
-// Everything at its default limits, as users have it.
+// Everything at its default limits, as for users.
 let database: TestDatabase;
 let proxy: TcpProxy;
 let refold: Refold;
@@ -81,7 +81,7 @@ async function loseTheAnswer(nobody: number): Promise<void> {
 
 const serverIsBack = () => proxy.retarget(Number(new URL(database.url).port));
 
-test('a network that swallows everything is told as an outage, and all goes on by itself when it is over', async () => {
+test('a network that drops everything is reported as an outage, and everything continues by itself afterwards', async () => {
   expect(await post(open('before', 'k1'))).toMatchObject({ status: 200 });
   proxy.swallow();
   const [mutation, query] = await Promise.all([
@@ -105,10 +105,10 @@ test('a network that swallows everything is told as an outage, and all goes on b
   expect(lines.filter((line) => line.includes('could not look for work'))).toEqual([]);
 });
 
-test('open connections that are silent are replaced while new ones get through', async () => {
+test('silent open connections are replaced while new ones work', async () => {
   await refold.log.append({ family: account, streamId: 'warm', events: [{ type: 'Opened', payload: { owner: 'a' } }] });
   proxy.swallowOpen();
-  // The first waits for an answer that never comes. With a key, the process itself finds out what became of it.
+  // The first append waits for a response that never comes. With a key, the process itself finds out its outcome.
   expect(await post(open('replaced', 'k3'))).toMatchObject({
     status: 200,
     data: { openAccount: { streamVersion: 1 } },

@@ -45,7 +45,7 @@ async function start(onError: 'stop' | 'dead-letter'): Promise<Refold> {
   return refold;
 }
 
-test('a processor that has stopped is told of in /health/ready, which stays ready, and in /metrics', async () => {
+test('a stopped processor is shown in /health/ready, which stays ready, and in /metrics', async () => {
   const { url } = await start('stop');
   const body = await until(async () => {
     const response = await fetch(`${url}/health/ready`);
@@ -64,7 +64,7 @@ test('a processor that has stopped is told of in /health/ready, which stays read
   );
 });
 
-test('dead letters leave one line for each batch, and a figure in /metrics', async () => {
+test('dead letters cause one log line per batch, and a figure in /metrics', async () => {
   const { url } = await start('dead-letter');
   await until(async () =>
     (await (await fetch(`${url}/metrics`)).text()).includes('refold_dead_letters{projection="credits",version="1"} 3'),

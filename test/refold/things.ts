@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineEvents, defineProjection, many, one, t } from '../../src/index.ts';
 
-/** Things with a column of every kind, who owns them, and the place that they lie at, which has a key of several columns. */
+/** Things with a column of every kind, their owners, and their places, which have a key of several columns. */
 const thing = defineEvents('thing', { Set: z.record(z.string(), z.unknown()) });
 const owner = defineEvents('owner', { Set: z.record(z.string(), z.unknown()) });
 const place = defineEvents('place', { Set: z.record(z.string(), z.unknown()) });
@@ -42,7 +42,7 @@ export const thingV1 = defineProjection({
   key: (event) => event.streamId,
   evolve: {
     Set: (_, { payload }) => {
-      const given = payload as never as Record<string, never> & { detail: Record<string, never> }; // as the test wrote it
+      const given = payload as never as Record<string, never> & { detail: Record<string, never> }; // as written by the test
       return { ...given, big: big(given.big), detail: { ...given.detail, count: big(given.detail.count) } } as never;
     },
   },
@@ -67,7 +67,7 @@ export const ownerV1 = defineProjection({
   events: owner,
   table: { ownerId: t.text().primaryKey(), name: t.text().index(), rank: t.integer().index() },
   key: (event) => event.streamId,
-  evolve: { Set: (_, { payload }) => payload as never }, // as the test wrote it
+  evolve: { Set: (_, { payload }) => payload as never }, // as written by the test
   relations: { things: many('thing', { to: 'ownerId' }) },
   access: { public: true, rows: ({ tenant }) => tenant === null || { rank: { gte: 2 } } },
 });

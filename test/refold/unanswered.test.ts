@@ -17,7 +17,7 @@ beforeAll(async () => {
   const config = defineConfig({
     projections: [balanceV1],
     commands: [openAccount, credit],
-    database: { url: database.url, appendLockTimeout: 3_600_000 }, // what waits has no other end than the test's
+    database: { url: database.url, appendLockTimeout: 3_600_000 }, // only the test ends the wait
     gateway: { port: 0 },
   });
   refold = await createRefold(config, { logger: pino({ level: 'silent' }) });
@@ -30,7 +30,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test('a mutation over a WebSocket or a single connection that outlasts the end of the process is told OUTCOME_UNKNOWN before it is closed', async () => {
+test('a mutation over a WebSocket or a single connection that outlasts the end of the process gets OUTCOME_UNKNOWN before it is closed', async () => {
   await refold.graphql('mutation { openAccount(input: { accountId: "a", owner: "ada" }) { streamVersion } }');
   await blocker.query(`begin; select from refold.streams for update`);
   const query = 'mutation { credit(input: { accountId: "a", amount: "1" }) { streamVersion } }';
@@ -67,7 +67,7 @@ test('a mutation over a WebSocket or a single connection that outlasts the end o
   const unknown = { value: { errors: [{ extensions: { code: 'OUTCOME_UNKNOWN' } }] } };
   expect(await toldOverSocket).toMatchObject(unknown);
   expect(await toldOverStream).toMatchObject(unknown);
-  // Complete: a client that connects again does not send it again by itself.
+  // The operation is complete: a client that reconnects does not send it again by itself.
   expect([await overSocket.next(), await overStream.next()]).toMatchObject([{ done: true }, { done: true }]);
   expect(await closed.promise).toMatchObject({ code: 1001 });
   await blocker.query('rollback');

@@ -36,7 +36,7 @@ test('declarations that fit together pass, in all their versions', () => {
   expect(() => check([parcelV1, parcelV2, courierDayV1], allCommands)).not.toThrow();
 });
 
-describe('names that collide are refused, naming both who want them:', () => {
+describe('colliding names are refused, with both owners:', () => {
   test.each([
     [
       'the type of a projection with one of the schema',

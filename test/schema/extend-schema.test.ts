@@ -56,7 +56,7 @@ test('an application adds types, queries, mutations and fields of rows with the 
   expect((await answer(heavier, 'mutation { greet { words } }')).data).toEqual({ greet: { words: 'Hello, system' } });
 });
 
-test('a field of a row has its columns read, and no others', async () => {
+test('a field of a row reads its columns, and no others', async () => {
   const { data, reads } = await answer(
     heavier,
     '{ parcel(parcelId: "a") { label(unit: "kg") } parcels { nodes { label(unit: "lb") } } }',
@@ -98,7 +98,7 @@ test.each([
   ).toThrow(problem);
 });
 
-test('what extendSchema did not make is refused', () => {
+test('an extension that extendSchema did not create is refused', () => {
   expect(() => defineConfig({ schema: {} as never })).toThrow(
     "'schema' holds something that extendSchema did not make.",
   );

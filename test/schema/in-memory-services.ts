@@ -28,7 +28,7 @@ import { naiveAggregates } from '../store/queries/naive-aggregates.ts';
 import { matches, naivePage, sorted } from '../store/queries/naive-rows.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 
-/** One read, as a resolver asked for it. */
+/** One read, as a resolver requested it. */
 export interface RecordedRead {
   readonly kind:
     | 'findByKeys'
@@ -54,9 +54,9 @@ export class InMemoryServices implements GatewayServices {
   readonly opened: { readonly snapshot: boolean }[] = [];
   /** Versions that can be pinned. */
   maintained: readonly Projection[] = [];
-  /** Operations whose reads are open. */
+  /** Number of operations with open reads. */
   open = 0;
-  /** Live reads that somebody consumes. */
+  /** Number of live reads that have a consumer. */
   subscribed = 0;
   readonly #events: RecordedEvent[] = [];
   readonly #record = createRecorder();
@@ -100,7 +100,7 @@ export class InMemoryServices implements GatewayServices {
     },
   };
 
-  /** What an activation does. */
+  /** The effect of an activation. */
   serve(...served: readonly ServedVersion[]): void {
     this.#map = versionMap(served);
     for (const listener of this.#versionListeners) listener();
@@ -111,7 +111,7 @@ export class InMemoryServices implements GatewayServices {
     return this.#events.at(-1)?.position ?? beginning;
   }
 
-  /** Lets a version stand still while the log grows. */
+  /** Stops a version while the log grows. */
   hold(projection: Projection): void {
     this.#table(projection);
     this.#held.add(projection.id);
@@ -304,7 +304,7 @@ export class InMemoryServices implements GatewayServices {
     },
   };
 
-  /** Remembers no removed rows: it can be resumed as far as rows are written. */
+  /** Does not remember deleted rows: it can be resumed only by the rows that exist. */
   #changesOf(projection: Projection, query: ChangeFeedQuery): AsyncIterableIterator<ChangeFeedUpdate> {
     let before: ReadonlyMap<string, Row> | undefined;
     return this.#live(
@@ -335,7 +335,7 @@ export class InMemoryServices implements GatewayServices {
     );
   }
 
-  /** Gives the state, and again whenever its text is another; `''` says that there is nothing to tell. */
+  /** Yields the state, and again whenever its text changes; `''` means that there is nothing to send. */
   #live<T>(
     projection: Projection,
     columns: readonly string[],
@@ -393,7 +393,7 @@ export class InMemoryServices implements GatewayServices {
     return iterator;
   }
 
-  /** A context as the gateway makes it for one operation. */
+  /** A context as the gateway creates it for one operation. */
   context(options: { readonly after?: bigint; readonly snapshot?: boolean } = {}): OperationContext {
     return {
       versions: this.#map,

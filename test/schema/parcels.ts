@@ -55,7 +55,7 @@ export const parcelV1 = defineProjection({
   },
 });
 
-/** Its second version has another enum, and no courier. */
+/** The second version has another enum, and no courier. */
 export const parcelV2 = defineProjection({
   name: 'parcel',
   version: 2,
@@ -143,7 +143,7 @@ export const shipParcel = defineCommand({
     state.status === 'Shipped' ? [] : { type: 'ParcelShipped', payload: { courier, at: now } },
 });
 
-/** Takes nothing at all. */
+/** Has no input. */
 export const loseEverything = defineCommand({
   name: 'loseEverything',
   input: z.object({}),
@@ -153,7 +153,7 @@ export const loseEverything = defineCommand({
   decide: () => ({ type: 'ParcelLost', payload: {} }),
 });
 
-/** A packed parcel as its event has it, which is JSON: decimals and bigints as text. */
+/** A packed parcel as in its event, as JSON: decimals and bigints are texts. */
 export interface ParcelRow {
   readonly trackingId: string;
   readonly status: 'Packed' | 'Shipped' | 'Lost';

@@ -17,9 +17,9 @@ import { allCommands, courierDayV1, type ParcelRow, parcel, parcelRow, parcelV1 
 export interface SchemaUnderTest {
   readonly schema: GraphQLSchema;
   readonly services: InMemoryServices;
-  /** Executes a query or mutation; what GraphQL says of an invalid document is a result too. */
+  /** Executes a query or mutation; the errors of an invalid document are a result too. */
   run(source: string, variables?: Record<string, unknown>): Promise<ExecutionResult>;
-  /** The answer of an operation without errors. */
+  /** The data of an operation without errors. */
   answer(source: string, variables?: Record<string, unknown>): Promise<Record<string, unknown>>;
   subscribe(source: string, variables?: Record<string, unknown>): Promise<AsyncGenerator<ExecutionResult>>;
   /** Writes packed parcels: the rows by their ids. */
@@ -54,7 +54,7 @@ export function schemaUnderTest(
     async answer(source, variables) {
       const { data, errors } = await run(source, variables);
       if (errors) throw errors[0];
-      return data as Record<string, unknown>; // there is data where there are no errors
+      return data as Record<string, unknown>; // without errors there is data
     },
     async subscribe(source, variables) {
       const { errors, args } = argsOf(source, variables);
@@ -77,7 +77,7 @@ export async function next(updates: AsyncIterator<ExecutionResult>): Promise<Rec
   return plain(value).data;
 }
 
-/** GraphQL's objects have no prototype, and errors more than clients see. */
+/** GraphQL's objects have no prototype, and its errors have more fields than clients see. */
 function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value));
 }

@@ -7,13 +7,13 @@ import { allCommands, courierDayV1, parcelV1, parcelV2 } from './parcels.ts';
 const schemaOf = (...served: Parameters<typeof versionMap>[0]) =>
   buildSchema({ versions: versionMap(served), commands: allCommands, maxPageSize: 50 });
 
-test('the schema of all kinds of columns and inputs reads as it does', async () => {
+test('the schema of all kinds of columns and inputs matches its snapshot', async () => {
   const schema = schemaOf(active(parcelV1), active(courierDayV1));
   expect(validateSchema(schema)).toEqual([]);
   await expect(`${printSchema(schema)}\n`).toMatchFileSnapshot('parcels.generated.graphql');
 });
 
-test('another version of a projection gives another schema under the same names', () => {
+test('another version of a projection changes the schema under the same names', () => {
   const schema = schemaOf(active(parcelV2));
   expect(printSchema(schema)).toContain('  Found\n');
   expect(schema.getType('ParcelItem')).toBeUndefined();

@@ -72,7 +72,7 @@ const south1 = idOf('note', 'south-1');
 
 const codes = ({ errors }: Answer) => errors?.map(({ extensions }) => extensions.code);
 
-describe('every way to a row leads to rows of the own tenant only', () => {
+describe('every way to a row leads only to rows of the own tenant', () => {
   const ways: readonly (readonly [string, string])[] = [
     ['by id', '{ note(noteId: "south-1") { noteId text tenantId } }'],
     ['by id, beside an own one', '{ a: note(noteId: "north-1") { text } b: note(noteId: "south-1") { text } }'],
@@ -118,13 +118,13 @@ describe('every way to a row leads to rows of the own tenant only', () => {
     const answer = await as({ tenant: 'north' }, query);
     expect(answer.errors).toBeUndefined();
     expect(JSON.stringify(answer.data)).not.toContain('south');
-    // The same asked by the other tenant is not empty: there was something to hide.
+    // The same query by the other tenant is not empty: there was something to hide.
     if (query.startsWith('mutation')) return;
     const others = await as({ tenant: 'south' }, query);
     expect(JSON.stringify(others.data)).not.toContain('north');
   });
 
-  test('counts and sums tell nothing of other rows', async () => {
+  test('counts and sums reveal nothing of other rows', async () => {
     const count = async (tenant: string) =>
       (
         await as(
@@ -142,8 +142,8 @@ describe('every way to a row leads to rows of the own tenant only', () => {
     });
   });
 
-  test('what others have changes no answer', async () => {
-    // A note of the south by an author of the north: not theirs to know.
+  test('rows of others change no response', async () => {
+    // A note of the south by an author of the north: the north may not read it.
     const payload = { tenantId: 'north', authorId: 'north-author', text: 'hidden', secret: 's', size: 50 };
     const { position } = await refold.log.append({
       family: note,
@@ -163,7 +163,7 @@ describe('every way to a row leads to rows of the own tenant only', () => {
     expect(await find('{ every: { size: { lt: 50 } } }')).toEqual(all);
   });
 
-  test('a cursor of another tenant opens nothing', async () => {
+  test('a cursor of another tenant gives no access', async () => {
     const { data } = await as({ tenant: 'south' }, '{ notes(first: 1) { pageInfo { endCursor } } }');
     const { endCursor } = (data?.notes as { pageInfo: { endCursor: string } }).pageInfo;
     const answer = await as({ tenant: 'north' }, 'query ($c: String!) { notes(before: $c) { nodes { tenantId } } }', {
@@ -172,12 +172,12 @@ describe('every way to a row leads to rows of the own tenant only', () => {
     expect(JSON.stringify(answer.data)).not.toContain('south');
   });
 
-  test('a viewer without a tenant sees none', async () => {
+  test('a viewer without a tenant sees no rows', async () => {
     const { data } = await as({}, '{ notes { totalCount nodes { noteId } } note(noteId: "north-1") { noteId } }');
     expect(data).toEqual({ notes: { totalCount: 0, nodes: [] }, note: null });
   });
 
-  test('the program itself sees all, and as a viewer what the viewer sees', async () => {
+  test('the program itself sees everything, and as a viewer what the viewer sees', async () => {
     const counted = '{ notesAggregate(where: { size: { lte: 5 } }) { count } }';
     expect(
       (
@@ -191,7 +191,7 @@ describe('every way to a row leads to rows of the own tenant only', () => {
   });
 });
 
-describe('a column that one may not read', () => {
+describe('an unreadable column', () => {
   const ways: readonly (readonly [string, string])[] = [
     ['selected by id', '{ note(noteId: "north-1") { secret } }'],
     ['selected under another name', '{ note(noteId: "north-1") { text: secret } }'],
@@ -237,13 +237,13 @@ describe('a column that one may not read', () => {
     ],
   ];
 
-  test.each(ways)('is refused where it is %s', async (_, query) => {
+  test.each(ways)('is refused if it is %s', async (_, query) => {
     const answer = await as({ tenant: 'north' }, query);
     expect(JSON.stringify(answer)).not.toContain('secret 1');
     expect(codes(answer)).toEqual(['FORBIDDEN']);
   });
 
-  test('takes nothing else of the events along: their types, and rows without it, are told', async () => {
+  test('hides nothing else of the events: their types, and rows without it, are readable', async () => {
     const query = '{ noteEvents(noteId: "north-1") { nodes { type row { noteId tenantId } } } }';
     const { data } = await as({ tenant: 'north' }, query);
     expect(data).toEqual({
@@ -251,13 +251,13 @@ describe('a column that one may not read', () => {
     });
   });
 
-  test('is answered to whom it may be', async () => {
+  test('is readable for those who may read it', async () => {
     const { data } = await as({ tenant: 'north', roles: ['auditor'] }, '{ note(noteId: "north-1") { secret } }');
     expect(data).toEqual({ note: { secret: 'secret 1 of north' } });
   });
 });
 
-test('the history of a row is told to its owner of today, and only what was theirs then', async () => {
+test("a row's history is readable by its current owner, and only the part in which it was theirs", async () => {
   const append = (event: { type: 'NoteMoved'; payload: { tenantId: string } } | ReturnType<typeof written>) =>
     refold.log.append({ family: note, streamId: 'moving', events: [event] });
   await append(written('west'));
@@ -276,8 +276,8 @@ test('the history of a row is told to its owner of today, and only what was thei
   expect(others.data).toEqual({ first: null, now: null, noteEvents: { nodes: [] } });
 });
 
-describe('who is not authenticated', () => {
-  test('reads what is public and nothing else', async () => {
+describe('an unauthenticated client', () => {
+  test('reads public rows and nothing else', async () => {
     const answer = await ask('{ board(board: "all") { notes } note(noteId: "north-1") { text } }', null);
     expect(answer.data).toMatchObject({ board: { notes: expect.any(Number) }, note: null });
     expect(codes(answer)).toEqual(['UNAUTHENTICATED']);
@@ -298,7 +298,7 @@ describe('who is not authenticated', () => {
   });
 });
 
-test('an event carries who did it', async () => {
+test('an event carries its actor', async () => {
   const answer = await as(
     { sub: 'grace', tenant: 'north' },
     'mutation { writeNote(input: { noteId: "north-7", tenantId: "north", authorId: "g", text: "x" }) { position } }',
@@ -309,7 +309,7 @@ test('an event carries who did it', async () => {
   expect(actors).toEqual(['grace']);
 });
 
-describe('a token that does not count refuses the whole operation', () => {
+describe('an invalid token refuses the whole operation', () => {
   const tokens: readonly (readonly [string, TokenOptions])[] = [
     ['expired', { expiresIn: -60 }],
     ['signed by another', { secret: 'another secret of more than thirty-two bytes' }],
@@ -376,7 +376,7 @@ async function next(updates: Updates): Promise<unknown> {
 describe.each(Object.entries(transports))('a subscription over %s', (name, subscribing) => {
   const id = `live-${name.length}`;
 
-  test('to a row tells of it while it is of the own tenant, and no longer', async () => {
+  test('to a row sends it while it belongs to the own tenant, and no longer', async () => {
     const append = async (event: ReturnType<typeof written> | { type: 'NoteMoved'; payload: { tenantId: string } }) =>
       refold.log.append({ family: note, streamId: id, events: [event] });
     const updates = subscribing(await token({ tenant: 'north' }))(`subscription { note(noteId: "${id}") { text } }`);
@@ -388,7 +388,7 @@ describe.each(Object.entries(transports))('a subscription over %s', (name, subsc
     expect(await next(updates)).toEqual({ data: { note: null } });
   });
 
-  test('to a list tells of rows that enter and leave the own tenant', async () => {
+  test('to a list sends rows that enter and leave the own tenant', async () => {
     const list =
       'subscription { notes(where: { size: { eq: 99 } }) { snapshot { noteId } entered { noteId } left { noteId } } }';
     const streamId = `${id}-list`;
@@ -409,13 +409,13 @@ describe.each(Object.entries(transports))('a subscription over %s', (name, subsc
     });
   });
 
-  test('that selects or filters by a column that one may not read, or follows changes where one may not read all rows, is refused', async () => {
+  test('that selects or filters by an unreadable column, or follows changes of partly unreadable rows, is refused', async () => {
     const subscribe = subscribing(await token({ tenant: 'north' }));
     for (const query of [
       'subscription { note(noteId: "north-1") { secret } }',
       'subscription { notes { snapshot { secret } } }',
       'subscription { notes(where: { secret: { startsWith: "s" } }) { position } }',
-      // A removed row would tell of itself, whoever could see it.
+      // A removed row would be announced to every viewer, whoever could see it.
       'subscription { noteChanges { position changes { key { noteId } } } }',
       'subscription { noteChanges(where: { tenantId: { eq: "north" } }, snapshot: false) { position } }',
       'subscription { noteChanges(since: "1") { position } }',
@@ -436,7 +436,7 @@ describe.each(Object.entries(transports))('a subscription over %s', (name, subsc
   });
 });
 
-test('a WebSocket with a token that does not count is closed', async () => {
+test('a WebSocket with an invalid token is closed', async () => {
   const subscribe = transports.WebSocket(await token({ audience: 'others' }));
   await expect(subscribe('subscription { board(board: "all") { notes } }').next()).rejects.toMatchObject({
     code: 4403,

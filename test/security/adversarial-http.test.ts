@@ -21,10 +21,10 @@ test.each(httpAttempts)('$name', async ({ send, status, codes }) => {
   expect(reply.all).not.toMatch(/^access-control-allow/im);
 });
 
-test('nothing was written, and whoever asks rightly is answered', async () => {
+test('nothing was written, and correct requests are answered', async () => {
   const operation = { query: '{ letters { totalCount } letter(letterId: "csrf") { letterId } }' };
   const { body } = await transports['a plain POST'](target, operation, { authorization: `Bearer ${target.bearer}` });
   expect(JSON.parse(body)).toEqual({ data: { letters: { totalCount: 3 }, letter: null } });
 });
 
-test('none of it met an error that the program did not expect', () => target.expectNoAlarm());
+test('no attempt caused an unexpected error', () => target.expectNoAlarm());

@@ -33,4 +33,4 @@ describe.each(Object.keys(transports) as Transport[])('by %s', (transport) => {
   });
 });
 
-test('none of it met an error that the program did not expect', () => target.expectNoAlarm());
+test('no attempt caused an unexpected error', () => target.expectNoAlarm());

@@ -4,7 +4,7 @@ import { expectNoLeak } from './leaks.ts';
 import { type Operation, sendHttp, type Transport, transports } from './send.ts';
 import { ownLetters, startTarget, type Target } from './target.ts';
 
-/** What is on request only: a subgraph of a federation, documents by their hash, pages of another site. */
+/** Features that are off by default: a federated subgraph, documents by their hash, pages of another site. */
 const site = 'https://shop.example';
 const known = '{ letters { totalCount } }';
 const hash = createHash('sha256').update(known).digest('hex');
@@ -93,7 +93,7 @@ describe.each([
   'a shared stream',
   'a WebSocket',
 ] as const)('by %s', (transport: Transport) => {
-  // The message of a WebSocket has a document, be it empty.
+  // A WebSocket's message always has a document, which may be empty.
   const filled = (operation: Operation) => (transport === 'a WebSocket' ? { query: '', ...operation } : operation);
 
   test.each(attempts)('$name', async ({ name: _, code, data, ...operation }) => {
@@ -123,4 +123,4 @@ test.each([
   }
 });
 
-test('none of it met an error that the program did not expect', () => target.expectNoAlarm());
+test('no attempt caused an unexpected error', () => target.expectNoAlarm());

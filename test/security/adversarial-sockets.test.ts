@@ -22,7 +22,7 @@ const init = '{"type":"connection_init"}';
 const subscribe = (id: string, query = 'subscription { letters { position } }') =>
   JSON.stringify({ id, type: 'subscribe', payload: { query } });
 
-/** Sends messages, the first by itself; gives everything that came, and with what the socket was closed. */
+/** Sends messages, the first by itself; returns everything that came, and the close code. */
 async function converse(socket: WebSocket, messages: readonly (string | Buffer)[], isEnough = (_: string) => false) {
   onTestFinished(() => socket.terminate());
   let all = '';
@@ -43,7 +43,7 @@ async function converse(socket: WebSocket, messages: readonly (string | Buffer)[
   return { code, all };
 }
 
-/** Also of a socket that met an error before. */
+/** Also for a socket that met an error before. */
 function endOf(socket: WebSocket): Promise<{ code: number; reason: string }> {
   return new Promise((resolve) => {
     socket.once('close', (code, reason) => resolve({ code, reason: String(reason) }));
@@ -92,7 +92,7 @@ describe('a WebSocket is closed', () => {
     expectNoLeak(reason);
   });
 
-  // Frames by hand: a reserved bit, an opcode that there is none of, no mask, and a text that is no UTF-8.
+  // Raw frames: a reserved bit, an unknown opcode, no mask, and a text that is not UTF-8.
   test.each<[string, number[]]>([
     ['a compressed frame', [0xc1, 0x80, 1, 2, 3, 4]],
     ['a frame of no kind', [0x83, 0x80, 1, 2, 3, 4]],
@@ -133,14 +133,14 @@ test.each<[string, Record<string, string>, string, number]>([
   ['from a site that looks alike', { Origin: 'http://localhost.evil.example' }, '/graphql', 403],
   ['to another path', {}, '/secrets', 404],
   ['to a path that climbs', {}, '/graphql/../admin', 404],
-  ['to a path that is none', {}, '//[', 404],
+  ['to an invalid path', {}, '//[', 404],
 ])('a WebSocket %s is not opened', async (_, headers, path, status) => {
   const reply = await sendBytes(target, handshake(headers, path));
   expect(reply.status).toBe(status);
   expectNoLeak(reply.all);
 });
 
-test('a flood of messages to keep alive is answered, and the next operation too', async () => {
+test('a flood of ping messages is answered, and the next operation too', async () => {
   const pings = new Array<string>(500).fill('{"type":"ping"}');
   const messages = [init, ...pings, subscribe('1', '{ letters { totalCount } }')];
   const { all } = await converse(openSocket(target, own()), messages, (text) => text.includes('"complete"'));
@@ -158,7 +158,7 @@ test('a flood of ping frames ends its own connection at most', async () => {
   expect((await converse(openSocket(target, own()), messages, isAnswered)).all).toContain('"totalCount":3');
 });
 
-test('operations that are completed before they begin, or never were, do no harm', async () => {
+test('completing operations before they begin, or unknown ones, does no harm', async () => {
   const messages = [init, '{"id":"9","type":"complete"}', subscribe('1'), '{"id":"1","type":"complete"}'];
   const { all } = await converse(
     openSocket(target, own()),
@@ -197,8 +197,8 @@ describe.each([
   });
 });
 
-describe('a request that never ends is cut off', () => {
-  // A gateway of its own: with a time so short, requests of a machine that is busy would end like this, too.
+describe('an endless request is cut off', () => {
+  // Its own gateway: with such a short limit, other requests on a busy machine would end like this, too.
   const startHasty = async () => (await startGateway({ options: { requestTimeout: 200 } })).gateway;
   const head = ['POST /graphql HTTP/1.1', 'Host: localhost'];
   test.each<[string, readonly string[]]>([
@@ -211,7 +211,7 @@ describe('a request that never ends is cut off', () => {
     expect(reply.status).toBe(408);
   });
 
-  test('also where it drips', async () => {
+  test('also if it sends slowly', async () => {
     const { port } = await startHasty();
     const socket = connect({ port, host: '127.0.0.1' });
     socket.on('error', () => {}); // it is cut off
@@ -223,4 +223,4 @@ describe('a request that never ends is cut off', () => {
   });
 });
 
-test('none of it met an error that the program did not expect', () => target.expectNoAlarm());
+test('no attempt caused an unexpected error', () => target.expectNoAlarm());

@@ -12,7 +12,7 @@ let target: Target;
 
 beforeAll(async () => {
   target = await startTarget();
-  // What the other tenant has named `monday`.
+  // The other tenant has used the key `monday`.
   const variables = { key: 'monday', input: { letterId: 'south-9', tenantId: 'south', subject: foreignMark } };
   const [{ query } = { query: '' }] = foreignAttempts.filter(({ name }) => name.startsWith('an idempotency key'));
   expect((await ask('a plain POST', { query, variables }, target.foreignBearer)).codes).toEqual([]);
@@ -25,7 +25,7 @@ function ask(transport: Transport, operation: Operation, bearer: string, headers
   return transports[transport](target, operation, { authorization: `Bearer ${bearer}`, ...headers });
 }
 
-/** A WebSocket's answer is the payload of a message. */
+/** A WebSocket's response is the payload of a message. */
 function dataIn({ body }: Reply): unknown {
   const [first = ''] = body.split('\n').filter((line) => line.includes('"data":'));
   const { data, payload } = JSON.parse(first);
@@ -85,7 +85,7 @@ describe.each(['server-sent events', 'a WebSocket'] as const)('a subscription by
     expect([...new Set(reply.codes)]).toEqual([code]);
   });
 
-  test('ends when the token expires that it was opened with, having told nothing foreign', async () => {
+  test('ends when its token expires, and never sends foreign rows', async () => {
     const clock = watchClock();
     const authorization = `Bearer ${await token({ tenant: 'north', expiresIn: hour })}`;
     const query = 'subscription { letters { snapshot { tenantId subject } } }';
@@ -100,7 +100,7 @@ describe.each(['server-sent events', 'a WebSocket'] as const)('a subscription by
   });
 });
 
-test('the other tenant still has what it had, and nothing more', async () => {
+test("the other tenant's data is unchanged", async () => {
   const query = '{ letters { nodes { letterId } } }';
   await until(async () => {
     const { body } = await ask('a plain POST', { query }, target.foreignBearer);
@@ -110,4 +110,4 @@ test('the other tenant still has what it had, and nothing more', async () => {
   });
 });
 
-test('none of it met an error that the program did not expect', () => target.expectNoAlarm());
+test('no attempt caused an unexpected error', () => target.expectNoAlarm());

@@ -2,10 +2,10 @@ import { trackingIdOf } from './letters.ts';
 import type { Operation } from './send.ts';
 import { ownLetters } from './target.ts';
 
-/** A try of the one tenant to see, count, change or find out something of the other's. */
+/** An attempt of one tenant to see, count, change or find out something of the other's. */
 export interface ForeignAttempt extends Operation {
   readonly name: string;
-  /** The code of its errors; null: it is answered, with this data. */
+  /** The code of its errors; null: it succeeds, with this data. */
   readonly code: string | null;
   readonly data?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -352,7 +352,7 @@ export const foreignAttempts: readonly ForeignAttempt[] = [
   },
 ];
 
-/** After which the viewer has one row more. */
+/** After it, the viewer has one row more. */
 export const writingAttempts: readonly ForeignAttempt[] = [
   {
     name: 'a column that one may not read, of what one has written',

@@ -2,13 +2,13 @@ import { gzipSync } from 'node:zlib';
 import { type Reply, sendBytes, sendHttp } from './send.ts';
 import type { Target } from './target.ts';
 
-/** A request that is no operation of a client, and how it ends. */
+/** A request that is not a client's operation, and its outcome. */
 export interface HttpAttempt {
   readonly name: string;
   send(target: Target, authorization: string): Promise<Reply>;
-  /** One of these, where it is the server's or a proxy's choice. */
+  /** One of these, if the server or a proxy may choose. */
   readonly status: number | readonly number[];
-  /** The codes of its errors; none where the answer is no GraphQL. */
+  /** The codes of its errors; undefined if the response is not GraphQL. */
   readonly codes?: readonly string[];
 }
 
@@ -28,7 +28,7 @@ function got(parameters: Record<string, string>, headers: Record<string, string>
     sendHttp(target, { method: 'GET', path, headers: { accept, authorization, ...headers } });
 }
 
-/** The head of a request, line by line, as it is; then what follows. */
+/** The raw head of a request, line by line; then the body. */
 function written(lines: readonly string[], body: string | Buffer = ''): HttpAttempt['send'] {
   return (target, authorization) =>
     sendBytes(
@@ -399,7 +399,7 @@ function streamed(
     sendHttp(target, { method, path: `${streamPath}${path}`, headers: { authorization, ...headers }, body });
 }
 
-/** With a stream reserved by a viewer of another tenant: its token, for what is tried with it. */
+/** With a stream that a viewer of another tenant reserved: its token, for the attempts. */
 function withForeignStream(attempt: (token: string) => HttpAttempt['send']): HttpAttempt['send'] {
   return async (target, authorization) => {
     const reserved = { method: 'PUT', path: streamPath, headers: { authorization: `Bearer ${target.foreignBearer}` } };

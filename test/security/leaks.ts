@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { foreignMark } from './target.ts';
 
-/** What no answer may hold, whatever was asked: what only the inside knows, and what is another tenant's. */
+/** Texts that no response may contain: internals, and the other tenant's data. */
 const leaks: Readonly<Record<string, RegExp>> = {
   SQL: /\b(?:select|insert into|update|delete from)\s+["\w.*]+\s*(?:,|from|set|where|values|\()/i,
   "the database's words":
@@ -14,7 +14,7 @@ const leaks: Readonly<Record<string, RegExp>> = {
   'rows of another tenant': new RegExp(foreignMark),
 };
 
-/** Looks at a whole answer, headers and body. */
+/** Checks a whole response, headers and body. */
 export function expectNoLeak(answer: string): void {
   for (const [what, pattern] of Object.entries(leaks)) {
     expect(pattern.exec(answer)?.[0] ?? null, `${what} in ${answer.slice(0, 2000)}`).toBeNull();

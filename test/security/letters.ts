@@ -109,7 +109,7 @@ export const sendLetter = defineCommand({
   },
 });
 
-/** The event's payload, with values of its own for what is not given. */
+/** The event's payload, with default values for what is not given. */
 export function letterSent(given: {
   readonly letterId: string;
   readonly tenantId: string;

@@ -51,7 +51,7 @@ export const authorV1 = defineProjection({
   access: tenant('tenantId'),
 });
 
-/** How many notes there are is everybody's business. */
+/** The number of notes is public. */
 export const boardV1 = defineProjection({
   name: 'board',
   version: 1,
@@ -62,7 +62,7 @@ export const boardV1 = defineProjection({
   access: 'public',
 });
 
-/** Declares nothing: for whoever is authenticated. */
+/** Has no access rule: for every authenticated viewer. */
 export const sizeV1 = defineProjection({
   name: 'note_size',
   version: 1,

@@ -1,22 +1,22 @@
 import type { Operation, Transport } from './send.ts';
 
-/** An operation that should not get what it is after, and how it ends. */
+/** An operation that must not succeed, and its outcome. */
 export interface Attempt extends Operation {
   readonly name: string;
-  /** The one code of its errors; null: it is answered, with nothing that is not the viewer's. */
+  /** The one code of its errors; null: it succeeds, with nothing that is not the viewer's. */
   readonly code: string | null;
   /** Of a POST. @default 200 */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Text in the answer. */
+  /** Text in the response. */
   readonly tells?: string;
-  /** Where it has no meaning. */
+  /** Transports for which the attempt has no meaning. */
   readonly notBy?: readonly Transport[];
 }
 
-/** Refused by a field, and before any. */
+/** Refused by a field, and before any field. */
 const bad = { code: 'BAD_USER_INPUT' } as const;
-/** No row can hold the value, so it finds none. */
+/** No row can hold the value, so no row is found. */
 const nothing = { code: null } as const;
 const misfit = { code: 'BAD_USER_INPUT', status: 400 } as const;
 const unresolved = { code: 'OPERATION_RESOLUTION_FAILURE', status: 400 } as const;
@@ -37,7 +37,7 @@ const nested = (depth: number, inner: unknown, wrap: (part: unknown) => unknown)
 };
 const times = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => part(index));
-// No URL holds it.
+// Too long for a URL.
 const tooLong: readonly Transport[] = ['a GET'];
 const cursor = (...parts: unknown[]) => Buffer.from(JSON.stringify(parts)).toString('base64url');
 

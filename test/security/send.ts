@@ -6,13 +6,13 @@ import type { Target } from './target.ts';
 
 export interface Operation {
   readonly query?: unknown;
-  /** A text is sent as it is. */
+  /** A text is sent unchanged. */
   readonly variables?: unknown;
   readonly operationName?: unknown;
   readonly extensions?: unknown;
 }
 
-/** What came back: the status (0 where a transport has none), everything that was sent, and the codes of the errors in it. */
+/** The reply: the status (0 if a transport has none), everything that was sent, and the codes of its errors. */
 export interface Reply {
   readonly status: number;
   readonly all: string;
@@ -20,7 +20,7 @@ export interface Reply {
   readonly body: string;
 }
 
-/** Called with all that has come of an answer so far, each time that more of it has. */
+/** Called with the reply so far, each time that more of it arrives. */
 type Heard = (soFar: string) => void;
 
 interface HttpRequest {
@@ -28,12 +28,12 @@ interface HttpRequest {
   readonly path?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
-  /** Announces no length. */
+  /** Sends no content-length. */
   readonly chunked?: boolean;
   readonly heard?: Heard | undefined;
 }
 
-/** A request of HTTP on a connection of its own. */
+/** An HTTP request on its own connection. */
 export async function sendHttp({ port }: Target, given: HttpRequest): Promise<Reply> {
   const { method = 'POST', path = '/graphql', headers = {}, body, chunked = false, heard } = given;
   const length = body === undefined || chunked ? {} : { 'content-length': Buffer.byteLength(body) };
@@ -57,10 +57,10 @@ export async function sendHttp({ port }: Target, given: HttpRequest): Promise<Re
   return replyOf(message.statusCode ?? 0, message.rawHeaders.join('\n'), all);
 }
 
-/** Bytes as they are, and what comes back until the connection ends. */
+/** Sends raw bytes; returns what comes back until the connection ends. */
 export async function sendBytes({ port }: { readonly port: number }, bytes: string | Buffer): Promise<Reply> {
   const socket = connect({ port, host: '127.0.0.1' });
-  socket.on('error', () => {}); // what was read until then is the answer
+  socket.on('error', () => {}); // what was read until then is the reply
   socket.write(bytes);
   let all = '';
   socket.setEncoding('latin1');
@@ -72,17 +72,17 @@ export async function sendBytes({ port }: { readonly port: number }, bytes: stri
   return replyOf(Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 0), head, body);
 }
 
-/** With the media type whose statuses say what became of an operation. */
+/** With the media type whose statuses show the outcome of an operation. */
 const json = { 'content-type': 'application/json', accept: 'application/graphql-response+json' };
 
-/** JSON, also of variables that are nested too deep to be made into it. */
+/** JSON, also for variables that are nested too deep for JSON.stringify. */
 function written({ variables, ...operation }: Operation): string {
   const text = typeof variables === 'string' ? variables : JSON.stringify(variables);
   const rest = JSON.stringify(operation);
   return text === undefined ? rest : `${rest.slice(0, -1)}${rest === '{}' ? '' : ','}"variables":${text}}`;
 }
 
-/** Every way in which an operation comes to the gateway. */
+/** Every transport of an operation to the gateway. */
 export const transports = {
   'a plain POST': (target: Target, operation: Operation, headers: OutgoingHttpHeaders) =>
     sendHttp(target, { headers: { ...json, ...headers }, body: written(operation) }),
@@ -151,12 +151,12 @@ export type Transport = keyof typeof transports;
 
 export function openSocket({ url }: Target, headers: OutgoingHttpHeaders = {}, protocol = 'graphql-transport-ws') {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, protocol, { headers: headers as never }); // strings
-  socket.on('error', () => {}); // told by its closing
+  socket.on('error', () => {}); // its close shows it
   return socket;
 }
 
 function replyOf(status: number, head: string, body: string): Reply {
-  // In the order of the answer; a reply may be several messages.
+  // In the order of the response; a reply may be several messages.
   const codes = [...body.matchAll(/"code":"([^"]+)"/g)].map(([, code = '']) => code);
   return { status, all: `${head}\n\n${body}`, codes, body };
 }

@@ -6,22 +6,22 @@ import { until } from '../support/until.ts';
 import { letter, letterSent, letterV1, senderV1, sendLetter } from './letters.ts';
 import { auth, token } from './notes.ts';
 
-/** A running application of two tenants, as production has it, and what attackers of the one have in their hands. */
+/** A running application of two tenants, as in production, and what attackers of one tenant know. */
 export interface Target {
   readonly refold: Refold;
   readonly url: string;
   readonly port: number;
   /** Of a viewer of the tenant `north`. */
   readonly bearer: string;
-  /** Of a viewer of the tenant whose rows nobody else may see. */
+  /** Of a viewer of the other tenant, whose rows nobody else may see. */
   readonly foreignBearer: string;
   readonly position: bigint;
-  /** Fails where an attempt led to an error that the program did not expect. */
+  /** Fails if an attempt caused an error that the program did not expect. */
   expectNoAlarm(): void;
   stop(): Promise<void>;
 }
 
-/** Stands in every text of the other tenant's rows. */
+/** Part of every text of the other tenant's rows. */
 export const foreignMark = 'Zwiebelfisch';
 export const ownLetters = 3;
 

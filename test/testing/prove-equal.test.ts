@@ -41,7 +41,7 @@ const bySql = (change: object) => {
   return defineProjection({ name, version, events: families, table: columns, evolveSql } as never);
 };
 
-test('two forms that make the same rows of the same events are equal, however the events are divided', async () => {
+test('two forms that return the same rows for the same events are equal, however the events are batched', async () => {
   for (const seed of [1, 2, 3]) {
     await proveEqual({ evolve: totalsByEvolve, evolveSql: totalsBySql, events: movements(seed, 150), databaseUrl });
   }
@@ -51,7 +51,7 @@ test('two forms without an event are equal', async () => {
   await proveEqual({ evolve: totalsByEvolve, evolveSql: totalsBySql, events: [], databaseUrl });
 });
 
-test('SQL that makes another row fails with the row, its columns and the batches', async () => {
+test('SQL that returns another row fails with the row, its columns and the batches', async () => {
   const rows = (totalsBySql.sqlFold?.rows ?? '').replace('sum(amount)', 'sum(abs(amount))');
   const events: InMemoryAppend[] = [
     { family: account, streamId: 'a', events: [{ type: 'Credited', payload: { amount: '5' } }] },
@@ -70,7 +70,7 @@ test('SQL that is right for all events at once, but not for batches, fails with 
   ).rejects.toThrow(/from the same events, one at a time: row \["account-\d"\] has movements = 1, not \d+\.$/);
 });
 
-test('rows that should be gone, and rows that should be there, are found', async () => {
+test('extra rows and missing rows are found', async () => {
   const base = {
     name: 'credits',
     events: account,

@@ -19,7 +19,7 @@ const opened = { type: 'ShoppingCartOpened', payload: { customerId: 'ada', opene
 const productItem = { productId: 'mug', name: 'Mug', quantity: 2, unitPrice: '12.50' };
 const added = { type: 'ProductItemAdded', payload: { productItem } } as const;
 
-test('a command is given a history and decides: events, nothing, or a rejection', async () => {
+test('a command decides from a given history: events, nothing, or a rejection', async () => {
   await givenStream(shoppingCart, opened).when(addProductItem, { cartId: 'c1', productItem }).thenEvents(added);
   await givenStream(shoppingCart, opened, added)
     .when(confirmShoppingCart, { cartId: 'c1' }, { now })
@@ -27,7 +27,7 @@ test('a command is given a history and decides: events, nothing, or a rejection'
   await givenStream(shoppingCart, opened).when(openShoppingCart, { cartId: 'c1', customerId: 'ada' }).thenRejected();
 });
 
-test('what is decided otherwise fails the test that says so', async () => {
+test('an unexpected decision fails the test', async () => {
   const decision = givenStream(shoppingCart, opened).when(addProductItem, { cartId: 'c1', productItem });
   await expect(decision.thenNothing()).rejects.toBeInstanceOf(AssertionError);
   await expect(decision.thenRejected()).rejects.toThrow("Expected 'addProductItem' to be rejected, but it led to");
@@ -38,7 +38,7 @@ test('what is decided otherwise fails the test that says so', async () => {
   });
 });
 
-test('a projection is given events and has rows', async () => {
+test('a projection has rows after given events', async () => {
   const projected = givenEvents({ family: shoppingCart, streamId: 'c1', events: [opened, added] }).projectedBy(
     cartSummaryV2,
   );
@@ -56,7 +56,7 @@ test('a projection is given events and has rows', async () => {
   await expect(projected.thenRows()).rejects.toBeInstanceOf(AssertionError);
 });
 
-test('a projection that remembers something beside its rows is not replayable', async () => {
+test('a projection that keeps state besides its rows is not replayable', async () => {
   let seen = 0;
   const impure = defineProjection({
     name: 'impure',
@@ -70,7 +70,7 @@ test('a projection that remembers something beside its rows is not replayable', 
   await expect(projected.thenReplayable()).rejects.toThrow('impure@1 returns other rows');
 });
 
-test('the log in memory checks versions and payloads as the real one does', async () => {
+test('the log in memory checks versions and payloads like the real log', async () => {
   const log = createInMemoryLog();
   await log.append({ family: shoppingCart, streamId: 'c1', events: [opened, added], expectedVersion: 'no-stream' });
   await expect(
@@ -93,7 +93,7 @@ const tally = (options?: StateOptions<{ items: readonly string[] }>) =>
     options,
   );
 
-test('a stream has a state, also where a snapshot of it was taken on the way', async () => {
+test('a stream has a state, also with a snapshot taken on the way', async () => {
   await givenStream(shoppingCart, opened, added, added).thenState(tally(), { items: ['Mug', 'Mug'] });
   await givenStream(shoppingCart, added, added).thenState(tally({ snapshotEvery: 1 }), { items: ['Mug', 'Mug'] });
   await expect(givenStream(shoppingCart, added).thenState(tally(), { items: ['Cup'] })).rejects.toThrow(
@@ -109,7 +109,7 @@ test('a stream has a state, also where a snapshot of it was taken on the way', a
   });
 });
 
-test('a command is judged by the state after it, too', async () => {
+test('a command can be checked by the state after it, too', async () => {
   const addTo = defineCommand({
     name: 'addTo',
     input: z.object({ cartId: z.string() }),
@@ -122,7 +122,7 @@ test('a command is judged by the state after it, too', async () => {
     .thenState({ items: ['Mug', 'Mug'] });
 });
 
-test('code that changes what it is given fails, and is named', async () => {
+test('code that mutates its arguments fails, and is named', async () => {
   const careless = defineState(shoppingCart, () => ({ items: [] as string[] }), {
     ProductItemAdded(state) {
       state.items.push('one more');
@@ -147,7 +147,7 @@ test('code that changes what it is given fails, and is named', async () => {
   );
 });
 
-test('a rejection that was not expected is told with its reason; one that was can be looked into', async () => {
+test('an unexpected rejection fails with its reason; an expected one can be inspected', async () => {
   const picky = defineCommand({
     name: 'picky',
     input: z.object({ cartId: z.string() }),
@@ -165,7 +165,7 @@ test('a rejection that was not expected is told with its reason; one that was ca
   await expect(decision.thenRejected('Too late.', { since: 'dawn' })).rejects.toThrow(/noon[\s\S]*dawn/);
 });
 
-test('a projection that remembers what was undone is not replayable', async () => {
+test('a projection that remembers undone events is not replayable', async () => {
   const seen = new Set<string>();
   const remembering = defineProjection({
     name: 'remembering',

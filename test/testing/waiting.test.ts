@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const question = '{ cartSummary(cartId: "c1") { status } }';
 
-test('a test waits for positions, versions and answers', async () => {
+test('a test waits for positions, versions and responses', async () => {
   const { position } = await refold.log.append({
     family: shoppingCart,
     streamId: 'c1',
@@ -55,7 +55,7 @@ test('a test that relies on inline rows waits until they commit with appends', a
   const of = async () => (await refold.status()).find(({ name }) => name === 'opened_cart')?.inline;
   expect(await of()).toBe('live');
   const db = createDatabase({ url: database.url });
-  // As a writer that can't fold leaves it, which keeps it from joining again for a while.
+  // The state after a writer that can't fold has left: it may not join again for a while.
   await db.transaction(async (tx) => {
     await tx.query({ text: `select refold.announce_leave('opened_cart', 1, true)` });
     await tx.query({ text: `select refold.settle_inline('opened_cart', 1)` });
@@ -68,7 +68,7 @@ test('a test that relies on inline rows waits until they commit with appends', a
   expect(await of()).toBe('live');
 });
 
-test('what did not come in time is told', async () => {
+test('the error of a time-out names what is missing', async () => {
   const options = { timeout: 0 };
   await expect(untilActive(refold, 'cart_summary@3', options)).rejects.toThrow(
     "There is no version 'cart_summary@3'. There are: cart_summary@1, cart_summary@2, customer_profile@1, opened_cart@1.",
@@ -78,7 +78,7 @@ test('what did not come in time is told', async () => {
   await expect(untilActive(refold, 'cart_summary@2', options)).rejects.toThrow(
     /Waited 0 ms. Expected cart_summary@2 to be active, but it is ready at position \d+, held: /,
   );
-  const beyond = ((await refold.log.head()) + 5n) as Awaited<ReturnType<Refold['log']['head']>>; // a position that is not there yet
+  const beyond = ((await refold.log.head()) + 5n) as Awaited<ReturnType<Refold['log']['head']>>; // a position beyond the log
   await expect(untilPosition(refold, beyond, options)).rejects.toThrow(
     /Expected every version .*cart_summary@1 is active at/,
   );

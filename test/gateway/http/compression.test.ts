@@ -10,11 +10,11 @@ import { type GatewayUnderTest, startGateway, type TestOptions } from '../gatewa
 interface Received {
   readonly status: number | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** As it came. */
+  /** As received. */
   readonly bytes: Buffer;
 }
 
-/** By node:http, which decompresses nothing. */
+/** By node:http, which does not decompress. */
 async function send(url: string, options: RequestOptions, body?: string): Promise<Received> {
   const sent = request(url, options).end(body);
   const [response] = await once(sent, 'response');
@@ -32,7 +32,7 @@ async function withParcels(options?: TestOptions['options']): Promise<GatewayUnd
 const long = '{ parcels(first: 100) { nodes { parcelId weight status } } }';
 const short = '{ parcels(first: 10) { nodes { parcelId } } }';
 
-/** As three ways through the gateway answer it. */
+/** The responses of three ways through the gateway. */
 async function ask({ endpoint }: GatewayUnderTest, query: string, headers: Record<string, string>) {
   const post = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } };
   const body = JSON.stringify({ query });
@@ -61,11 +61,11 @@ test.each([
   ['deflate', undefined],
   ['', undefined],
   [undefined, undefined],
-])('a client that accepts %j is sent %j', (header, encoding) => {
+])('a client that accepts %j gets %j', (header, encoding) => {
   expect(acceptedEncoding(header)).toBe(encoding);
 });
 
-test('long answers are compressed as the client takes them, whichever way through the gateway they come', async () => {
+test('long responses are compressed as the client accepts, on every way through the gateway', async () => {
   const tested = await withParcels();
   const [plain] = await ask(tested, long, {});
   expect(plain?.bytes.length).toBeGreaterThan(leastCompressed);
@@ -81,7 +81,7 @@ test('long answers are compressed as the client takes them, whichever way throug
   }
 });
 
-test('short answers, and those of a gateway that is told so, are sent as they are', async () => {
+test('short responses are not compressed, and no responses if compression is off', async () => {
   const headers = { 'accept-encoding': 'gzip, br, zstd' };
   for (const [options, query] of [
     [{}, short],
@@ -95,14 +95,14 @@ test('short answers, and those of a gateway that is told so, are sent as they ar
   }
 });
 
-test('a cache is told of everything that an answer depends on', async () => {
+test('the vary header names everything that a response depends on', async () => {
   const origin = 'https://shop.example.com';
   const tested = await withParcels({ cors: { origins: [origin, 'https://other.example.com'] } });
   for (const { headers } of await ask(tested, long, { origin, 'accept-encoding': 'br' }))
     expect(headers.vary?.toLowerCase().split(/, ?/).toSorted()).toEqual(['accept-encoding', 'origin']);
 });
 
-test('an event stream is sent as it comes', async () => {
+test('an event stream is not buffered', async () => {
   const tested = await withParcels();
   const headers = {
     'accept-encoding': 'gzip, br, zstd',
@@ -121,7 +121,7 @@ test('an event stream is sent as it comes', async () => {
   expect(all).toContain('event: next');
 });
 
-test('GraphiQL runs its own script only, is sent compressed, and once', async () => {
+test('GraphiQL runs only its own script, and is compressed and cached', async () => {
   const { endpoint } = await startGateway({ development: true, defaultQuery: '{ __typename }' });
   const get = (headers: Record<string, string>) => send(endpoint, { headers: { accept: 'text/html', ...headers } });
   const { headers, bytes } = await get({});

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { parcelV1 } from '../../schema/parcels.ts';
 import { startGateway } from '../gateway-under-test.ts';
 
-test('from the moment that it is told to close it is not ready, and answers what still comes', async () => {
+test('a closing gateway is not ready, and still answers requests', async () => {
   const { gateway, endpoint, post, pack, services } = await startGateway({ drainSeconds: 600 });
   await pack({ a: {} });
   services.hold(parcelV1);
@@ -16,7 +16,7 @@ test('from the moment that it is told to close it is not ready, and answers what
   const ready = await fetch(`${gateway.url}/health/ready`);
   expect([ready.status, ready.headers.get('connection')]).toEqual([503, 'close']);
   expect(await ready.json()).toMatchObject({ ready: false, stopping: true });
-  // Each answer closes its connection: of what was sent before, of what comes now, of whoever of the gateway answers.
+  // Each response closes its connection: of earlier requests, of new requests, from every part of the gateway.
   const sent = await post('mutation { packParcel(input: { parcelId: "c" }) { position } }');
   expect([sent.status, sent.headers.get('connection')]).toEqual([200, 'close']);
   const got = await fetch(`${endpoint}?query={__typename}`, { headers: { 'apollo-require-preflight': 'true' } });
@@ -26,20 +26,20 @@ test('from the moment that it is told to close it is not ready, and answers what
   expect(answered.data).toEqual({ parcels: { totalCount: 3 } });
   expect(answered.headers.get('connection')).toBe('close');
 
-  // Told once more, it waits for nobody else.
+  // A second close waits for nothing.
   await gateway.close();
   await closed;
   await expect(fetch(`${gateway.url}/health/live`)).rejects.toThrow();
 });
 
-test('it answers for so long as it was told', async () => {
+test('a closing gateway answers for the configured time', async () => {
   const { gateway } = await startGateway({ drainSeconds: 0.3 });
   const start = performance.now();
   await gateway.close();
   expect(performance.now() - start).toBeGreaterThan(290);
 });
 
-test('subscriptions live as long as requests are answered', async () => {
+test('subscriptions stay open as long as requests are answered', async () => {
   const { gateway, endpoint, pack } = await startGateway({ drainSeconds: 600 });
   const response = await fetch(endpoint, {
     method: 'POST',
@@ -64,9 +64,9 @@ const chunkedBody = `transfer-encoding: chunked\r\n\r\n${subscription.length.toS
 test.for([
   ['server-sent events', 'HTTP/1.1', 'text/event-stream', plainBody],
   ['server-sent events behind a proxy that speaks HTTP/1.0', 'HTTP/1.0', 'text/event-stream', plainBody],
-  ['server-sent events that are asked for in chunks', 'HTTP/1.1', 'text/event-stream', chunkedBody],
+  ['server-sent events requested by a chunked body', 'HTTP/1.1', 'text/event-stream', chunkedBody],
   ['server-sent events that are accepted last', 'HTTP/1.1', 'application/json, text/event-stream', plainBody],
-] as const)('%s end without a word, so that clients come back elsewhere', async ([, version, accept, body]) => {
+] as const)('%s end without a complete message: clients reconnect elsewhere', async ([, version, accept, body]) => {
   const { gateway, services, logged, pack } = await startGateway();
   const socket = connect(gateway.port, '127.0.0.1').setEncoding('utf8');
   onTestFinished(() => void socket.destroy());

@@ -9,7 +9,7 @@ const longerThanTheTest = 3_600_000;
 
 const place = { host: '127.0.0.1', port: 0, requestTimeout: 30_000 };
 
-test('a connection that never asked for anything does not hold up the end', async () => {
+test('a connection without a request does not delay the close', async () => {
   const accepted = Promise.withResolvers<void>();
   const { server, port, close } = await listen(() => {}, place);
   server.once('connection', () => accepted.resolve());
@@ -20,7 +20,7 @@ test('a connection that never asked for anything does not hold up the end', asyn
   await ended;
 });
 
-test('a request that runs is answered before the end, also on a connection that is kept alive', async () => {
+test('a running request gets its response before the close, also on a keep-alive connection', async () => {
   const asked = Promise.withResolvers<() => void>();
   const { url, close } = await listen((_, response) => asked.resolve(() => response.end('done')), place);
   const answer = fetch(url).then((response) => response.text());
@@ -31,7 +31,7 @@ test('a request that runs is answered before the end, also on a connection that 
   await closed;
 });
 
-test('a connection between two requests is kept for longer than load balancers keep theirs, and clients are told', async () => {
+test('an idle connection is kept longer than load balancers keep theirs, and the response says how long', async () => {
   const { url, close } = await listen((_, response) => response.end('done'), place);
   const response = await fetch(url);
   expect(response.headers.get('keep-alive')).toBe('timeout=65');
@@ -39,7 +39,7 @@ test('a connection between two requests is kept for longer than load balancers k
   await close(longerThanTheTest, lastWord);
 });
 
-test('a request that outlasts the end is told that nobody knows its outcome, and one that has not come whole that it was not done', async () => {
+test('a request that outlasts the close gets OUTCOME_UNKNOWN; an incomplete request gets a refusal', async () => {
   const [readWhole, readHalf] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { url, port, close } = await listen((req) => {
     if (req.url === '/whole') req.resume().once('end', readWhole.resolve);

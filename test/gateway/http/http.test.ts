@@ -6,7 +6,7 @@ import { building } from '../../schema/in-memory-services.ts';
 import { courierDayV1, parcelV1 } from '../../schema/parcels.ts';
 import { startGateway } from '../gateway-under-test.ts';
 
-test('queries and mutations are answered over HTTP, and leave nothing open', async () => {
+test('queries and mutations are answered over HTTP, and close everything', async () => {
   const { post, services } = await startGateway();
   const packed = await post('mutation { packParcel(input: { parcelId: "a" }) { position parcel { weight } } }');
   expect(packed).toMatchObject({
@@ -45,7 +45,7 @@ test('refold-after demands a position, as the directive does', async () => {
   expect((await waiting).data).toEqual({ parcels: { nodes: [{ parcelId: 'a' }, { parcelId: 'b' }] } });
 });
 
-test('the events of a request carry its correlation and its trace', async () => {
+test('the events of a request carry its correlation id and its trace', async () => {
   const { post, services } = await startGateway();
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   const document = 'mutation { loseEverything { position } }';
@@ -73,7 +73,7 @@ test('an operation can be executed in the process, through the same pipeline', a
   await expect.poll(() => [services.open, services.subscribed]).toEqual([0, 0]);
 });
 
-test('batches are refused, and no other site may read an answer', async () => {
+test('batches are refused, and no other site may read a response', async () => {
   const { endpoint, gateway } = await startGateway();
   const headers = { 'content-type': 'application/json', origin: 'https://elsewhere.example' };
   const batch = await fetch(endpoint, { method: 'POST', headers, body: '[{"query":"{__typename}"}]' });
@@ -83,7 +83,7 @@ test('batches are refused, and no other site may read an answer', async () => {
   expect((await fetch(`${gateway.url}/elsewhere`)).status).toBe(404);
 });
 
-test('a port that is taken is told with the way out', async () => {
+test('the error for a port in use names the fix', async () => {
   const { gateway, services } = await startGateway();
   const second = createGateway({
     services,
@@ -98,7 +98,7 @@ test('a port that is taken is told with the way out', async () => {
   });
 });
 
-test('health tells whether the process lives, and whether every projection can be read', async () => {
+test('health shows whether the process lives, and whether every projection can be read', async () => {
   const { gateway, services } = await startGateway({ served: [building(parcelV1), building(courierDayV1)] });
   const ready = async () => {
     const response = await fetch(`${gateway.url}/health/ready`);
@@ -138,7 +138,7 @@ test('metrics count operations by their outcome', async () => {
   expect(text).toContain('refold_graphql_subscriptions 0\n');
 });
 
-test('closing lets the operation that runs end, and takes no new one', async () => {
+test('closing lets a running operation end, and accepts no new one', async () => {
   const { gateway, post, pack, services } = await startGateway();
   await pack({ a: {} });
   services.hold(parcelV1);
@@ -152,7 +152,7 @@ test('closing lets the operation that runs end, and takes no new one', async () 
   await closed;
 });
 
-test('a body is limited, whether it announces its length or not', async () => {
+test('the size of a body is limited, with and without a content-length', async () => {
   const { endpoint } = await startGateway({ options: { maxBodySize: 2000 } });
   const send = (length: number, chunked: boolean) =>
     new Promise<number>((resolve, reject) => {

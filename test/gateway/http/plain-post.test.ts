@@ -11,7 +11,7 @@ import { active } from '../../schema/in-memory-services.ts';
 import { courierDayV1, parcelV1, parcelV2 } from '../../schema/parcels.ts';
 import { type GatewayUnderTest, startGateway } from '../gateway-under-test.ts';
 
-/** What no declared projection does: it tells how it was asked, fails, and words its own refusals. */
+/** What no declared projection does: returns the kind of request object, fails, and words its own refusals. */
 const extension = extendSchema(({ builder }) => {
   builder.queryFields((t) => ({
     askedThrough: t.string({ resolve: (_, __, context) => String(Reflect.get(context, 'request')) }),
@@ -64,12 +64,12 @@ async function answerTo({ endpoint }: GatewayUnderTest, path: string, { body, he
   };
 }
 
-/** Without what is drawn anew for each answer, and seconds that pass between two. */
+/** Without the parts that differ between any two responses: ids, and seconds that pass. */
 function alike(body: string): string {
   return body.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'an-id').replace(/in \d+ s\./, 'in a while.');
 }
 
-/** A query string makes yoga answer; it does not read it of a POST. */
+/** A query string makes yoga answer; yoga ignores it in a POST. */
 const bothAnswers = async (gateway: GatewayUnderTest, sent: Sent) =>
   [await answerTo(gateway, '/graphql', sent), await answerTo(gateway, '/graphql?by=yoga', sent)] as const;
 
@@ -171,7 +171,7 @@ describe('a plain POST of JSON is answered as yoga answers it', () => {
     }
   });
 
-  test('whatever a client accepts and sends', async () => {
+  test('for everything that a client accepts and sends', async () => {
     const ranges = [
       '*/*',
       'application/*',
@@ -209,7 +209,7 @@ describe('a plain POST of JSON is answered as yoga answers it', () => {
   });
 });
 
-test('a rate limit counts both ways together, and refuses alike', async () => {
+test('a rate limit counts both ways together, and refuses both in the same way', async () => {
   const gateway = await startGateway({ options: { rateLimit: { operations: 2, seconds: 600 } } });
   for (const { status } of await bothAnswers(gateway, operation('{ __typename }'))) expect(status).toBe(200);
   for (const { status, headers, body } of await bothAnswers(gateway, operation('{ __typename }'))) {
@@ -221,7 +221,7 @@ test('a rate limit counts both ways together, and refuses alike', async () => {
   }
 });
 
-describe('yoga makes a Request', () => {
+describe('yoga creates a Request', () => {
   const ask = operation('{ askedThrough }');
   const plain = '{"data":{"askedThrough":"[object Object]"}}';
   const yogas = '{"data":{"askedThrough":"[object Request]"}}';
@@ -260,7 +260,7 @@ describe('yoga makes a Request', () => {
     expect(answers.map(({ body }) => body)).toEqual([plain, yogas]);
   });
 
-  test('not for one of another site, which is told the same of who may read it', async () => {
+  test('not for one of another site, whose CORS headers are the same', async () => {
     const cors = { origins: ['https://shop.example.com', 'https://other.example.com'], credentials: true };
     const gateway = await startGateway({ extension, options: { cors } });
     for (const origin of [...cors.origins, 'https://evil.example']) {
@@ -276,14 +276,14 @@ describe('yoga makes a Request', () => {
   });
 });
 
-test('an answer whose headers can not be sent is logged, and ends its connection only', async () => {
+test("a response whose headers can't be sent is logged, and ends its connection only", async () => {
   const gateway = await startGateway({ extension });
   await expect(answerTo(gateway, '/graphql', operation('{ garbles }'))).rejects.toThrow('socket hang up');
   expect(gateway.logged).toContainEqual(expect.objectContaining({ msg: 'an operation failed' }));
   expect((await answerTo(gateway, '/graphql', operation('{ __typename }'))).status).toBe(200);
 });
 
-test('a client that leaves, before its body is whole or before its answer, harms nobody', async () => {
+test('a client that disconnects, before its body is complete or before its response, affects no other client', async () => {
   const gateway = await startGateway();
   const { services, pack, post } = gateway;
   const head = 'POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ';

@@ -36,7 +36,7 @@ describe('a document is refused that is', () => {
   });
 });
 
-describe('what another site could send for a visitor', () => {
+describe('a request that another site could send for a visitor', () => {
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = 'query=mutation+%7B+loseEverything+%7B+position+%7D+%7D';
 
@@ -51,7 +51,7 @@ describe('what another site could send for a visitor', () => {
     expect(services.executed).toEqual([]);
   });
 
-  test('is taken with a header that makes the browser ask first', async () => {
+  test('is accepted with a header that forces a preflight request', async () => {
     const { endpoint } = await startGateway();
     const response = await fetch(endpoint, { method: 'POST', headers: { ...form, 'refold-csrf': '1' }, body });
     expect(await response.json()).toEqual({
@@ -59,7 +59,7 @@ describe('what another site could send for a visitor', () => {
     });
   });
 
-  test('is refused as a GET that the browser says comes from elsewhere', async () => {
+  test('is refused as a GET that the browser marks as cross-site', async () => {
     const { endpoint } = await startGateway();
     const url = `${endpoint}?query=%7B__typename%7D`;
     const status = async (site: string) => (await fetch(url, { headers: { 'sec-fetch-site': site } })).status;
@@ -69,7 +69,7 @@ describe('what another site could send for a visitor', () => {
 });
 
 describe('in production', () => {
-  test('the schema is not told: no introspection, no hints, no GraphiQL', async () => {
+  test('the schema is hidden: no introspection, no hints, no GraphiQL', async () => {
     const { endpoint, post } = await startGateway();
     const { errors } = await post('{ __schema { types { name } } }');
     expect(errors?.[0]).toMatchObject({
@@ -89,7 +89,7 @@ describe('in production', () => {
 });
 
 describe('in development', () => {
-  test('GraphiQL is served whole, and loads nothing from elsewhere', async () => {
+  test('GraphiQL is served completely, and loads nothing from other hosts', async () => {
     const defaultQuery = '{ parcels { totalCount } }';
     const { endpoint } = await startGateway({ development: true, defaultQuery });
     const response = await fetch(endpoint, { headers: { accept: 'text/html,*/*' } });
@@ -101,7 +101,7 @@ describe('in development', () => {
     expect(elsewhere.exec(page)?.[0]).toBeUndefined();
   });
 
-  test('the schema is told, in spite of the limit on depth', async () => {
+  test('introspection works, in spite of the limit on depth', async () => {
     const { post } = await startGateway({ development: true, options: { maxDepth: 3 } });
     expect((await post(getIntrospectionQuery())).errors).toBeUndefined();
     const wrong = await post('{ parcel(parcelId: "a") { weigth } }');

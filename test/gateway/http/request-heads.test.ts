@@ -13,7 +13,7 @@ interface Response {
   readonly status: number | undefined;
   readonly type: string | undefined;
   readonly body: string;
-  /** Characters of all headers. */
+  /** Number of characters of all headers. */
   readonly heads: number;
 }
 
@@ -41,7 +41,7 @@ function opens(endpoint: string, host: string): Promise<boolean> {
   });
 }
 
-test('a development server does not answer under a name that a page of another site had resolved to this machine', async () => {
+test('a development server refuses host names that another site could resolve to this machine', async () => {
   const { endpoint, gateway } = await startGateway({ development: true });
   const { port } = gateway;
   for (const host of [
@@ -61,7 +61,7 @@ test('a development server does not answer under a name that a page of another s
   }
 });
 
-test('other names are answered where the configuration has them, and in production', async () => {
+test('other names are accepted if they are configured, and in production', async () => {
   const listed = await startGateway({ development: true, options: { allowedHosts: ['shop.example.test'] } });
   expect((await send(listed.endpoint, { host: 'Shop.Example.Test:8443' })).status).toBe(200);
   expect((await send(listed.endpoint, { host: 'rebound.example' })).status).toBe(403);
@@ -73,7 +73,7 @@ test('other names are answered where the configuration has them, and in producti
     expect(() => defineConfig({ gateway: { allowedHosts: allowedHosts as string[] } })).toThrow('gateway.allowedHosts');
 });
 
-test('the media type of an answer goes by the weights that the client gives', async () => {
+test("the media type of a response follows the client's weights", async () => {
   expect(orderedTypes('a/a;q=0.1, b/b; q=0.9, c/c, d/d;q=0')).toBe('c/c, b/b, a/a');
   const { endpoint } = await startGateway();
   const ask = async (accept: string) => (await send(endpoint, { accept })).type;
@@ -84,7 +84,7 @@ test('the media type of an answer goes by the weights that the client gives', as
   expect(await ask('application/graphql-response+json;q=0, */*;q=0.1')).toMatch('application/json');
 });
 
-test('a request of a type that can not be read, or answered, is told what to send', async () => {
+test('the error for an unsupported media type names what to send', async () => {
   const { endpoint } = await startGateway();
   const unacceptable = await send(endpoint, { accept: 'image/png' });
   expect(unacceptable).toMatchObject({ status: 406, type: expect.stringContaining('application/json') });
@@ -94,7 +94,7 @@ test('a request of a type that can not be read, or answered, is told what to sen
   expect(JSON.parse(unreadable.body).errors).toMatchObject([{ extensions: { code: 'UNSUPPORTED_MEDIA_TYPE' } }]);
 });
 
-test('a client that names a document by its hash learns that there are no persisted operations here', async () => {
+test('a client that names a document by its hash gets an error if there are no persisted operations', async () => {
   const { endpoint } = await startGateway();
   const extensions = { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } };
   const headers = { 'content-type': 'application/json' };
@@ -106,7 +106,7 @@ test('a client that names a document by its hash learns that there are no persis
   expect(await ask({ extensions, query: '{ __typename }' })).toEqual({ data: { __typename: 'Query' } });
 });
 
-test('attempts with tokens that do not count are limited by the address that they come from', async () => {
+test('attempts with invalid tokens are limited by address', async () => {
   const auth = () => {
     throw new RefoldError('UNAUTHENTICATED', 'The token does not count here.');
   };
@@ -116,7 +116,7 @@ test('attempts with tokens that do not count are limited by the address that the
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
 });
 
-test('what a viewer may not read is not among the projections of _meta', async () => {
+test('projections that a viewer may not read are not in _meta', async () => {
   let viewer: Viewer | null = null;
   const { post } = await startGateway({ auth: () => viewer });
   const query = '{ _meta { projections { name } } }';
@@ -132,7 +132,7 @@ test('memory, event loop and processor time of the process are among the metrics
     expect(metrics).toContain(`\n${name} `);
 });
 
-test('no two documents and operation names are taken for each other', () => {
+test('no two pairs of document and operation name are confused', () => {
   const pairs = [
     ['B query A { a }', undefined],
     ['query A { a }', 'B'],
@@ -145,7 +145,7 @@ test('no two documents and operation names are taken for each other', () => {
   expect(new Set(pairs.map(([text, name]) => keyOf(text, name))).size).toBe(pairs.length);
 });
 
-/** What is sent as bytes, and comes as bytes; the server closes. */
+/** Sends and receives bytes; the server closes the connection. */
 async function exchange(endpoint: string, head: string, body = ''): Promise<string> {
   const { port } = new URL(endpoint);
   const socket = connect(Number(port), '127.0.0.1');
@@ -156,12 +156,12 @@ async function exchange(endpoint: string, head: string, body = ''): Promise<stri
 const body = '{"query":"{ __typename }"}';
 const plain = `Content-Type: application/json\r\nContent-Length: ${body.length}`;
 
-test('a target that is a whole URL is answered, one that is none is refused, and no stack is told', async () => {
+test('an absolute URL as target is accepted, an invalid target is refused, and no response has a stack trace', async () => {
   const { endpoint, logged } = await startGateway({ development: true });
   const { host } = new URL(endpoint);
   const answered = await exchange(endpoint, `POST http://${host}/graphql HTTP/1.1\r\nHost: other\r\n${plain}`, body);
   expect(answered).toContain('{"data":{"__typename":"Query"}}');
-  // The host of the URL counts, so it is no way round the check.
+  // The host of the URL counts, so it does not bypass the check.
   const rebound = `POST http://rebound.example/graphql HTTP/1.1\r\nHost: ${host}\r\n${plain}`;
   expect(await exchange(endpoint, rebound, body)).toMatch(/^HTTP\/1.1 403 /);
   for (const target of ['*', 'graphql', 'ftp://localhost/graphql', 'http://[/graphql', 'javascript:0']) {
@@ -186,7 +186,7 @@ test('a client that offers HTTP/2 is answered by HTTP/1.1', async () => {
   expect(await exchange(endpoint, `GET /health/ready HTTP/1.1\r\n${offer}`)).toContain('"ready":true');
 });
 
-test('health is what the path says, whatever the query', async () => {
+test('the path alone selects a health response, not the query', async () => {
   const { gateway } = await startGateway();
   const status = async (path: string) => (await fetch(gateway.url + path)).status;
   for (const path of ['/health', '/health/live', '/health/ready', '/health/live?at=1', '/health?at=1'])
@@ -195,7 +195,7 @@ test('health is what the path says, whatever the query', async () => {
   expect(await status('/graphql?x=/health/live')).toBe(400);
 });
 
-test('what is refused for its head is refused as what it is', async () => {
+test('a request refused for its head gets the fitting status', async () => {
   const { endpoint } = await startGateway();
   const at = async (method: string, headers: Record<string, string> = {}, sent?: string) => {
     const response = await fetch(endpoint, { method, headers, ...(sent === undefined ? {} : { body: sent }) });
@@ -212,7 +212,7 @@ test('what is refused for its head is refused as what it is', async () => {
       body: expect.stringContaining("The request has no document. Send it as 'query'."),
     });
   expect(await at('GET', { accept: 'application/json' })).toMatchObject({ status: 400 });
-  // Told back as often as there are types, it would be an answer of megabytes.
+  // Repeated for each type, the response would be megabytes long.
   const many = await send(endpoint, { accept: ','.repeat(4000) });
   expect([many.status, many.heads < 1000]).toEqual([406, true]);
 });

@@ -12,7 +12,7 @@ async function ask(endpoint: string, query: string, headers: Record<string, stri
   return response.json();
 }
 
-test('an answer tells where in the log it is, and what a change feed goes on from, if it is asked to', async () => {
+test('a response has its position, and the cursor for a change feed if requested', async () => {
   const { endpoint, pack, services } = await startGateway();
   await pack({ a: {}, b: {} });
   const query = '{ parcel(parcelId: "a") { pieces } }';
@@ -25,7 +25,7 @@ test('an answer tells where in the log it is, and what a change feed goes on fro
   expect(services.opened.at(-1)).toEqual({ snapshot: true, positions: true });
 });
 
-test('a payload tells what was read with it, or else what was written', async () => {
+test('a payload has the position of its reads, or else of its write', async () => {
   const { endpoint } = await startGateway();
   expect(
     await ask(endpoint, 'mutation { packParcel(input: { parcelId: "a" }) { parcel { pieces } } }', asked),
@@ -36,7 +36,7 @@ test('a payload tells what was read with it, or else what was written', async ()
   expect(await ask(endpoint, '{ __typename }', asked)).toEqual({ data: { __typename: 'Query' } });
 });
 
-test('the answer of a mutation names what its last command wrote in a header, on the direct path and on that of yoga', async () => {
+test("a mutation's response has the position of its last command in a header, on the direct path and through yoga", async () => {
   const { endpoint } = await startGateway();
   const send = async (query: string, headers: Record<string, string> = {}) => {
     const response = await fetch(endpoint, {
@@ -47,7 +47,7 @@ test('the answer of a mutation names what its last command wrote in a header, on
     const { data } = (await response.json()) as { data: Record<string, { position: string } | null> };
     return { data, header: response.headers.get('refold-position') };
   };
-  // Yoga answers what asks for a charset; everything else is answered directly.
+  // Yoga answers requests with a charset; all others are answered directly.
   for (const headers of [{}, { accept: 'application/json; charset=utf-8' }]) {
     const id = 'accept' in headers ? 'yoga' : 'direct';
     const mutation = `mutation {
@@ -65,7 +65,7 @@ test('the answer of a mutation names what its last command wrote in a header, on
   }
 });
 
-/** The events of a stream, as text, until one holds what is awaited. */
+/** The events of a stream as text, until one contains the awaited text. */
 async function streamed(endpoint: string, query: string, awaited: string, headers: Record<string, string> = {}) {
   const leaving = new AbortController();
   const response = await fetch(`${endpoint}?${new URLSearchParams({ query })}`, {
@@ -79,14 +79,14 @@ async function streamed(endpoint: string, query: string, awaited: string, header
   return text;
 }
 
-test('the changes that a browser gets carry the id that it comes back with', async () => {
+test('changes for a browser carry the id with which it reconnects', async () => {
   const { endpoint, pack } = await startGateway();
   await pack({ a: {} });
   const query = 'subscription { parcelChanges { reset changes { key { parcelId } } } }';
   expect(await streamed(endpoint, query, '}}\n\n')).toContain(
     'event: next\nid: 1@1.1\ndata: {"data":{"parcelChanges":{"reset":true,"changes":[{"key":{"parcelId":"a"}}]}}}\n\n',
   );
-  // What it has seen last counts, not what it asked for at first.
+  // The last event that it has seen counts, not the first request.
   const first = 'subscription { parcelChanges(since: "0") { reset } }';
   expect(await streamed(endpoint, first, '}}\n\n', { 'last-event-id': '1@1.1' })).toContain('{"reset":false}');
   expect(await streamed(endpoint, 'subscription { parcels { position } }', 'data:')).not.toContain('id:');

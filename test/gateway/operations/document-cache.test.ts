@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createDocumentCache } from '../../../src/gateway/operations/document-cache.ts';
 
-test('documents are kept by the number and by how long they are, the last ones', () => {
+test('the cache keeps the latest documents, limited in number and in total length', () => {
   const cache = createDocumentCache<{ readonly number: number }>();
   for (let number = 0; number < 3000; number++) cache.set(`{ field${number} }`, { number });
   expect(cache.size).toBe(1024);

@@ -7,7 +7,7 @@ import { startGateway } from '../gateway-under-test.ts';
 const pack =
   'mutation ($input: PackParcelInput!, $version: Int) { packParcel(input: $input, expectedVersion: $version) { position } }';
 
-test('an input that the validator refuses is told with the path of each issue', async () => {
+test('the error for an input that the validator refuses has the path of each issue', async () => {
   const { post, logged } = await startGateway();
   const { errors } = await post(pack, { input: { parcelId: '', weight: 'heavy' } });
   expect(errors).toEqual([
@@ -27,7 +27,7 @@ test('an input that the validator refuses is told with the path of each issue', 
   expect(logged).toEqual([]);
 });
 
-test('a refused command tells its reason and details', async () => {
+test('the error of a refused command has its reason and details', async () => {
   const { post } = await startGateway();
   await post(pack, { input: { parcelId: 'a' } });
   const { data, errors } = await post(pack, { input: { parcelId: 'a' } });
@@ -39,7 +39,7 @@ test('a refused command tells its reason and details', async () => {
   });
 });
 
-test('a refused command leaves the answers of those before it in the same operation', async () => {
+test('a refused command keeps the results of earlier commands in the same operation', async () => {
   const { post } = await startGateway();
   const { data, errors } = await post(`mutation {
     first: packParcel(input: { parcelId: "a" }) { streamVersion }
@@ -50,13 +50,13 @@ test('a refused command leaves the answers of those before it in the same operat
   expect(errors).toMatchObject([{ path: ['second'], extensions: { code: 'COMMAND_REJECTED' } }]);
 });
 
-test('a conflict tells what was expected and what was found', async () => {
+test('a conflict has the expected and the actual version', async () => {
   const { post } = await startGateway();
   const { errors } = await post(pack, { input: { parcelId: 'a' }, version: 7 });
   expect(errors?.[0]?.extensions).toEqual({ code: 'CONCURRENCY_CONFLICT', expected: 7, actual: 0 });
 });
 
-test('a version that is not ready tells how far it is', async () => {
+test('the error for a version that is not ready shows its progress', async () => {
   const { post } = await startGateway({ served: [building(parcelV1)] });
   const { errors } = await post('{ parcel(parcelId: "a") { weight } }');
   expect(errors?.[0]?.extensions).toEqual({
@@ -70,7 +70,7 @@ test('a version that is not ready tells how far it is', async () => {
   });
 });
 
-test('a position that is not reached in time tells how far the version is', async () => {
+test("the error for a position that is not reached in time shows the version's position", async () => {
   const { post } = await startGateway();
   const { errors } = await post('query @after(position: "7") { parcel(parcelId: "a") { weight } }');
   expect(errors?.[0]?.extensions).toEqual({
@@ -95,7 +95,7 @@ test.each([
     'Int cannot represent non-integer value',
   ],
   ['{ parcels(after: "x") { nodes { weight } } }', {}, "'after' is not a cursor of this list"],
-])('what the client got wrong is BAD_USER_INPUT: %s %j', async (query, variables, message) => {
+])('a mistake of the client is BAD_USER_INPUT: %s %j', async (query, variables, message) => {
   const { post, logged } = await startGateway();
   const { errors } = await post(query, variables);
   expect(errors?.[0]).toMatchObject({
@@ -105,13 +105,13 @@ test.each([
   expect(logged).toEqual([]);
 });
 
-test('a header that is no position is told like any other wrong input', async () => {
+test('an invalid position in a header is refused like any other wrong input', async () => {
   const { post } = await startGateway();
   const { errors } = await post('{ parcels { totalCount } }', {}, { 'refold-after': 'yesterday' });
   expect(errors?.[0]?.extensions).toEqual({ code: 'BAD_USER_INPUT' });
 });
 
-test('documents that are wrong keep the codes that clients know', async () => {
+test('invalid documents have the codes that clients know', async () => {
   const { post } = await startGateway();
   expect((await post('{ parcel(')).errors?.[0]?.extensions).toEqual({ code: 'GRAPHQL_PARSE_FAILED' });
   expect((await post('{ nothing }')).errors?.[0]?.extensions).toEqual({ code: 'GRAPHQL_VALIDATION_FAILED' });
@@ -121,7 +121,7 @@ test.each([
   ['an unexpected error', new Error('password "secret" is wrong')],
   ['an error of the database', new RefoldError('DATABASE_ERROR', 'relation "secret" does not exist')],
   ['something that is no error', 'secret'],
-])('%s is masked, and logged under the id that the client is told', async (_, thrown) => {
+])('%s is masked, and logged under the id in the response', async (_, thrown) => {
   const { post, services, logged } = await startGateway();
   services.openReadModels = () => ({
     ...({} as ReturnType<typeof services.openReadModels>),
@@ -186,7 +186,7 @@ describe('without the database', () => {
     });
   });
 
-  test('a mutation that is done in part has status 200: as a whole it must not be sent again', async () => {
+  test('a partly executed mutation has status 200: the whole must not be sent again', async () => {
     const { post, services } = await startGateway();
     const execute = services.execute.bind(services);
     services.execute = (command, input, options) =>
@@ -202,7 +202,7 @@ describe('without the database', () => {
     });
   });
 
-  test('in this process and on sockets nothing tells of a status', async () => {
+  test('results in this process and on sockets have no status', async () => {
     const { gateway } = await gatewayWithout(unavailable);
     const { errors } = await gateway.execute('{ parcel(parcelId: "a") { weight } }');
     expect(errors?.[0]?.extensions).toEqual(away.extensions);

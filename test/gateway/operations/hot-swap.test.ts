@@ -15,7 +15,7 @@ test('the schema follows the version map without a restart, back and forth', asy
   expect(await codes()).toEqual(['GRAPHQL_VALIDATION_FAILED']);
 });
 
-test('an operation that waits while a version becomes active is answered by the version that it began with', async () => {
+test('an operation that waits while another version becomes active uses the version that it began with', async () => {
   const { post, pack, services } = await startGateway();
   await pack({ a: {} });
   services.hold(parcelV1);
@@ -32,13 +32,13 @@ test('while versions flip under running queries, none fails and none mixes two v
   const { post, pack, services } = await startGateway();
   await pack({ a: { weight: '1' }, b: { weight: '2' } });
   const maps = [[active(parcelV1), active(courierDayV1)], [active(parcelV2)]] as const;
-  // In version 1 weights have three digits after the point, in version 2 four.
+  // In version 1, weights have three digits after the point; in version 2, four.
   const query = `{
     first: parcel(parcelId: "a") { weight } parcels { nodes { weight } } last: parcel(parcelId: "b") { weight }
   }`;
   let flips = 0;
   const seen = new Set<number>();
-  // An odd number: where all go at the same pace, they leave the maps in turn.
+  // An odd number: if all run at the same pace, they leave the version maps in turn.
   const askers = Array.from({ length: 7 }, async () => {
     for (let round = 0; round < 60; round++) {
       if (round % 3 === 0) services.serve(...(maps[++flips % 2] as (typeof maps)[0]));
@@ -54,7 +54,7 @@ test('while versions flip under running queries, none fails and none mixes two v
   expect(services.open).toBe(0);
 });
 
-test('versions of which no schema can be made leave the old ones answering', async () => {
+test("if the schema for new versions can't be built, the old versions keep answering", async () => {
   const { post, pack, services, logged } = await startGateway({ served: [active(parcelV1)] });
   await pack({ a: {} });
   const clash = { ...courierDayV1, graphql: { ...courierDayV1.graphql, type: 'Parcel' } };

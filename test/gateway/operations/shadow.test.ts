@@ -6,7 +6,7 @@ import { account } from '../../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-// One application for all tests, each of which begins its comparison anew.
+// One application for all tests, each of which starts its own comparison.
 let database: TestDatabase;
 let refold: Refold;
 const said: string[] = [];
@@ -14,7 +14,7 @@ const said: string[] = [];
 const step = { actor: 'ann', reason: 'test' };
 const keys = 'a secret of at least thirty-two bytes';
 const columns = { accountId: t.text().primaryKey(), owner: t.text().index(), movements: t.integer() };
-/** Viewers see the accounts that are theirs. */
+/** Viewers see their own accounts. */
 const access = { rows: (viewer: { readonly id: string | null }) => ({ owner: { eq: viewer.id ?? '' } }) };
 
 const first = defineProjection({
@@ -29,7 +29,7 @@ const first = defineProjection({
   },
   access,
 });
-/** Counts otherwise where the account is Bob's, and has no note. */
+/** Counts differently if the account is Bob's, and has no note. */
 const second = defineProjection({
   name: 'balance',
   version: 2,
@@ -93,7 +93,7 @@ async function ask(viewer: string, query: string) {
   return response.json();
 }
 
-/** Compares every query from now on; asks until something is found. */
+/** Compares every query from now on; sends the query until a difference is found. */
 async function compared(viewer: string, query: string): Promise<Shadow> {
   await refold.evolution.startShadow('balance', 2, { oneOf: 1 }, step);
   return until(async () => {
@@ -105,7 +105,7 @@ async function compared(viewer: string, query: string): Promise<Shadow> {
 
 const all = 'query Mine { balances { totalCount edges { cursor node { id accountId movements note } } } }';
 
-test('what a ready version would answer differently is counted, with where and what', async () => {
+test("differences in a ready version's responses are counted, with path and values", async () => {
   const { same, different, failed, examples } = await compared('bob', all);
   expect([same, different > 0, failed]).toEqual([0, true, 0]);
   expect(examples).toEqual([
@@ -119,16 +119,16 @@ test('what a ready version would answer differently is counted, with where and w
       seenAt: expect.any(String),
     },
   ]);
-  // Nor do logs hold what clients were answered.
+  // Nor do logs hold clients' responses.
   expect(said.join('')).not.toContain('private');
 });
 
-test('the comparison is made under the rules of whoever asked, over what both versions have', async () => {
+test('the comparison applies the access rules of the viewer, to fields that both versions have', async () => {
   const { same, different, examples } = await compared('ann', all);
   expect([same > 0, different, examples]).toEqual([true, 0, []]);
 });
 
-test('a document that the version would not take is told of', async () => {
+test('a document that the version would refuse is reported', async () => {
   const { failed, examples } = await compared(
     'ann',
     '{ balances(where: { owner: { eq: "ann" } }) { edges { node { note } } } }',
@@ -138,11 +138,11 @@ test('a document that the version would not take is told of', async () => {
   expect(examples[0]?.newer).toMatch(/must have at least one field selected/);
 });
 
-test('only what is the same whenever it is asked at one position is compared, of the version that answers', async () => {
+test('only queries that are deterministic at a position, and read the active version, are compared', async () => {
   await compared('bob', 'query Before { balance(accountId: "b") { movements } }');
   await ask('bob', 'query Moment { _meta { projections { lag } } balances { edges { node { movements } } } }');
   await ask('bob', 'query Nothing { __typename }');
-  // What comes after them is compared after them.
+  // Later queries are compared later.
   const found = await until(async () => {
     await ask('bob', 'query After { balance(accountId: "b") { movements } }');
     const [shadow] = await refold.evolution.shadows();
@@ -152,7 +152,7 @@ test('only what is the same whenever it is asked at one position is compared, of
   expect(found.same).toBe(0);
 });
 
-test('a comparison can be ended, and is only made of a ready version', async () => {
+test('a comparison can be stopped, and is possible only for a ready version', async () => {
   await refold.evolution.stopShadow('balance', 2, step);
   expect((await refold.evolution.shadows())[0]?.stoppedAt).not.toBeNull();
   await expect(refold.evolution.stopShadow('balance', 2, step)).rejects.toThrow('balance@2 is not being compared.');

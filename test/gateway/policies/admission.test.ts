@@ -4,7 +4,7 @@ import { createAdmission } from '../../../src/gateway/policies/admission.ts';
 import { clientOf } from '../../../src/gateway/requests/client.ts';
 import type { TransportContext } from '../../../src/gateway/requests/transport-context.ts';
 
-test('an operation is asked and counted once, whichever ways it takes, and each operation is', async () => {
+test('each operation is authenticated and counted once, on every way', async () => {
   const told: string[] = [];
   const admission = createAdmission(
     async () => {
@@ -25,7 +25,7 @@ test('an operation is asked and counted once, whichever ways it takes, and each 
   expect(told).toHaveLength(12);
 });
 
-test('what refuses an operation refuses it again in the same words', async () => {
+test('a refused operation gets the same error again', async () => {
   let refusals = 0;
   const admission = createAdmission(
     async () => anonymous,
@@ -38,7 +38,7 @@ test('what refuses an operation refuses it again in the same words', async () =>
   await expect(admission.admit({ request })).rejects.toThrow('refusal 1');
 });
 
-test('clients are told apart by viewer and tenant, else by address as the proxies in front saw it', () => {
+test('clients are distinguished by viewer and tenant, else by the address that the trusted proxy saw', () => {
   const from = (remoteAddress: string | undefined, forwarded?: string): TransportContext => ({
     req: { socket: { remoteAddress } },
     request: { headers: { get: (name) => (name === 'x-forwarded-for' ? (forwarded ?? null) : null) } },

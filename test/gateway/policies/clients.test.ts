@@ -13,7 +13,7 @@ const pack = 'mutation ($id: ID!) { packParcel(input: { parcelId: $id, weight: "
 const wrong = 'mutation { packParcel(input: { parcelId: "a", weight: "much" }) { position } }';
 const watch = 'subscription { parcel(parcelId: "a") { weight } }';
 
-/** What a client library makes of the API. */
+/** The API through a client library. */
 interface UnderTest {
   query(source: string, variables?: Record<string, unknown>): Promise<unknown>;
   mutate(source: string, variables?: Record<string, unknown>): Promise<unknown>;
@@ -148,7 +148,7 @@ function plain(endpoint: string): UnderTest {
   };
 }
 
-/** Server-sent events by hand, as their specification has them. */
+/** Reads server-sent events without a library, by their specification. */
 async function readEvents(url: string, signal: AbortSignal, next: (data: unknown) => void): Promise<void> {
   const { body } = await fetch(url, { headers: { accept: 'text/event-stream' }, signal });
   let text = '';

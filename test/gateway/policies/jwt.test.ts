@@ -30,7 +30,7 @@ function tokenBy({ kid, alg, privateKey }: SigningKey, claims: JWTPayload = {}):
     .sign(privateKey);
 }
 
-/** A real server of keys; `answer` is what it says, to be changed at any time. */
+/** A real key server; `answer` is its response, which can change at any time. */
 async function startKeyServer(first: readonly SigningKey[]) {
   const state = { requests: 0, status: 200, body: '', hold: Promise.resolve() };
   const publish = (keys: readonly SigningKey[]) => {
@@ -67,7 +67,7 @@ type KeyServer = Awaited<ReturnType<typeof startKeyServer>>;
 const query = '{ parcels { nodes { parcelId } } }';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-test.for(['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])('a token signed with %s counts', async (alg) => {
+test.for(['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])('a token signed with %s is accepted', async (alg) => {
   const key = await signingKey('one', alg);
   const { url } = await startKeyServer([key]);
   const { post } = await start(url);
@@ -79,7 +79,7 @@ test.for(['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'])('a token signed with %
   });
 });
 
-test('a token that names no key counts where one of the published keys signed it', async () => {
+test('a token without a key id is accepted if one of the published keys signed it', async () => {
   const keys = [await signingKey('one'), await signingKey('two')] as const;
   const { url } = await startKeyServer(keys);
   const { post } = await start(url);
@@ -91,7 +91,7 @@ test('a token that names no key counts where one of the published keys signed it
   expect(await post(query, {}, bearer(foreign))).toMatchObject({ status: 401 });
 });
 
-test('of 1,000 requests during a rotation none is refused wrongly and none is let in wrongly', async () => {
+test('of 1,000 requests during a rotation, none is refused or accepted wrongly', async () => {
   const [kept, withdrawn, added, late, foreign] = await Promise.all([
     signingKey('kept'),
     signingKey('withdrawn'),
@@ -112,7 +112,7 @@ test('of 1,000 requests during a rotation none is refused wrongly and none is le
   type Who = keyof typeof tokens;
   let requests = 0;
 
-  /** Requests of all of these at the same time, a twentieth of them forged: what each was answered. */
+  /** Sends concurrent requests of all of these, a twentieth of them forged; returns each one's statuses. */
   async function send(count: number, ...who: Who[]): Promise<Partial<Record<Who, number[]>>> {
     const statuses = new Map<Who, Set<number>>();
     const answered = Array.from({ length: count }, async (_, n) => {
@@ -136,7 +136,7 @@ test('of 1,000 requests during a rotation none is refused wrongly and none is le
     foreign: [401],
   });
 
-  // It fails in the middle: whether a key counts that is not known can't be told, so nobody is sent to sign in again.
+  // The key server fails in the middle: nobody can know whether an unknown key is valid, so no client is sent to sign in again.
   server.publish([kept, withdrawn, added, late]);
   await server.stop();
   const known = { forged: [401], kept: [200], withdrawn: [200], added: [200] };
@@ -151,7 +151,7 @@ test('of 1,000 requests during a rotation none is refused wrongly and none is le
   server.publish([kept, withdrawn, added, late]);
   expect(await send(100, 'kept', 'withdrawn', 'added', 'late')).toEqual({ ...known, late: [200] });
 
-  // Withdrawn, it counts until the keys are fetched again, and no more after that.
+  // A withdrawn key is accepted until the keys are fetched again, and not after that.
   server.publish([kept, added, late]);
   expect((await post(query, {}, bearer(tokens.foreign))).status).toBe(401); // fetches
   const last = { forged: [401], kept: [200], added: [200], late: [200] };
@@ -164,7 +164,7 @@ test('of 1,000 requests during a rotation none is refused wrongly and none is le
   expect(lines.length).toBeLessThan(5);
 });
 
-test('a token is verified again when the keys have changed, so that one by a withdrawn key counts no more', async () => {
+test('a token is verified again when the keys have changed: one by a withdrawn key is refused', async () => {
   const [withdrawn, kept, added] = [await signingKey('withdrawn'), await signingKey('kept'), await signingKey('added')];
   const { url, publish } = await startKeyServer([withdrawn, kept]);
   const { post } = await start(url);
@@ -177,7 +177,7 @@ test('a token is verified again when the keys have changed, so that one by a wit
   expect(await post(query, {}, bearer(tokens.kept))).toMatchObject({ status: 200 });
 });
 
-test('keys are fetched again when they are old, used while the server is down, and not for ever', async () => {
+test('old keys are fetched again, and used for a limited time while the server is down', async () => {
   const [first, second] = [await signingKey('first'), await signingKey('second')];
   const server = await startKeyServer([first]);
   let time = 0;
@@ -188,13 +188,13 @@ test('keys are fetched again when they are old, used while the server is down, a
   await keys.current();
   expect(server.state.requests).toBe(1);
 
-  // Just old: what is known is used, and the next keys come beside it.
+  // Just old: the known keys are used, and the next ones are fetched meanwhile.
   server.publish([second]);
   time = 301_000;
   expect((await keys.current()).generation).toBe(generation);
   await vi.waitFor(async () => expect((await keys.current()).generation).toBe(generation + 1));
 
-  // Nobody asked for long: a key that was withdrawn meanwhile is not used once more.
+  // After a long time without requests, a key that was withdrawn meanwhile is not used again.
   server.publish([first]);
   time = 1_000_000;
   expect((await keys.current()).generation).toBe(generation + 2);
@@ -220,7 +220,7 @@ test.for([
 ] satisfies [
   string,
   (server: KeyServer) => Promise<void>,
-][])('where the key server %s, operations with a token get 503 and one line is logged', async ([, fail]) => {
+][])('if the key server %s, operations with a token get 503 and one line is logged', async ([, fail]) => {
   const key = await signingKey('one');
   const server = await startKeyServer([key]);
   await fail(server);
@@ -236,7 +236,7 @@ test.for([
   expect(lines).toMatchObject([{ msg: expect.stringContaining(`The keys at ${server.url.href} can't be used`) }]);
 });
 
-test('a key server that is slow is waited for once, by all who need its keys', async () => {
+test('all requests that need keys wait for one fetch from a slow key server', async () => {
   const key = await signingKey('one');
   const { url, state } = await startKeyServer([key]);
   const { post } = await start(url);
@@ -252,7 +252,7 @@ test('a key server that is slow is waited for once, by all who need its keys', a
   expect(state.requests).toBe(1);
 });
 
-test('a key server whose body never comes is given up on after keysTimeoutSeconds, here a tenth of a second', async () => {
+test('a fetch whose body never comes is aborted after keysTimeoutSeconds, here a tenth of a second', async () => {
   const key = await signingKey('one');
   const silent = createServer((_, response) => void response.writeHead(200).write('{"keys":['));
   await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
@@ -267,7 +267,7 @@ test('a key server whose body never comes is given up on after keysTimeoutSecond
 test('a published key that is broken refuses no token of another key, and one line is logged', async () => {
   const [whole, broken] = [await signingKey('whole'), await signingKey('broken')];
   const { x: _, ...incomplete } = broken.jwk as JWK;
-  // Nobody signs with these, so they are no problem.
+  // No issuer signs with these, so they are not a problem.
   const others = [
     { kty: 'LWE', kid: 'new' },
     { kty: 'EC', crv: 'secp256k1', kid: 'coin' },
@@ -289,7 +289,7 @@ test('a published key that is broken refuses no token of another key, and one li
   ]);
 });
 
-test('a WebSocket client is told to try again later where its token can not be checked', async () => {
+test("a WebSocket client is asked to try again later if its token can't be checked", async () => {
   const key = await signingKey('one');
   const server = await startKeyServer([key]);
   await server.stop();
@@ -306,7 +306,7 @@ test('a WebSocket client is told to try again later where its token can not be c
   expect(await closed).toMatchObject({ code: 1013 });
 });
 
-test('clocks may differ by clockTolerance, for a token that has just expired as well', async () => {
+test('clocks may differ by clockTolerance, also for a token that has just expired', async () => {
   const key = await signingKey('one');
   const keys: JSONWebKeySet = { keys: [key.jwk as JSONWebKeySet['keys'][number]] };
   const { post } = await start(keys, { clockTolerance: 3600 });
@@ -316,7 +316,7 @@ test('clocks may differ by clockTolerance, for a token that has just expired as 
   expect(await post(query, {}, bearer(await tokenBy(key, { nbf: now + 600 })))).toMatchObject({ status: 200 });
 });
 
-test.for([[''], [7], [null], [{ id: 'ada' }]])('a token whose sub is %j does not count', async ([sub]) => {
+test.for([[''], [7], [null], [{ id: 'ada' }]])('a token whose sub is %j is refused', async ([sub]) => {
   const key = await signingKey('one');
   const { post } = await start({ keys: [key.jwk as JSONWebKeySet['keys'][number]] });
   const token = await tokenBy(key, { sub: sub as string });

@@ -35,7 +35,7 @@ describe('the cost of an operation', () => {
     expect(codes(await post(query, variables))).toEqual(['QUERY_TOO_COMPLEX']);
   });
 
-  test('is counted anew with other variables', async () => {
+  test('is computed again for other variables', async () => {
     const { post } = await startGateway({ options: { maxCost } });
     const query = 'query ($n: Int) { parcels(first: $n) { nodes { weight } } }';
     expect(codes(await post(query, { n: 499 }))).toBeUndefined();
@@ -45,7 +45,7 @@ describe('the cost of an operation', () => {
 });
 
 describe('a rate limit', () => {
-  test('refuses what is too much, and says when to come again', async () => {
+  test('refuses operations above the limit, and says when to retry', async () => {
     const { post } = await startGateway({ options: { rateLimit: { operations: 3, seconds: 600 } } });
     for (let count = 0; count < 3; count++) expect((await post('{ __typename }')).status).toBe(200);
     const refused = await post('{ __typename }');
@@ -53,7 +53,7 @@ describe('a rate limit', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
-  test('tells clients apart by the address that the trusted proxy saw, not by what they write themselves', async () => {
+  test('distinguishes clients by the address that the trusted proxy saw, not by their own headers', async () => {
     const { post } = await startGateway({ options: { proxies: 1, rateLimit: { operations: 1, seconds: 600 } } });
     const from = async (header: string) => (await post('{ __typename }', {}, { 'x-forwarded-for': header })).status;
     expect(await from('10.0.0.1')).toBe(200);
@@ -61,7 +61,7 @@ describe('a rate limit', () => {
     expect(await from('9.9.9.9, 10.0.0.1')).toBe(429);
   });
 
-  test('does not believe the header where there is no proxy', async () => {
+  test('ignores the header without a proxy', async () => {
     const { post } = await startGateway({ options: { rateLimit: { operations: 1, seconds: 600 } } });
     expect((await post('{ __typename }', {}, { 'x-forwarded-for': '10.0.0.1' })).status).toBe(200);
     expect((await post('{ __typename }', {}, { 'x-forwarded-for': '10.0.0.2' })).status).toBe(429);
@@ -143,7 +143,7 @@ describe('persisted operations', () => {
     expect(await ask({ query: '{ __typename }' })).toEqual({ data: { __typename: 'Query' } });
   });
 
-  test('are not answered in place of another document that came with the hash', async () => {
+  test('are not executed in place of another document that came with the hash', async () => {
     const tested = await startGateway({ options: { persistedOperations: { documents } } });
     expect(await send(tested, { query: document, ...named(hash) })).toEqual({ data: { parcels: { totalCount: 0 } } });
     expect(await send(tested, { query: '{ __typename }', ...named(hash) })).toMatchObject({
@@ -151,7 +151,7 @@ describe('persisted operations', () => {
     });
   });
 
-  test.each(['HTTP', 'WebSocket'])('can be all that is answered over %s', async (transport) => {
+  test.each(['HTTP', 'WebSocket'])('can be the only operations allowed over %s', async (transport) => {
     const tested = await startGateway({ options: { persistedOperations: { documents, only: true } } });
     const ask = transport === 'HTTP' ? (body: object) => send(tested, body) : overSocket(tested);
     expect(await ask(named(hash))).toEqual({ data: { parcels: { totalCount: 0 } } });
@@ -164,7 +164,7 @@ describe('persisted operations', () => {
       });
   });
 
-  test('are told to be unsupported over WebSocket if there are none', async () => {
+  test('get an unsupported error over WebSocket if there are none', async () => {
     const ask = overSocket(await startGateway());
     expect(await ask(named(hash))).toMatchObject({
       errors: [{ message: 'PersistedQueryNotSupported', extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } }],
@@ -172,7 +172,7 @@ describe('persisted operations', () => {
     expect(await ask({ query: document, ...named(hash) })).toEqual({ data: { parcels: { totalCount: 0 } } });
   });
 
-  test('of which one is no operation are answered as any', async () => {
+  test('of which one has no operation are executed as any other', async () => {
     const wrong = '{ nothing }';
     const wrongHash = createHash('sha256').update(wrong).digest('hex');
     const tested = await startGateway({ options: { persistedOperations: { documents: { [wrongHash]: wrong } } } });
@@ -190,12 +190,12 @@ describe('pages of other sites', () => {
       headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' },
     });
 
-  test('get nothing by default', async () => {
+  test('get no responses by default', async () => {
     const { endpoint } = await startGateway();
     expect((await preflight(endpoint, shop)).headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  test('are let in by their origin, and no others', async () => {
+  test('are allowed by their origin, and no others', async () => {
     const { endpoint } = await startGateway({ options: { cors: { origins: [shop], credentials: true } } });
     const allowed = await preflight(endpoint, shop);
     expect(allowed.headers.get('access-control-allow-origin')).toBe(shop);
@@ -204,7 +204,7 @@ describe('pages of other sites', () => {
       expect((await preflight(endpoint, origin)).headers.get('access-control-allow-origin')).not.toBe(origin);
   });
 
-  test('may read the headers that tell when to come again, and which version answered', async () => {
+  test('may read the headers with the time to retry and the answering version', async () => {
     const { endpoint } = await startGateway({ options: { cors: { origins: [shop] } } });
     const { headers } = await fetch(endpoint, {
       method: 'POST',

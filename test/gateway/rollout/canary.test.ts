@@ -10,7 +10,7 @@ import { account, balanceV1, credit } from '../../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-// One application, served by two processes, for all tests: each has the canary that it needs, and ends it.
+// One application, served by two processes, for all tests: each test starts its own canary, and ends it.
 let database: TestDatabase;
 let db: Database;
 let refold: Refold;
@@ -18,7 +18,7 @@ let other: Refold;
 
 const step = { actor: 'ann', reason: 'test' };
 const keys = 'a secret of at least thirty-two bytes';
-/** What is read of it can be told from what is read of the first. */
+/** Its values differ from those of the first version. */
 const second = defineProjection({
   name: 'balance',
   version: 2,
@@ -82,7 +82,7 @@ beforeEach(async () => {
   if (await canaryOf()) await refold.lifecycle.endCanary('balance', step);
 });
 
-/** Begins one, and waits until every process knows it: the header tells it from the one before. */
+/** Starts a canary, and waits until every process knows it: its header differs from the one before. */
 async function start(percent: number): Promise<void> {
   const header = { name: 'x-try', value: String(Math.random()) };
   await refold.lifecycle.startCanary('balance', 2, { percent, header }, step);
@@ -90,7 +90,7 @@ async function start(percent: number): Promise<void> {
     await until(async () => (await canaryOfAnonymous({ ...hidden, 'x-try': header.value }, url)) !== null);
 }
 
-/** Behind a proxy that nobody told of: no share of any canary has them. */
+/** Behind an untrusted proxy: such clients are in no share of any canary. */
 const hidden = { 'x-forwarded-for': '10.0.0.1' };
 
 async function canaryOfAnonymous(headers: Record<string, string>, url = refold.url): Promise<string | null> {
@@ -130,7 +130,7 @@ function token(subject: string): Promise<string> {
 
 const session = (id: number) => ({ 'refold-session': `session-${id}` });
 
-test('a share of the sessions is answered by the canary, always the same ones, by every process', async () => {
+test('the canary answers a share of the sessions, the same ones in every process', async () => {
   await start(30);
   const chosen: number[] = [];
   for (let id = 0; id < 60; id++) {
@@ -140,15 +140,15 @@ test('a share of the sessions is answered by the canary, always the same ones, b
     expect(first.data.balance.owner).toBe(first.canary === 'balance@2' ? 'Two' : 'Ada');
     if (first.canary) chosen.push(id);
   }
-  // By a hash, so it is the same with each run.
+  // By a hash, so it is the same in each run.
   expect(chosen.length).toBeGreaterThan(60 * 0.15);
   expect(chosen.length).toBeLessThan(60 * 0.45);
-  // A larger share has them all.
+  // A larger share includes them all.
   await refold.lifecycle.startCanary('balance', 2, { percent: 100 }, step);
   for (const id of chosen) expect((await ask(owner, session(id))).canary).toBe('balance@2');
 });
 
-test('viewers are told apart by who they are, whatever token says it', async () => {
+test('viewers are distinguished by identity, with any of their tokens', async () => {
   await start(50);
   const canaries = new Set<string | null>();
   for (let id = 0; id < 12; id++) {
@@ -160,14 +160,14 @@ test('viewers are told apart by who they are, whatever token says it', async () 
   expect(canaries).toEqual(new Set([null, 'balance@2']));
 });
 
-test('clients that can’t be told apart are not chosen by share', async () => {
+test('clients that can’t be distinguished are not in any share', async () => {
   await start(100);
   expect(await canaryOfAnonymous({})).toBe('balance@2');
   expect(await canaryOfAnonymous(hidden)).toBeNull();
   expect(await canaryOfAnonymous({ ...hidden, ...session(1) })).toBe('balance@2');
 });
 
-test('an operation is answered by one version as a whole, mutations with what they read too', async () => {
+test('one version answers a whole operation, including the reads of a mutation', async () => {
   await start(100);
   const mixed = await ask(
     '{ _meta { projections(name: "balance") { version } } one: balance(accountId: "a") { owner largest } balances { edges { node { owner } } } }',
@@ -183,7 +183,7 @@ test('an operation is answered by one version as a whole, mutations with what th
   expect(written).toMatchObject({ data: { credit: { query: { balance: { owner: 'Two', largest: '5.00' } } } } });
 });
 
-test('a pin goes before a canary, and a subscription stays with the version that is active', async () => {
+test('a pin takes precedence over a canary, and a subscription uses the active version', async () => {
   await start(100);
   const pinned = await ask(owner, { 'refold-pin': 'balance@1' });
   expect([pinned.canary, pinned.data.balance.owner]).toEqual([null, 'Ada']);
@@ -199,16 +199,16 @@ test('a pin goes before a canary, and a subscription stays with the version that
   });
   const followed = await socket.iterate({ query: `subscription { balance(accountId: "a") { owner } }` }).next();
   expect(followed.value).toEqual({ data: { balance: { owner: 'Ada' } } });
-  // Also in what it can ask for.
+  // Also in the fields that it can select.
   const beyond = socket.iterate({ query: 'subscription { balance(accountId: "a") { largest } }' }).next();
   await expect(beyond).rejects.toMatchObject([{ extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }]);
-  // A query over a socket is an operation as any.
+  // A query over a socket is an operation like any other.
   const asked = await socket.iterate({ query: owner }).next();
   expect(asked.value).toEqual({ data: { balance: { owner: 'Two' } } });
   await socket.dispose();
 });
 
-test('a canary’s operations are measured apart from the others', async () => {
+test('a canary’s operations are measured separately', async () => {
   await start(0);
   await ask(owner);
   const metrics = await (await fetch(`${refold.url}/metrics`)).text();
@@ -222,10 +222,10 @@ test('a canary’s operations are measured apart from the others', async () => {
   expect(count('others')).toBeGreaterThan(0);
 });
 
-test('how a canary does beside the others is added up over all processes, and begins anew with it', async () => {
+test('the figures of a canary and of the others are summed over all processes, and start at zero with each canary', async () => {
   await start(0);
   const figures = async () => {
-    await other.status(); // a process writes what it has counted before it tells
+    await other.status(); // a process saves its counts before it returns its status
     return (await refold.status()).find(({ version }) => version === 2)?.canaryFigures;
   };
   const before = await figures();
@@ -236,12 +236,12 @@ test('how a canary does beside the others is added up over all processes, and be
   const after = await figures();
   const { operations = -1, errors = -1, otherOperations = -1, otherErrors = -1 } = before ?? {};
   expect(after).toEqual({ operations, errors, otherOperations: otherOperations + 4, otherErrors: otherErrors + 2 });
-  expect(operations).toBeGreaterThan(0); // it is looked for in both processes as it begins
+  expect(operations).toBeGreaterThan(0); // the start polls both processes
   await refold.lifecycle.startCanary('balance', 2, { percent: 1 }, step);
   expect(await figures()).toEqual({ operations: 0, errors: 0, otherOperations: 0, otherErrors: 0 });
 });
 
-test('only a ready version that breaks no client can be a canary, and who began it is kept', async () => {
+test('only a ready version that breaks no client can be a canary, and the log of transitions has its reason', async () => {
   const begin = (version: number, percent = 5) => refold.lifecycle.startCanary('balance', version, { percent }, step);
   await expect(begin(1)).rejects.toThrow('balance@1 is active; only a ready version can be a canary.');
   await expect(begin(2, 101)).rejects.toThrow(/found 101 %/);
@@ -255,7 +255,7 @@ test('only a ready version that breaks no client can be a canary, and who began 
   expect(steps).toEqual([{ reason: 'canary for 5 %: test' }]);
 });
 
-test('a canary ends at once by hand, and with its activation', async () => {
+test('a canary ends at once on request, and with its activation', async () => {
   await start(100);
   await refold.lifecycle.endCanary('balance', step);
   await until(async () => (await ask(owner)).canary === null && (await ask(owner, {}, other.url)).canary === null);

@@ -5,7 +5,7 @@ import { startGateway } from '../gateway-under-test.ts';
 
 const ask = '{ parcel(parcelId: "a") { weight grams } }';
 
-test('a client that pins a version is answered by it, and told that it is deprecated', async () => {
+test('a client that pins a version gets its responses, with a deprecation header', async () => {
   const { post, pack, services } = await startGateway({ served: [active(parcelV2), active(courierDayV1)] });
   services.maintained = [parcelV1, parcelV2];
   await pack({ a: { weight: '11' } });
@@ -14,20 +14,20 @@ test('a client that pins a version is answered by it, and told that it is deprec
   expect(pinned.headers.get('deprecation')).toBe(`@${Date.parse('2026-01-31T00:00:00Z') / 1000}`);
   expect(pinned.headers.get('refold-deprecated')).toBe('parcel@1');
   expect(pinned.headers.get('sunset')).toBeNull();
-  // Everybody else is answered by the highest, and told nothing.
+  // All other clients use the highest version, and get no such header.
   const others = await post('{ parcel(parcelId: "a") { weight heavy } }');
   expect(others.data).toEqual({ parcel: { weight: '11.0000', heavy: true } });
   expect(others.headers.get('deprecation')).toBeNull();
 });
 
-test('a version with a day on which it goes says so', async () => {
+test('a version with a sunset day names it in a header', async () => {
   const { post, services } = await startGateway({ served: [active(parcelV2), active(courierDayV1)] });
   services.maintained = [{ ...parcelV1, sunset: new Date('2027-01-31') }];
   const { headers } = await post(ask, {}, { 'refold-pin': 'parcel@1' });
   expect(headers.get('sunset')).toBe('Sun, 31 Jan 2027 00:00:00 GMT');
 });
 
-test('a pin of what is served anyway changes nothing', async () => {
+test('a pin of the served version changes nothing', async () => {
   const { post, pack, services } = await startGateway({ served: [active(parcelV2), active(courierDayV1)] });
   services.maintained = [parcelV2, courierDayV1];
   await pack({ a: {} });

@@ -14,7 +14,7 @@ let refold: Refold;
 const said: string[] = [];
 
 const shadow = { queries: 3, oneOf: 1 };
-/** The third version counts otherwise where the account is Bob's. */
+/** The third version counts differently if the account is Bob's. */
 const balance = (version: number) =>
   defineProjection({
     name: 'balance',
@@ -90,7 +90,7 @@ test('a version that waits for live queries is held, and says so in status, chec
   await until(() => said.includes(`balance@2 is held at ready: ${held}`));
 });
 
-test('only what was compared lately counts, and of the rows that the version has now', async () => {
+test("only recent comparisons count, and only of the version's current rows", async () => {
   await until(async () => (await version(3))?.heldReason);
   const rolledBack = new Error('rolled back');
   const trying = db.transaction(async (tx) => {
@@ -114,7 +114,7 @@ test('only what was compared lately counts, and of the rows that the version has
   await expect(trying).rejects.toBe(rolledBack);
 });
 
-test('a version becomes active when enough live queries agree, and is held where they do not', async () => {
+test('a version becomes active when enough live queries agree, and is held if they differ', async () => {
   await until(async () => {
     await ask('bob');
     return (await version(2))?.state === 'active' && (await version(3))?.heldReason?.startsWith('Of ');
@@ -129,7 +129,7 @@ test('a version becomes active when enough live queries agree, and is held where
   });
   expect(reason).toMatch(/^caught up, of \d+ live queries compared 0 were answered differently/);
 
-  // Begun anew, what was found is forgotten; nobody asks for what differs.
+  // A new comparison forgets earlier differences; no query selects the differing rows now.
   await refold.evolution.startShadow('balance', 3, { oneOf: 1 }, { actor: 'ann', reason: 'mended' });
   await until(async () => {
     await ask('ann');

@@ -23,7 +23,7 @@ const answers = createAnswers((error) => {
 });
 const [ann, bob] = [{ viewer: 'ann' }, { viewer: 'bob' }];
 
-test('subscribers of the same operation who are given the same event get the same answer', async () => {
+test('subscribers of the same operation share the result of an event', async () => {
   const operations = createSharedOperations();
   const one = operations.join({ schema, document, variableValues: { of: 1 } });
   const same = operations.join({ schema, document, variableValues: { of: 1 } });
@@ -43,7 +43,7 @@ test.each([
   ['at once', schema],
   ['later', schemaWith(async ({ viewer }) => Promise.resolve(viewer))],
   ['after a while without it', schemaWith((context) => Promise.resolve().then(() => context.viewer))],
-])('a resolver that looks at the context %s answers its own subscriber alone', async (_, personal) => {
+])('a resolver that uses the context %s is executed for each subscriber', async (_, personal) => {
   const operation = createSharedOperations().join({ schema: personal, document: own });
   const event = {};
   const made = [ann, bob, ann].map((context) => answers.answer(operation, event, context));
@@ -52,7 +52,7 @@ test.each([
   answers.forget();
 });
 
-test('an operation is remembered as long as somebody subscribes to it', () => {
+test('an operation is kept as long as it has a subscriber', () => {
   const operations = createSharedOperations();
   const join = () => operations.join({ schema, document, operationName: null, variableValues: {} });
   const first = join();

@@ -38,7 +38,7 @@ async function next(updates: Updates): Promise<unknown> {
 }
 
 describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
-  test('a row comes as it is, then after every change', async () => {
+  test('a row is sent in its current state, then after every change', async () => {
     const tested = await startGateway();
     const { services, pack } = tested;
     const updates = subscribing(tested)('subscription ($id: ID!) { parcel(parcelId: $id) { weight } }', { id: 'a' });
@@ -49,7 +49,7 @@ describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
     expect(await next(updates)).toEqual({ data: { parcel: { weight: '2.000' } } });
   });
 
-  test('a list comes whole, then as its changes', async () => {
+  test('a list is sent completely, then as changes', async () => {
     const tested = await startGateway();
     await tested.pack({ a: { weight: '1' } });
     const updates = subscribing(tested)(
@@ -64,17 +64,17 @@ describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
     });
   });
 
-  test('a client that leaves is let go of', async () => {
+  test('a client that disconnects leaves nothing open', async () => {
     const tested = await startGateway();
     const updates = subscribing(tested)('subscription { parcel(parcelId: "a") { weight } }');
     await next(updates);
-    // It reads nothing itself, so it opens no reads.
+    // It reads nothing itself, so it has no open reads.
     expect([tested.services.open, tested.services.subscribed]).toEqual([0, 1]);
     await updates.return?.();
     await expect.poll(() => [tested.services.open, tested.services.subscribed]).toEqual([0, 0]);
   });
 
-  test('a subscription goes on while another version becomes active', async () => {
+  test('a subscription continues while another version becomes active', async () => {
     const tested = await startGateway();
     const { services, pack, post } = tested;
     await pack({ a: { weight: '1' } });
@@ -103,7 +103,7 @@ describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
     await expect.poll(() => [tested.services.open, tested.services.subscribed]).toEqual([0, 0]);
   });
 
-  test('what goes wrong in the middle is masked, and ends only this subscription', async () => {
+  test('an error during a subscription is masked, and ends only this subscription', async () => {
     const tested = await startGateway();
     const subscribe = subscribing(tested);
     const other = subscribe('subscription { parcels { position } }');
@@ -121,7 +121,7 @@ describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
     expect(await next(other)).toEqual({ data: { parcels: { position: '1' } } });
   });
 
-  test('no more subscriptions are served than the process is allowed', async () => {
+  test('the number of subscriptions of a process is limited', async () => {
     const tested = await startGateway({ options: { maxSubscriptions: 2 } });
     const subscribe = subscribing(tested);
     const one = subscribe('subscription { parcel(parcelId: "a") { weight } }');
@@ -147,7 +147,7 @@ describe.each(Object.entries(transports))('over %s', (_, subscribing) => {
   });
 });
 
-test('no more subscriptions are served than a client may have, over all transports together', async () => {
+test('the number of subscriptions of a client is limited, over all transports together', async () => {
   const auth = ({ header, connectionParams }: Credentials) => {
     const id = header('x-viewer') ?? connectionParams.viewer;
     return typeof id === 'string' ? { ...anonymous, id } : null;
@@ -198,7 +198,7 @@ describe('over WebSocket', () => {
   test.each([
     ['a client', { maxSocketsPerClient: 2 }, 'At most 2 sockets of one client may be open at a time. Close one first.'],
     ['the process', { maxSockets: 2 }, 'This process serves 2 sockets already. Try again later.'],
-  ])('no more sockets and streams are open than %s may have, and who is refused is told why', async (_, options, reason) => {
+  ])('no more sockets and streams are open than %s may have, and a refusal has its reason', async (_, options, reason) => {
     const tested = await startGateway({ options });
     const open = () => new WebSocket(tested.endpoint.replace('http', 'ws'), 'graphql-transport-ws');
     const reserve = () => fetch(`${tested.endpoint}/stream`, { method: 'PUT' });
@@ -218,7 +218,7 @@ describe('over WebSocket', () => {
     expect(metrics).toContain('\nrefold_graphql_sockets 2\n');
   });
 
-  test('a socket is one of its address until its client has introduced itself, then one of the viewer', async () => {
+  test('a socket counts for its address until its client has authenticated, then for the viewer', async () => {
     const auth = ({ connectionParams: { viewer } }: Credentials) =>
       typeof viewer === 'string' ? { ...anonymous, id: viewer } : null;
     const tested = await startGateway({ auth, options: { maxSocketsPerClient: 1 } });
@@ -248,7 +248,7 @@ describe('over WebSocket', () => {
   });
 
   test.each([
-    ['a document that is wrong', '{ parcel(', 'GRAPHQL_PARSE_FAILED'],
+    ['a document with a syntax error', '{ parcel(', 'GRAPHQL_PARSE_FAILED'],
     ['a document that does not fit the schema', '{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
     ['a document that is too deep', '{ parcels { edges { node { size { label { text } } } } } }', 'QUERY_TOO_COMPLEX'],
   ])('%s is refused, and the socket stays', async (_, query, code) => {
@@ -282,14 +282,14 @@ describe('over WebSocket', () => {
     expect(await opened(new URL(endpoint).origin)).toBe('open');
   });
 
-  test('there is no socket at another path', async () => {
+  test('other paths accept no sockets', async () => {
     const { gateway } = await startGateway();
     const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/elsewhere`, 'graphql-transport-ws');
     const message = await new Promise((resolve) => socket.on('error', (error) => resolve(error.message)));
     expect(message).toBe('Unexpected server response: 404');
   });
 
-  test('at the end the server says that it is going away, so that clients come back elsewhere', async () => {
+  test('a stopping server closes sockets with 1001: clients reconnect elsewhere', async () => {
     const tested = await startGateway();
     const closed = Promise.withResolvers<unknown>();
     const client = createSocketClient({
@@ -309,7 +309,7 @@ describe('over WebSocket', () => {
   });
 });
 
-test('a client that does not answer the good-bye keeps nobody waiting', async () => {
+test('a client that does not answer the close frame delays nothing', async () => {
   const { gateway } = await startGateway();
   const stuck = connect(gateway.port, '127.0.0.1');
   onTestFinished(() => void stuck.destroy());
@@ -321,7 +321,7 @@ test('a client that does not answer the good-bye keeps nobody waiting', async ()
   await gateway.close();
 });
 
-test('at the end server-sent events end without a word, so that clients come back elsewhere', async () => {
+test('a stopping server ends server-sent events without a complete message: clients reconnect elsewhere', async () => {
   const tested = await startGateway();
   const updates = transports['server-sent events'](tested)('subscription { parcel(parcelId: "a") { weight } }');
   await next(updates);

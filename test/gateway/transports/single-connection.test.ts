@@ -40,7 +40,7 @@ async function next(updates: Updates): Promise<unknown> {
   return (await updates.next()).value;
 }
 
-/** The endpoint, by hand. */
+/** The endpoint, without a client library. */
 function raw({ gateway }: GatewayUnderTest) {
   const url = `${gateway.url}/graphql/stream`;
   const send = (method: string, token?: string, more: Record<string, string> = {}, body?: string, query = '') =>
@@ -56,7 +56,7 @@ function raw({ gateway }: GatewayUnderTest) {
       expect(response.status).toBe(201);
       return response.text();
     },
-    /** Nothing is read of it before somebody does. */
+    /** Nothing is read of the response before a caller reads it. */
     async open(token: string, more: Record<string, string> = {}): Promise<IncomingMessage> {
       const sent = request(`${url}?token=${token}`, {
         headers: { accept: 'text/event-stream', ...more },
@@ -121,14 +121,14 @@ describe('the client of the protocol', () => {
     expect(await (await fetch(`${tested.gateway.url}/metrics`)).text()).toMatch(/^refold_graphql_subscriptions 0$/m);
   });
 
-  test('is told where no more subscriptions are served', async () => {
+  test('gets an error if no more subscriptions are served', async () => {
     const tested = await startGateway({ options: { maxSubscriptions: 1 } });
     const { iterate } = connect(tested);
     await next(iterate(watch('a')));
     expect(await next(iterate(watch('b')))).toMatchObject({ errors: [{ extensions: { code: 'RATE_LIMITED' } }] });
   });
 
-  test('is told that the connection is gone when the server stops, so that it comes back', async () => {
+  test('sees the connection end when the server stops, and reconnects', async () => {
     const tested = await startGateway();
     const updates = connect(tested).iterate(watch('a'));
     await next(updates);
@@ -139,7 +139,7 @@ describe('the client of the protocol', () => {
 });
 
 describe('a stream', () => {
-  test('is used only by who reserved it, and nobody else learns that there is one', async () => {
+  test('is used only by the client that reserved it, and is invisible to others', async () => {
     const tested = await startGateway({ auth });
     const { reserve, open, operate, send } = raw(tested);
     const [ada, eve] = [{ authorization: 'ada' }, { authorization: 'eve' }];
@@ -171,7 +171,7 @@ describe('a stream', () => {
     expect((await send('GET', token, { accept: 'text/event-stream' })).status).toBe(409);
   });
 
-  test('that nobody opens is forgotten, with what was sent for it', async () => {
+  test('that is never opened is deleted, with its messages', async () => {
     const tested = await startGateway({ options: { requestTimeout: 20_000 } });
     const { reserve, operate } = raw(tested);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
@@ -184,7 +184,7 @@ describe('a stream', () => {
     expect((await operate(token, '2', watch('a'))).status).toBe(404);
   });
 
-  test('is refused above the number of sockets that are open', async () => {
+  test('is refused above the limit of open sockets', async () => {
     const { reserve, open, send } = raw(await startGateway({ options: { maxSockets: 1 } }));
     const stream = await open(await reserve());
     const refused = await send('PUT');
@@ -193,7 +193,7 @@ describe('a stream', () => {
     await until(async () => (await send('PUT')).status === 201);
   });
 
-  test('has one operation of an id, and refuses what is none before it begins', async () => {
+  test('has one operation per id, and refuses an invalid one before it begins', async () => {
     const { reserve, open, operate, send } = raw(await startGateway());
     const token = await reserve();
     await open(token);
@@ -203,11 +203,11 @@ describe('a stream', () => {
     expect((await operate(token, '3', '{')).status).toBe(400);
     expect((await operate(token, 'x'.repeat(101), watch('a'))).status).toBe(400);
     expect((await send('DELETE', token, {}, undefined, '?operationId=1')).status).toBe(200);
-    // What was refused or ended has left its id.
+    // A refused or ended operation has released its id.
     for (const id of ['1', '2', '3']) expect((await operate(token, id, watch('a'))).status).toBe(202);
   });
 
-  test('refuses a persisted operation if there are none, so that its client sends the document', async () => {
+  test('refuses a persisted operation if there are none: its client then sends the document', async () => {
     const tested = await startGateway();
     const { reserve, send } = raw(tested);
     const persistedQuery = { version: 1, sha256Hash: '0'.repeat(64) };
@@ -219,7 +219,7 @@ describe('a stream', () => {
     ]);
   });
 
-  test('keeps a hundred answers of a client that does not read, and no more', async () => {
+  test('keeps at most a hundred results for a client that does not read', async () => {
     const tested = await startGateway();
     const { reserve, operate, open } = raw(tested);
     const token = await reserve();
@@ -259,7 +259,7 @@ describe('a stream', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo; // it listens on a port
     const [response] = (await once(request({ port, agent: false }).end(), 'response')) as [IncomingMessage];
-    // More in sum than the buffers of both sides hold.
+    // More in total than the buffers of both sides hold.
     const answer = createAnswer({ data: { text: 'x'.repeat(1_000_000) } });
     for (const operation of operations) operation.answer(answer);
     expect(operations.filter(({ isOver }) => isOver).length).toBeLessThan(operations.length);
@@ -270,7 +270,7 @@ describe('a stream', () => {
     expect((await all).split('event: complete').length).toBe(operations.length + 1);
   });
 
-  test('is for pages of the sites that may ask, as their browsers are told, and of no others', async () => {
+  test('is open to pages of allowed sites only, by CORS', async () => {
     const shop = 'https://shop.example.com';
     const { send, open, operate } = raw(
       await startGateway({ options: { cors: { origins: [shop], credentials: true } } }),
@@ -293,7 +293,7 @@ describe('a stream', () => {
     expect((await operate(token, '2', '{ __typename }', foreign)).status).toBe(403);
   });
 
-  test('counts a reservation and each operation where operations are limited', async () => {
+  test('counts a reservation and each operation towards the rate limit', async () => {
     const { reserve, operate, send } = raw(
       await startGateway({ options: { rateLimit: { operations: 2, seconds: 3600 } } }),
     );

@@ -25,7 +25,7 @@ function asked(query: string, variables: Record<string, unknown> = {}): string[]
   return [...paths].toSorted();
 }
 
-test('an operation asks for its fields, its arguments, the fields of its inputs and the values of enums that it sends', () => {
+test('an operation uses its fields, its arguments, the fields of its inputs and the enum values that it sends', () => {
   expect(
     asked(
       '{ a: cart(id: "1") { __typename total(in: CLOSED) } carts(where: { and: [{ status: OPEN }], total: { min: 1 } }) { id @skip(if: true) } }',
@@ -47,7 +47,7 @@ test('an operation asks for its fields, its arguments, the fields of its inputs 
   ]);
 });
 
-test('fragments count where they are spread, however deep, and types that are named or can be several', () => {
+test('fragments count where they are spread, at any depth, with named types and abstract types', () => {
   expect(
     asked(
       '{ node(id: "1") { ...a } } fragment a on Node { id ... on Cart { ...b } } fragment b on Cart { items { price } }',
@@ -55,7 +55,7 @@ test('fragments count where they are spread, however deep, and types that are na
   ).toEqual(['Cart', 'Cart.items', 'Item.price', 'Node', 'Node.id', 'Query.node', 'Query.node(id:)']);
 });
 
-test('what variables hold counts as if it stood in the document', () => {
+test('values of variables count like literals in the document', () => {
   const query =
     'query ($where: Filter, $order: [Status!], $name: String) { carts(where: $where) { id } b: carts(where: { statuses: $order, name: $name }) { id } }';
   expect(

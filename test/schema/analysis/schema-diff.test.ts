@@ -56,12 +56,12 @@ const messages = (a: string, b: string, criticality: string) =>
 test.each([
   ['forwards', older, newer],
   ['backwards', newer, older],
-])('what breaks clients is what graphql-js says, in its words: %s', (_, a, b) => {
+])('the breaking changes are those of graphql-js, in its words: %s', (_, a, b) => {
   const expected = findBreakingChanges(buildSchema(a), buildSchema(b)).map(({ description }) => description);
   expect(messages(a, b, 'breaking')).toEqual(expected.toSorted());
 });
 
-test('what clients may not have met is dangerous: of what graphql-js calls so all but options that nobody has to take', () => {
+test('values new to clients are dangerous: the dangerous changes of graphql-js except new optional inputs', () => {
   const expected = findDangerousChanges(buildSchema(older), buildSchema(newer))
     .filter(({ type, description }) => !type.startsWith('OPTIONAL') && !description.includes('enum type Order'))
     .map(({ description }) => description);
@@ -69,7 +69,7 @@ test('what clients may not have met is dangerous: of what graphql-js calls so al
   expect(messages(older, newer, 'dangerous')).toContain('LOST was added to enum type Status.');
 });
 
-test('what no client can tell is safe', () => {
+test('changes that no client can notice are safe', () => {
   expect(messages(older, newer, 'safe')).toEqual([
     // Only ever sent by clients.
     'ASIDE was added to enum type Order.',
@@ -96,7 +96,7 @@ test('what no client can tell is safe', () => {
   expect(diff(older, older)).toEqual([]);
 });
 
-test('each change names what it is about, and what a client must have asked for to be touched by it', () => {
+test('each change names its subject, and what a client must have selected to be affected', () => {
   const found = Object.fromEntries(diff(older, newer).map(({ path, concerns }) => [path, concerns]));
   expect(found).toMatchObject({
     Gone: 'Gone',
@@ -104,7 +104,7 @@ test('each change names what it is about, and what a client must have asked for 
     'Status.CLOSED': 'Status.CLOSED',
     'Cart.items(by:)': 'Cart.items(by:)',
     'Cart.items(gone:)': 'Cart.items(gone:)',
-    // It can't have been asked for: what it was added to has been.
+    // It can't have been selected, because it is new.
     'Cart.exact(unit:)': 'Cart.exact',
     'Filter.needed': 'Filter',
   });

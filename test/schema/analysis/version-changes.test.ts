@@ -8,7 +8,7 @@ import { breakingChanges } from './breaking-changes.ts';
 
 const columns = { accountId: t.text().primaryKey(), owner: t.text().index(), amount: t.decimal(10, 2) };
 
-/** Any columns: only its GraphQL side is looked at. */
+/** Any columns: only the GraphQL side matters. */
 function balance(version: number, table: Columns, more = {}): Projection {
   return defineProjection({
     name: 'balance',
@@ -24,14 +24,14 @@ function balance(version: number, table: Columns, more = {}): Projection {
 const between = (older: Projection, newer: Projection, others: readonly Projection[] = []) =>
   breakingChanges(older, newer, { projections: [older, newer, ...others], commands: [], maxPageSize: 100 });
 
-test('what a client could ask for and no longer can is told, the row’s own fields first', () => {
+test('everything that clients can no longer select is listed, the row’s own fields first', () => {
   const { amount: _, ...rest } = columns;
   const changes = between(balance(1, columns), balance(2, rest));
   expect(changes[0]).toBe('Balance.amount was removed.');
   expect(changes.length).toBeGreaterThan(1);
 });
 
-test('a field that becomes nullable, an index that goes, a key of another type are breaking; additions are not', () => {
+test('a field that becomes nullable, a removed index and a key of another type are breaking; additions are not', () => {
   const nullable = { ...columns, owner: t.text().nullable().index() };
   expect(between(balance(1, columns), balance(2, nullable))).toContain(
     'Balance.owner changed type from String! to String.',
@@ -46,7 +46,7 @@ test('a field that becomes nullable, an index that goes, a key of another type a
   expect(between(balance(1, columns), balance(2, added))).toEqual([]);
 });
 
-test('a relation that goes is breaking, and what another projection changes is no matter of this one', () => {
+test('a removed relation is breaking, and changes of other projections do not count', () => {
   const owners = (version: number, table: Record<string, unknown>) =>
     defineProjection({
       name: 'owner',
@@ -65,7 +65,7 @@ test('a relation that goes is breaking, and what another projection changes is n
   expect(between(balance(1, columns, related), balance(2, columns, related), others)).toEqual([]);
 });
 
-describe('what follows from a change', () => {
+describe('a consequence of a change', () => {
   const folded = (older: Projection, newer: Projection) => {
     const changes = versionChanges(older, newer, { projections: [older, newer], commands: [], maxPageSize: 100 });
     const heads = foldChanges(changes).map(({ head }) => head);
@@ -92,14 +92,14 @@ describe('what follows from a change', () => {
     expect(breaking).toBe('4 breaking changes');
   });
 
-  test('is one change where only the index of a column goes, or its type is another', () => {
+  test('is one change if only the index of a column is removed, or its type changes', () => {
     const unindexed = { ...wide, kind: t.enum(['current', 'savings']), accountId: t.uuid().primaryKey() };
     const { heads, breaking } = folded(balance(1, wide), balance(2, unindexed));
     expect(heads.map(([origin]) => origin).toSorted()).toEqual(['Balance.accountId', 'Balance.kind']);
     expect(breaking).toBe('2 breaking changes');
   });
 
-  test('is told from a change within an object or an enum of the row, which counts for itself', () => {
+  test('differs from a change within an object or an enum of the row, which counts separately', () => {
     const other = {
       ...wide,
       size: t.object({ width: t.integer() }),
@@ -113,7 +113,7 @@ describe('what follows from a change', () => {
     expect(breaking).toBe('2 breaking changes');
   });
 
-  test('is folded under the type of the row where that has another name', () => {
+  test('is folded under the type of the row if that has another name', () => {
     const { heads } = folded(balance(1, columns), balance(2, columns, { graphql: { type: 'Account' } }));
     const origins = heads.map(([origin]) => origin);
     expect(origins).toEqual(expect.arrayContaining(['Balance', 'Account']));

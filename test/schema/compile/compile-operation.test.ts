@@ -6,7 +6,7 @@ import { compileOperation, conditionNames } from '../../../src/schema/compile/co
 import { active, building, versionMap } from '../in-memory-services.ts';
 import { allCommands, courierDayV1, parcel, parcelV1 } from '../parcels.ts';
 
-/** Its documents are what SQL has made of them: other spellings of times and numbers, which reading brings into one form. */
+/** SQL created its documents: times and numbers have other spellings, which reading normalizes. */
 const sizes = defineProjection({
   name: 'sizes',
   version: 1,
@@ -50,7 +50,7 @@ test.each([
   expect(() => compile(source)).toThrow(reason);
 });
 
-test('only what conditions leave is read, and each field once', () => {
+test('only fields that directives include are read, each once', () => {
   const source = `query ($yes: Boolean!) {
     parcel(parcelId: "a") { weight ...A @skip(if: $yes) ... on Parcel { weight note @include(if: $yes) } }
   } fragment A on Parcel { pieces }`;

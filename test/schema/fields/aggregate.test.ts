@@ -22,7 +22,7 @@ async function fourParcels(): Promise<SchemaUnderTest> {
   return tested;
 }
 
-test('an aggregate has exact sums, averages and extremes of all rows that match', async () => {
+test('an aggregate has exact sums, averages and extremes of all matching rows', async () => {
   const { answer } = await fourParcels();
   const fields = `
     count
@@ -51,7 +51,7 @@ test('an aggregate has exact sums, averages and extremes of all rows that match'
   });
 });
 
-test('where no row matches there are counts of 0, and no other value', async () => {
+test('without matching rows, counts are 0 and all other values null', async () => {
   const { answer } = schemaUnderTest();
   expect(
     await answer(
@@ -137,7 +137,7 @@ test('only what is selected is computed, in one read for each field', async () =
   ]);
 });
 
-test('an aggregate waits for the position that is demanded, and says where a version is not active', async () => {
+test('an aggregate waits for the demanded position, and fails if a version is not active', async () => {
   const tested = await fourParcels();
   await tested.answer('query @after(position: "2") { parcelsAggregate { count } parcelsGrouped(by: []) { count } }');
   expect(tested.services.reads.map(({ kind }) => kind)).toEqual(['waitFor', 'aggregate', 'aggregate']);

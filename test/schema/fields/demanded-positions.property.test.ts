@@ -13,7 +13,7 @@ const served = [active(customerProfileV1), active(cartSummaryV2)];
 const schema = buildSchema({ versions: versionMap(served), commands: [], maxPageSize: 50, federation: true });
 const at = '2026-01-31T12:00:00.000Z';
 
-/** Every way to a row of either type, and to both. */
+/** Every path to a row of either type, and to both. */
 const fields = [
   'cartSummary(cartId: "cart") { status }',
   'cartSummary(cartId: "cart") { customer { name } }',
@@ -41,7 +41,7 @@ const variables = {
 
 async function answer(services: InMemoryServices, chosen: readonly string[], after: bigint | null): Promise<unknown> {
   const selected = chosen.map((field, index) => `f${index}: ${field}`).join(' ');
-  // Not validated: it may have a variable too many.
+  // Not validated: it may have unused variables.
   const document = parse(`
     query ($after: Position, $cart: ID!, $ada: ID!, $entities: [_Any!]!) @after(position: $after) { ${selected} }
   `);
@@ -53,7 +53,7 @@ async function answer(services: InMemoryServices, chosen: readonly string[], aft
   return JSON.parse(JSON.stringify(data));
 }
 
-test('whatever an operation reads, and whichever version is late, all of its answer is of the demanded position', async () => {
+test('every part of a response is of the demanded position, whichever fields are read and whichever version is late', async () => {
   const cases = fc.record({
     chosen: fc.uniqueArray(fc.constantFrom(...fields), { minLength: 1, maxLength: 4 }),
     late: fc.shuffledSubarray(
@@ -85,7 +85,7 @@ test('whatever an operation reads, and whichever version is late, all of its ans
       }
       const given = await waiting;
       const versions = new Set(readsOf(services).map(({ version }) => version));
-      // One snapshot for all: none is read before the last of them is there.
+      // One snapshot for all: nothing is read before the last version has the position.
       for (const [version, reads] of readEarly) if (versions.has(version)) expect(reads).toBe(0);
       expect(given).toEqual(await answer(services, chosen, null));
     }),

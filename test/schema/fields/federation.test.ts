@@ -64,7 +64,7 @@ test('a supergraph with another subgraph is composed, and a gateway joins rows b
       config.executor = (async ({ document, variables }: ExecutionRequest) =>
         config.endpoint === 'http://claims'
           ? { data: claims.answer }
-          : run(services, print(document), variables)) as Executor; // whose results are of the type that the caller wants
+          : run(services, print(document), variables)) as Executor; // whose results have the type that the caller expects
     },
   });
   const result = await execute({
@@ -98,7 +98,7 @@ test('two applications are composed with each other', async () => {
     })),
   );
   expect(errors).toBeUndefined();
-  // A gateway could not tell whose an id is.
+  // A gateway could not tell which application an id belongs to.
   expect(publicSdl).not.toMatch(/^ {2}nodes?\(/m);
   expect(publicSdl).toContain('type Parcel implements Node');
 });

@@ -38,7 +38,7 @@ async function problem({ run }: SchemaUnderTest, args: string, variables?: Recor
   return errors?.[0]?.message;
 }
 
-test('a list has edges, nodes, what is around the page, and a count', async () => {
+test('a list has edges, nodes, page info, and a count', async () => {
   const tested = await tenParcels();
   const { parcels } = await tested.answer(`{
     parcels(first: 2, orderBy: [{ pieces: ASC }]) {
@@ -61,7 +61,7 @@ test('a list has edges, nodes, what is around the page, and a count', async () =
   expect(tested.services.reads.map((read) => read.kind)).toEqual(['count', 'findPage']);
 });
 
-test('what is not selected is not read: neither the page nor the count', async () => {
+test('an unselected page or count is not read', async () => {
   const tested = await tenParcels();
   await tested.answer('{ parcels { totalCount } }');
   await tested.answer('{ parcels { pageInfo { hasNextPage } } }');
@@ -85,7 +85,7 @@ test('an empty list has no cursors', async () => {
   });
 });
 
-test('a page has 20 rows where nothing is given, or the largest page where that is less', async () => {
+test('a page has 20 rows by default, or the largest page size if that is less', async () => {
   const many = schemaUnderTest();
   await many.pack(Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`p${index}`, {}])));
   expect((await many.answer('{ parcels { nodes { parcelId } } }')).parcels).toHaveProperty('nodes.length', 20);
@@ -104,7 +104,7 @@ test.each([
   expect(await problem(await tenParcels(), args)).toContain(message);
 });
 
-test('no rows at all is a page as well', async () => {
+test('null arguments are the same as none', async () => {
   const tested = await tenParcels();
   expect(await ids(tested, '(first: 0)')).toBe('');
   expect(await ids(tested, '(first: null, last: null, after: null, before: null, where: null, orderBy: null)')).toBe(
@@ -132,7 +132,7 @@ test.each([
 
 type Page = { nodes: { parcelId: string }[]; pageInfo: Record<string, string & boolean> };
 
-/** All pages one after the other. */
+/** All pages, one after another. */
 async function pages({ answer }: SchemaUnderTest, orderBy: string, first: number): Promise<string> {
   let after: string | null = null;
   let found = '';
@@ -198,7 +198,7 @@ test.each([
   expect(await ids(await tenParcels(), `(where: ${where})`)).toBe(expected);
 });
 
-test('a filter in a variable means the same', async () => {
+test('a filter in a variable has the same effect', async () => {
   const where = { pieces: { in: [1, 2] }, weight: { gte: '2.5' }, grams: { gt: '1' } };
   expect(await ids(await tenParcels(), '(where: $where)', { where })).toBe('ij');
 });
@@ -208,7 +208,7 @@ test.each([
   [{ pieces: { eq: null } }, "'where.pieces.eq' is null; leave it out instead."],
   [{ courier: { eq: null } }, "'where.courier.eq' is null; leave it out, or use 'isNull'."],
   [{ not: { or: [{ and: null }] } }, "'where.not.or[0].and' is null; leave it out instead."],
-])('null in a filter is refused, so that no forgotten variable finds everything: %j', async (where, message) => {
+])('null in a filter is refused, because a forgotten variable would match every row: %j', async (where, message) => {
   expect(await problem(await tenParcels(), '(where: $where)', { where })).toBe(message);
 });
 
@@ -225,7 +225,7 @@ test.each([
   expect(await problem(await tenParcels(), '(where: $where)', { where })).toContain(message);
 });
 
-test('a filter has an end: in depth and in conditions', async () => {
+test('a filter is limited in depth and in conditions', async () => {
   const tested = await tenParcels();
   const nested = (depth: number): object => (depth === 0 ? { pieces: { eq: 1 } } : { not: nested(depth - 1) });
   expect(await problem(tested, '(where: $where)', { where: nested(9) })).toBeUndefined();
@@ -237,7 +237,7 @@ test('a filter has an end: in depth and in conditions', async () => {
   expect(await problem(tested, '(where: $where)', { where: many(101) })).toBe("'where' has more than 100 conditions.");
 });
 
-test('a count goes no further than it is asked to', async () => {
+test('a count stops at its limit', async () => {
   const tested = await tenParcels();
   expect(
     await tested.answer(`{

@@ -5,7 +5,7 @@ import { active, building } from '../in-memory-services.ts';
 import { courierDayV1, parcel, parcelV1 } from '../parcels.ts';
 import { schemaUnderTest } from '../schema-under-test.ts';
 
-test('a command answers with its position, its stream and the row that it touched', async () => {
+test("a payload has the command's position, its stream and the row that it changed", async () => {
   const { answer } = schemaUnderTest();
   expect(
     await answer(`mutation {
@@ -22,7 +22,7 @@ test('a command answers with its position, its stream and the row that it touche
   });
 });
 
-test('the payload gives the row of the event that touches one, after its own write', async () => {
+test('the payload has the changed row, including its own write', async () => {
   const { answer, services, pack } = schemaUnderTest();
   await pack({ a: {} });
   services.hold(courierDayV1);
@@ -34,7 +34,7 @@ test('the payload gives the row of the event that touches one, after its own wri
   expect(services.reads).toContainEqual({ kind: 'waitFor', version: 'courier_day@1', position: 2n });
 });
 
-test('a payload offers the rows that the events of its command may touch', () => {
+test("a payload has fields for the rows that its command's events may change", () => {
   const scans = defineProjection({
     name: 'parcel_scan',
     version: 1,
@@ -47,14 +47,14 @@ test('a payload offers the rows that the events of its command may touch', () =>
     ['parcel', 'courierDay', 'parcelScan'].filter((row) =>
       printType(schema.getType(payload) as never).includes(`  ${row}: `),
     );
-  // It declares none, so it may lead to each of its family. Which rows a set-based fold touches, PostgreSQL alone knows.
+  // The first declares no events, so any event of its family is possible. Only PostgreSQL knows which rows a set-based fold changes.
   expect(rowsOf('PackParcelPayload')).toEqual(['parcel', 'courierDay']);
   expect(rowsOf('ShipParcelPayload')).toEqual(['parcel', 'courierDay']);
-  // No courier's day is touched by what it emits.
+  // Its events change no courier's day.
   expect(rowsOf('LoseEverythingPayload')).toEqual(['parcel']);
 });
 
-test('every payload has what one fragment can select', async () => {
+test('one fragment selects the common fields of every payload', async () => {
   const { answer } = schemaUnderTest();
   expect(
     await answer(`mutation {
@@ -68,7 +68,7 @@ test('every payload has what one fragment can select', async () => {
   });
 });
 
-test('a command that changes nothing touches no row, and answers with where the stream is', async () => {
+test("a command without events changes no row, and its payload has the stream's current position", async () => {
   const { answer, pack } = schemaUnderTest();
   await pack({ a: {} });
   const document =
@@ -77,7 +77,7 @@ test('a command that changes nothing touches no row, and answers with where the 
   expect(await answer(document)).toEqual({ shipParcel: { position: '2', streamVersion: 2, parcel: null } });
 });
 
-test('the payload answers any query, after its own write', async () => {
+test('the payload answers any query, including its own write', async () => {
   const { answer, services } = schemaUnderTest();
   services.hold(parcelV1);
   const packing = answer(`mutation {
@@ -89,7 +89,7 @@ test('the payload answers any query, after its own write', async () => {
   });
 });
 
-test('several commands of one operation run one after the other', async () => {
+test('several commands of one operation run one after another', async () => {
   const { answer } = schemaUnderTest();
   expect(
     await answer(`mutation {
@@ -104,7 +104,7 @@ test('several commands of one operation run one after the other', async () => {
   });
 });
 
-test('a version that is not active keeps no command from being carried out', async () => {
+test('a command runs even if a version is not active', async () => {
   const { run } = schemaUnderTest([building(parcelV1), active(courierDayV1)]);
   const { data, errors } = await run(
     'mutation { packParcel(input: { parcelId: "a" }) { position parcel { weight } } }',
@@ -120,7 +120,7 @@ test('a command without input takes none', async () => {
   });
 });
 
-test('defaults come from the validator, and null for what is only optional is left out', async () => {
+test('defaults come from the validator, and null for an optional property is left out', async () => {
   const { answer, services } = schemaUnderTest();
   await answer(`mutation ($input: PackParcelInput!) { packParcel(input: $input) { position } }`, {
     input: { parcelId: 'a', pieces: null, remarks: null, fragile: null, weight: null },

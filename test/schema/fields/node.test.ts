@@ -27,7 +27,7 @@ async function twoKinds() {
   return { ...under, ids: { a, b, day } };
 }
 
-test('the id that a row answers with finds it again, whatever its type', async () => {
+test("a row's id finds it again, for every type", async () => {
   const { answer, ids } = await twoKinds();
   const source = `query ($id: ID!) {
     node(id: $id) { __typename id ... on Parcel { parcelId weight } ... on CourierDay { courier parcels } }
@@ -41,7 +41,7 @@ test('the id that a row answers with finds it again, whatever its type', async (
   expect(await answer(source, { id: idOf(1, 'parcel', 'gone') })).toEqual({ node: null });
 });
 
-test('several rows come in the order of their ids, with null where there is none, by one read for each type', async () => {
+test('several rows come in the order of their ids, with null for a missing row, by one read per type', async () => {
   const { answer, services, ids } = await twoKinds();
   const gone = idOf(1, 'parcel', 'gone');
   const source =
@@ -55,7 +55,7 @@ test('several rows come in the order of their ids, with null where there is none
       { id: ids.b, weight: '2.000' },
     ],
   });
-  // What is asked of one type is not read of the other.
+  // Columns selected of one type are not read of the other.
   expect(services.reads).toEqual([
     { kind: 'findByKeys', version: 'parcel@1', columns: ['parcelId', 'weight'] },
     { kind: 'findByKeys', version: 'courier_day@1', columns: ['courier', 'day', 'hub', 'lane', 'parcels'] },
@@ -84,13 +84,13 @@ test.each([
   expect(errors?.[0]?.message.length).toBeLessThan(200);
 });
 
-test('more ids than one statement takes are bad input', async () => {
+test('more ids than one statement accepts are bad input', async () => {
   const { run } = await twoKinds();
   const { errors } = await run('query ($ids: [ID!]!) { nodes(ids: $ids) { id } }', { ids: new Array(1001).fill('x') });
   expect(errors?.[0]?.message).toBe("'ids' names 1001 rows; the limit is 1000.");
 });
 
-test('ids survive an activation: they name the projection and no version of it', async () => {
+test('ids survive an activation: they name the projection without a version', async () => {
   const { ids } = await twoKinds();
   const later = schemaUnderTest([active(parcelV2)]);
   await later.pack({ b: { weight: '12' } });
@@ -119,7 +119,7 @@ test('payloads and subscriptions have ids too, of rows that left a list as well'
   await list.return(undefined);
 });
 
-test('a demanded position is waited for by all types that are asked for, before any is read', async () => {
+test('all selected types wait for a demanded position before any is read', async () => {
   const { run, services, ids } = await twoKinds();
   services.hold(courierDayV1);
   await services.append(parcel, 'b', shipped);
@@ -130,13 +130,13 @@ test('a demanded position is waited for by all types that are asked for, before 
     }`,
     { a: ids.b, day: ids.day, after: String(services.head) },
   );
-  await setImmediate(); // all that could be read without waiting has been
+  await setImmediate(); // every read that does not wait has finished
   expect(services.reads.filter(({ kind }) => kind !== 'waitFor')).toEqual([]);
   services.release(courierDayV1);
   expect(await answered).toEqual({ data: { a: { status: 'Shipped' }, day: { parcels: 2 } } });
 });
 
-test('a version that is not active is told of', async () => {
+test('a version that is not active is an error', async () => {
   const { run } = schemaUnderTest([building(parcelV1)]);
   const { errors } = await run('query ($id: ID!) { node(id: $id) { id } }', { id: idOf(1, 'parcel', 'a') });
   expect(errors?.[0]?.message).toContain('not active yet');
@@ -156,7 +156,7 @@ const owned = (name: string, columns: 'refused' | 'allowed') =>
     evolve: { ParcelPacked: (_, { payload }) => ({ owner: payload.row.note ?? '', secret: 'of rows' }) },
   });
 
-test('what a viewer may not read is not found by its id, and a column of one type is not asked of the other', async () => {
+test('a row that a viewer may not read is not found by its id, and columns are checked per type', async () => {
   const served = [active(owned('open_box', 'allowed')), active(owned('closed_box', 'refused'))];
   const services = new InMemoryServices(served);
   for (const [id, note] of Object.entries({ mine: 'acme', theirs: 'rival' }))
@@ -199,7 +199,7 @@ test('a table with a column of that name keeps it, and its rows are no nodes', (
   );
 });
 
-test('rows without a global id are left out on request; a version that gives it up breaks its clients', () => {
+test('a projection can omit global ids; a version that removes them breaks its clients', () => {
   const box = (version: number, globalId: boolean) =>
     defineProjection({
       name: 'box',

@@ -42,7 +42,7 @@ test('a row has every kind of value in its exact form', async () => {
   });
 });
 
-test('a row that is not there is null', async () => {
+test('a missing row is null', async () => {
   const { answer } = schemaUnderTest();
   expect(await answer('{ parcel(parcelId: "nobody") { parcelId } }')).toEqual({ parcel: null });
 });
@@ -61,7 +61,7 @@ test('a composite key has an argument for each of its columns', async () => {
   ).toEqual({ courierDay: { courier: 'Ada', day: '2026-02-01', hub: 'North', lane: 1, parcels: 1 } });
 });
 
-test('only the columns are read that are selected: through aliases, fragments and directives', async () => {
+test('only selected columns are read: through aliases, fragments and directives', async () => {
   const { answer, services } = schemaUnderTest();
   await answer(
     `query ($yes: Boolean!, $no: Boolean!) {
@@ -85,13 +85,13 @@ test('the same document with other variables selects other columns', async () =>
   expect(services.reads.map((read) => read.columns)).toEqual([['weight', 'pieces'], ['weight'], ['weight', 'pieces']]);
 });
 
-test('fields that are selected twice are read together', async () => {
+test('fields selected twice are read once', async () => {
   const { answer, services } = schemaUnderTest();
   await answer('{ parcel(parcelId: "a") { weight } parcel(parcelId: "a") { pieces } }');
   expect(services.reads.map((read) => read.columns)).toEqual([['weight', 'pieces']]);
 });
 
-test('a version that is not active answers with how far it is', async () => {
+test('the error of a version that is not active has its progress', async () => {
   const { run, pack, services } = schemaUnderTest([building(parcelV1)]);
   await pack({ a: {} });
   services.hold(parcelV1);
@@ -105,7 +105,7 @@ test('a version that is not active answers with how far it is', async () => {
   }
 });
 
-test('_meta tells which versions answer and how far they are', async () => {
+test('_meta has the served versions and their progress', async () => {
   const { answer, pack, services } = schemaUnderTest([active(parcelV1), building(courierDayV1)]);
   await pack({ a: {} });
   services.hold(courierDayV1);
@@ -143,7 +143,7 @@ test('a position can be demanded as a literal, too', async () => {
   expect(services.reads[0]).toEqual({ kind: 'waitFor', version: 'parcel@1', position: 1n });
 });
 
-test('a position that the log never had is an error of its own', async () => {
+test('a position that the log never had is a distinct error', async () => {
   const { run } = schemaUnderTest();
   const { errors } = await run('query @after(position: "99") { parcel(parcelId: "a") { weight } }');
   expect(errors?.[0]?.message).toBe('parcel@1 did not reach 99.');

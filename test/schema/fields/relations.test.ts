@@ -12,7 +12,7 @@ import { active, building, InMemoryServices, versionMap } from '../in-memory-ser
 
 const at = '2026-01-31T12:00:00.000Z';
 
-/** Ada with three carts, Bob with none, and a cart of a customer that nobody knows. */
+/** Ada with three carts, Bob with none, and a cart of an unknown customer. */
 async function shop(...served: ServedVersion[]) {
   const versions = versionMap(served.length > 0 ? served : [active(customerProfileV1), active(cartSummaryV2)]);
   const services = new InMemoryServices([...versions.served.values()]);
@@ -90,7 +90,7 @@ test('a list of a relation has filters, and pages by cursor', async () => {
   expect((await carts(`after: "${endCursor}"`)).nodes).toEqual([{ cartId: 'c3' }, { cartId: 'c4' }]);
 });
 
-test('only the columns are read that are selected, or that a relation comes from', async () => {
+test('only selected columns, and those that a relation needs, are read', async () => {
   const { run, services } = await shop();
   await run('{ cartSummaries(first: 1) { nodes { status customer { city carts { nodes { status } } } } } }');
   expect(services.reads).toEqual([
@@ -100,7 +100,7 @@ test('only the columns are read that are selected, or that a relation comes from
   ]);
 });
 
-test('relations follow the version that is served', async () => {
+test('relations use the served version', async () => {
   const { run, services } = await shop(active(customerProfileV1), active(cartSummaryV1));
   const { data } = await run('{ customerProfile(customerId: "ada") { carts { nodes { totalAmount } } } }');
   expect(data.customerProfile.carts.nodes).toHaveLength(3);
@@ -115,7 +115,7 @@ test('a relation to a version that is not active fails alone', async () => {
   expect(errors[0].message).toContain('customer_profile@1 is building and not active yet');
 });
 
-test('a demanded position is waited for wherever a relation leads, before anything is read', async () => {
+test('every projection that a relation reaches waits for a demanded position before anything is read', async () => {
   const { run, services } = await shop();
   await run('query @after(position: "5") { cartSummary(cartId: "c1") { customer { name } } }');
   expect(services.reads.map(({ kind, version }) => `${kind} ${version}`)).toEqual([
@@ -140,7 +140,7 @@ test('an operation that follows a relation reads from one snapshot', () => {
   );
 });
 
-test('a subscription refuses relations, of which it would not be told', async () => {
+test('a subscription refuses relations, because it would miss their changes', async () => {
   const { subscribe } = await shop();
   for (const document of [
     'subscription { cartSummary(cartId: "c1") { status customer { name } } }',

@@ -5,7 +5,7 @@ import { next, schemaUnderTest } from '../schema-under-test.ts';
 
 const weigh = (weight: string) => ({ type: 'ParcelWeighed', payload: { weight } });
 
-test('a row comes as it is, then after every change, and null when it is gone', async () => {
+test('a row is sent in its current state, then after every change, and as null when it is deleted', async () => {
   const { subscribe, pack, services } = schemaUnderTest();
   const updates = await subscribe('subscription { parcel(parcelId: "a") { weight pieces } }');
   expect(await next(updates)).toEqual({ parcel: null });
@@ -19,7 +19,7 @@ test('a row comes as it is, then after every change, and null when it is gone', 
   expect(services.subscribed).toBe(0);
 });
 
-test('a list comes whole, then as what entered, changed and left it', async () => {
+test('a list is sent completely, then as rows that entered, changed and left it', async () => {
   const { subscribe, pack, services } = schemaUnderTest();
   await pack({ a: { weight: '1' }, b: { weight: '3' } });
   const updates = await subscribe(`subscription {
@@ -42,7 +42,7 @@ test('a list comes whole, then as what entered, changed and left it', async () =
   await updates.return(undefined);
 });
 
-test('a subscription goes on with the rows of another version that has the same columns', async () => {
+test('a subscription continues with the rows of another version that has the same columns', async () => {
   const { subscribe, pack, services } = schemaUnderTest([active(parcelV1)]);
   await pack({ a: { weight: '1.25' } });
   const updates = await subscribe('subscription { parcel(parcelId: "a") { __typename weight pieces } }');
@@ -53,7 +53,7 @@ test('a subscription goes on with the rows of another version that has the same 
   await updates.return(undefined);
 });
 
-test('a version that is not active can not be subscribed to', async () => {
+test("a version that is not active can't be subscribed to", async () => {
   const { subscribe } = schemaUnderTest([building(parcelV1)]);
   for (const field of ['parcel(parcelId: "a") { weight }', 'parcels { position }']) {
     await expect(subscribe(`subscription { ${field} }`)).rejects.toThrow('parcel@1 is building and not active yet');
@@ -63,13 +63,13 @@ test('a version that is not active can not be subscribed to', async () => {
 test.each([
   ['parcels(first: 51)', "'first' is 51; a page has at most 50 rows. Ask for the next page."],
   ['parcels(where: { pieces: null })', "'where.pieces' is null; leave it out instead."],
-])('%s is refused before anything is subscribed to', async (field, message) => {
+])('%s is refused before the subscription starts', async (field, message) => {
   const { subscribe, services } = schemaUnderTest();
   await expect(subscribe(`subscription { ${field} { position } }`)).rejects.toThrow(message);
   expect(services.subscribed).toBe(0);
 });
 
-test('changes come with all rows first, then one by one, and a removed row by its key', async () => {
+test('a change feed sends all rows first, then changes one by one, and a deleted row by its key', async () => {
   const { subscribe, pack, services } = schemaUnderTest();
   await pack({ a: { weight: '1' } });
   const updates = await subscribe(`subscription {

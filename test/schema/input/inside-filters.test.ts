@@ -48,11 +48,11 @@ test.each([
   ['{ items: { contains: [{ sku: "mug", quantity: 1 }] } }', ''],
   ['{ extra: { contains: { anything: [1] } } }', 'a'],
   ['{ extra: { contains: { anything: ["two", 1] }, isNull: false } }', 'a'],
-])('`where: %s` finds what has it in it', async (where, expected) => {
+])('`where: %s` finds rows that contain it', async (where, expected) => {
   expect(await found(where)).toBe(expected);
 });
 
-describe('What no index could find, or no row could hold, is bad input', () => {
+describe('a filter that no index supports, or that no row can match, is bad input', () => {
   test.each([
     ['{ courier: { contains: "50" } }', /fewer than 3 characters in a row/],
     ['{ courier: { endsWith: "50" } }', /fewer than 3 characters in a row/],
@@ -72,14 +72,14 @@ describe('What no index could find, or no row could hold, is bad input', () => {
   });
 });
 
-test('lists and JSON have no order, and are not grouped by', async () => {
+test("lists and JSON can't be ordered or grouped by", async () => {
   const { errors } = await tested.run('{ parcels(orderBy: [{ remarks: ASC }]) { nodes { parcelId } } }');
   expect(errors?.[0]?.message).toMatch(/"remarks" is not defined/);
   const grouped = await tested.run('{ parcelsGrouped(by: [remarks]) { count } }');
   expect(grouped.errors?.[0]?.message).toMatch(/"remarks" does not exist/);
 });
 
-test('access rules speak the same words', () => {
+test('access rules have the same operators', () => {
   const family = defineEvents('note', { Written: z.object({}) });
   const notes = defineProjection({
     name: 'note',

@@ -78,7 +78,7 @@ test.each<[string, z.ZodType, string]>([
   expect(typeOf(value)).toBe(expected);
 });
 
-test('nested objects are named after their place, and list items in the singular', () => {
+test('nested objects are named after their path, and list items in the singular', () => {
   const schema = schemaOf(
     z.object({
       address: z.object({ street: z.object({ name: z.string() }) }),
@@ -98,11 +98,11 @@ test('nested objects are named after their place, and list items in the singular
   );
 });
 
-describe('what a declaration names', () => {
+describe('a type that a declaration names', () => {
   const size = z.enum(['Small', 'Large']).meta({ id: 'Size' });
   const item = z.object({ sku: z.string(), size }).meta({ id: 'LineItem' });
 
-  test('is one type in all places and commands', () => {
+  test('is one type in all positions and commands', () => {
     const schema = schemaOf(
       z.object({ first: item, others: z.array(item), last: item.nullish().describe('Of the day.') }),
       z.object({ item, size: size.optional() }),
@@ -134,7 +134,7 @@ describe('what a declaration names', () => {
     expect(printType(schema.getType('FolderInput') as never)).toContain('folders: [FolderInput!]');
   });
 
-  test('is one thing: two that differ are refused', () => {
+  test('is unique: two different ones are refused', () => {
     const other = z.object({ sku: z.int() }).meta({ id: 'OtherItem' });
     const same = z.object({ sku: z.string() }).meta({ id: 'OtherItem' });
     expect(() => schemaOf(z.object({ other }), z.object({ same }))).toThrow(
@@ -143,7 +143,7 @@ describe('what a declaration names', () => {
   });
 });
 
-test('a text that is an id by its name, or that of its schema, is an ID', () => {
+test("a text with an id as its name, or as its schema's name, is an ID", () => {
   const accountId = z.string().meta({ id: 'AccountId' });
   const schema = schemaOf(
     z.object({ id: z.string(), cartIds: z.array(z.string()), from: accountId, uuidId: z.uuid(), paid: z.string() }),
@@ -178,7 +178,7 @@ test('an input that has only optional properties may be left out', () => {
   expect(String(input?.type)).toBe('DoThingInput');
 });
 
-test('what may be null and is left out is null for the validator, which knows it as required', async () => {
+test('an omitted nullable property is null for the validator, which requires it', async () => {
   const place = z.object({ city: z.string().nullable(), zip: z.string().nullish(), floor: z.int().optional() });
   const input = z.object({ note: z.string().nullable(), anything: z.json(), place, stops: z.array(place) });
   const schema = schemaOf(input);
@@ -199,7 +199,7 @@ test.each([
   ['a bare word in an object', '{ a: [{ b: Word }] }', 'JSON expects texts in quotes'],
   ['a bare word in a list', '[Word]', 'JSON expects texts in quotes'],
   ['a number beyond all', '{ a: [1e400] }', 'value.a.0: is beyond what a number can hold'],
-])('JSON is taken as it is, or refused: %s', async (_, literal, problem) => {
+])('JSON is passed unchanged, or refused: %s', async (_, literal, problem) => {
   const schema = schemaOf(z.object({ value: z.json() }));
   const taken: unknown[] = [];
   const execute = async (_: unknown, given: unknown) => taken.push(given);
@@ -209,7 +209,7 @@ test.each([
   expect(taken).toEqual([]);
 });
 
-describe('what GraphQL can not express is refused with its place:', () => {
+describe("an input that GraphQL can't express is refused with its path:", () => {
   test.each<[string, z.ZodType, string]>([
     [
       'a choice between objects',
@@ -226,14 +226,14 @@ describe('what GraphQL can not express is refused with its place:', () => {
     );
   });
 
-  test('a type that JSON has not', () => {
+  test('a type that JSON does not have', () => {
     expect(() => typeOf(z.bigint())).toThrow(
       /the input has a type that JSON can't hold \(.*BigInt.*\)\. Take it as a string/,
     );
     expect(() => typeOf(z.date())).toThrow(/the input has a type that JSON can't hold \(.*Date.*\)/);
   });
 
-  test('an input that is no object', () => {
+  test('an input that is not an object', () => {
     expect(() => schemaOf(z.string())).toThrow('the input is not an object; wrap it');
     expect(() => schemaOf(z.record(z.string(), z.string()))).toThrow('the input is not an object; wrap it');
   });

@@ -20,7 +20,7 @@ import { allCommands, courierDayV1, parcelV1 } from '../parcels.ts';
 
 type Described = { readonly description?: string | null | undefined };
 
-/** The path of everything in a schema that has no description. */
+/** The paths of all parts of a schema without a description. */
 function undescribed(schema: GraphQLSchema): string[] {
   const found: string[] = [];
   const look = (path: string, { description }: Described) => {

@@ -13,7 +13,7 @@ import { schemaUnderTest } from '../schema-under-test.ts';
 const trackingId = '0189dd0a-97a5-7c3b-8a5e-9a6b8f6f0b11';
 const source = 'query ($id: UUID!) { parcelByTrackingId(trackingId: $id) { parcelId weight } }';
 
-test('a row is found by a unique column, however its value is written; null where there is none', async () => {
+test('a row is found by a unique column, in any spelling of its value; a missing row is null', async () => {
   const { answer, pack, services } = schemaUnderTest();
   await pack({ a: { trackingId }, b: { trackingId: trackingId.replace('1', '2') } });
   const found = { parcelByTrackingId: { parcelId: 'a', weight: '1.500' } };
@@ -23,14 +23,14 @@ test('a row is found by a unique column, however its value is written; null wher
   expect(services.reads[0]).toEqual({ kind: 'findByUnique', version: 'parcel@1', columns: ['parcelId', 'weight'] });
 });
 
-test('what could never be found is bad input', async () => {
+test('a value that no row can have is bad input', async () => {
   const { run } = schemaUnderTest();
   const { errors } = await run(source, { id: 'no-uuid' });
   expect(errors).toHaveLength(1);
   expect((await run('{ parcelByTrackingId { parcelId } }')).errors).toHaveLength(1);
 });
 
-test('a demanded position is waited for', async () => {
+test('a look-up waits for a demanded position', async () => {
   const { run, services, pack } = schemaUnderTest();
   services.hold(parcelV1);
   await pack({ a: { trackingId } });
@@ -47,7 +47,7 @@ test('a version without the unique column breaks its clients', () => {
   expect(breakingChanges(parcelV1, parcelV2, options)).toContain('Query.parcelByTrackingId was removed.');
 });
 
-test('a value that is unique within another column is looked up by both, which breaks clients that name one', async () => {
+test('a value that is unique within another column is looked up by both, which breaks clients that pass one', async () => {
   const box = (version: number, within: { within?: string }) =>
     defineProjection({
       name: 'box',
@@ -75,7 +75,7 @@ test('a value that is unique within another column is looked up by both, which b
   expect(JSON.parse(JSON.stringify(data))).toEqual({ bob: { boxId: 'bob' }, eve: null });
 });
 
-test('what a viewer may not read is not found by it', async () => {
+test('a row that a viewer may not read is not found', async () => {
   const box = defineProjection({
     name: 'box',
     version: 1,
@@ -101,7 +101,7 @@ test('what a viewer may not read is not found by it', async () => {
   expect(
     await run('{ mine: boxByLabel(label: "mine") { boxId } theirs: boxByLabel(label: "theirs") { boxId } }'),
   ).toEqual({ data: { mine: { boxId: 'mine' }, theirs: null } });
-  // Finding by what may not be read would tell it.
+  // Finding a row by an unreadable column would reveal its value.
   expect((await run('{ boxByCode(code: "mine") { boxId } }')).errors[0].message).toBe(
     "You may not read 'code' of Box.",
   );

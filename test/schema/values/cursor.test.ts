@@ -50,7 +50,7 @@ const anyRow = fc
   })
   .map((row) => parcelV1.codec.normalise({ ...parcelRow(), ...row }, [row.parcelId]));
 
-test('a cursor of any row in any order is read as the exact values that it was made of', () => {
+test('a cursor of any row in any order decodes to its exact values', () => {
   fc.assert(
     fc.property(anyRow, anyOrder, (row, orderBy) => {
       const cursors = cursorCodec(parcelV1, orderBy);
@@ -73,7 +73,7 @@ test('a cursor of another order or list is refused', () => {
   );
 });
 
-test('whatever a client sends as a cursor is read as one or refused as bad input, and never fails otherwise', () => {
+test('any text sent as a cursor is decoded or refused as bad input, without another error', () => {
   const orderBy = [
     { column: 'shippedAt', direction: 'asc', nulls: 'last' },
     { column: 'weight', direction: 'asc', nulls: 'last' },
@@ -109,13 +109,13 @@ test.each([
   ['', 'nothing'],
   ['e30', 'an object'],
   ['WyJ4Il0=', 'padding'],
-])('%j is no cursor: %s', (text) => {
+])('%j is not a cursor: %s', (text) => {
   expect(() => cursorCodec(parcelV1, []).decode(text, 'after')).toThrow(
     "'after' is not a cursor of this list in this order",
   );
 });
 
-test('a cursor can not name null where the column has none', () => {
+test("a cursor can't hold null for a column that is not nullable", () => {
   const cursors = cursorCodec(parcelV1, []);
   const [order] = JSON.parse(Buffer.from(cursors.encode({ parcelId: 'a' }), 'base64url').toString('utf8'));
   const forged = Buffer.from(JSON.stringify([order, null])).toString('base64url');
