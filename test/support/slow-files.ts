@@ -4,6 +4,7 @@ export const slowFiles = [
   'test/examples/online-retail-import.test.ts',
   'test/runtime/ownership/spread.test.ts',
   'test/runtime/ownership/kill.test.ts',
+  'test/refold/compiled-operations.test.ts',
   'test/cli/refusals.test.ts',
   'test/cli/processes.test.ts',
   'test/cli/operating.test.ts',
