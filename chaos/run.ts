@@ -113,7 +113,8 @@ async function judged(run: Running): Promise<Map<string, readonly string[]>> {
     for (const line of lastPrinted(world)) say(line);
   }
   const unexplained = [...world.incidents, ...world.traffic.surprises, ...world.clients.surprises];
-  if (unexplained.length > 0) broken.set('no process ends, and no append or client fails, except by a fault', unexplained);
+  if (unexplained.length > 0)
+    broken.set('no process ends, and no append or client fails, except by a fault', unexplained);
   const evidence = await readEvidence(world, await failOvers.measured());
   for (const { promise, differences } of judges) {
     const found = await differences(evidence);

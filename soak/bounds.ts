@@ -137,7 +137,8 @@ export const bounds: readonly Bound[] = [
     most: 0.3,
     warmUpMinutes: 5,
     leastMinutes: 20,
-    because: 'the cost of an event does not depend on the length of the log; full page images come and go with checkpoints',
+    because:
+      'the cost of an event does not depend on the length of the log; full page images come and go with checkpoints',
   },
   {
     figures: /^p(50|99) of /,

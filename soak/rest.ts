@@ -116,8 +116,7 @@ export function createRest({
       const shown = outcome.kind === 'answered' ? withNames(outcome.data, projections) : 'refused';
       const right = errors ? 'refused' : JSON.parse(JSON.stringify(data));
       const wrong = difference(shown, right);
-      if (wrong)
-        found.push(`a response differs from a naive evaluation: ${wrong}: ${JSON.stringify(asked)}`);
+      if (wrong) found.push(`a response differs from a naive evaluation: ${wrong}: ${JSON.stringify(asked)}`);
     }
     operations.forgetCursors();
     const waiting = new Set(watchers);

@@ -7,8 +7,7 @@ import type { Judge } from './judge.ts';
 
 export const deadLettersAreThoseExpected: Judge = {
   name: 'dead-letters-are-those-expected',
-  promise:
-    'no dead letter is lost, doubled or made up: each row has its first failed event and all that follow it',
+  promise: 'no dead letter is lost, doubled or made up: each row has its first failed event and all that follow it',
   async differences({ db, events }) {
     const found: string[] = [];
     for (const { name, version, state, tableName } of await readRegistry(db)) {

@@ -6,7 +6,8 @@ import type { Judge } from './judge.ts';
 /** Compares the log with the traffic's own record of acknowledgements. */
 export const logIsLedger: Judge = {
   name: 'log-is-ledger',
-  promise: 'every acknowledged append is in the log once and whole unless a fail-over lost it, and the log holds nothing else',
+  promise:
+    'every acknowledged append is in the log once and whole unless a fail-over lost it, and the log holds nothing else',
   async differences({ ledger, events }) {
     const ofTraffic = events.filter(({ family }) => family !== parcel.name);
     const byAppend = Map.groupBy(ofTraffic, ({ payload }) => (payload as { readonly append: number }).append); // each has its mark
@@ -38,7 +39,9 @@ function differencesOf(entry: LedgerEntry, found: readonly RecordedEvent[], cuts
       if (!whole) return [`append ${append} was acknowledged: ${expected}`];
       return positionDifferences(append, positions, found);
     case 'unknown':
-      return whole || there.length === 0 ? [] : [`append ${append}, of unknown outcome, is in the log in part: ${expected}`];
+      return whole || there.length === 0
+        ? []
+        : [`append ${append}, of unknown outcome, is in the log in part: ${expected}`];
     case 'refused':
     case 'under way':
       return there.length === 0 ? [] : [`append ${append} was ${outcome}, but is in the log: [${there.join(', ')}]`];
@@ -63,7 +66,9 @@ function orderDifferences(entries: readonly LedgerEntry[]): readonly string[] {
     ofWriter.flatMap(({ append, positions }, index) => {
       const before = ofWriter[index - 1]?.positions.at(-1) ?? -1n;
       const first = positions[0] ?? -1n;
-      return first > before ? [] : [`append ${append} is at ${first}, before the previous append of its writer (${before})`];
+      return first > before
+        ? []
+        : [`append ${append} is at ${first}, before the previous append of its writer (${before})`];
     }),
   );
 }

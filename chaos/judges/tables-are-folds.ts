@@ -8,8 +8,7 @@ import type { Judge } from './judge.ts';
 
 export const tablesAreFolds: Judge = {
   name: 'tables-are-folds',
-  promise:
-    'every read table equals one fold of the log without the dead letters that are kept or were discarded',
+  promise: 'every read table equals one fold of the log without the dead letters that are kept or were discarded',
   async differences({ db, events }) {
     const found: string[] = [];
     for (const { name, version, state, tableName } of await readRegistry(db)) {

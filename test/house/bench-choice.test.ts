@@ -16,7 +16,10 @@ describe('a run of the benchmarks measures', () => {
     expect(chooseScenarios(all, { quick: true, only: [] })).toEqual([always, other]);
   });
 
-  test.each([true, false])('with --only all scenarios that have one of the parts in their name, --quick %s', (quick) => {
+  test.each([
+    true,
+    false,
+  ])('with --only all scenarios that have one of the parts in their name, --quick %s', (quick) => {
     expect(chooseScenarios(all, { quick, only: ['1x8'] })).toEqual([fullOnly]);
     expect(chooseScenarios(all, { quick, only: ['append', 'by-'] })).toEqual(all);
     expect(chooseScenarios(all, { quick, only: ['nothing'] })).toEqual([]);
