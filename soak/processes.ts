@@ -7,7 +7,7 @@ import type { ProcessFigures } from './process-figures.ts';
 
 export type Role = 'gateway' | 'worker';
 
-/** `refold start` in a process of its own, as it is deployed. */
+/** `refold start` in a separate process, as in a deployment. */
 export interface Deployed {
   /** Such as `gateway 1.3`: its place, and its number there. */
   readonly name: string;

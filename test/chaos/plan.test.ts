@@ -19,7 +19,7 @@ test('a seed repeats the faults of a run, and another one makes others', () => {
   expect(first(7, 200)).not.toEqual(first(8, 200));
 });
 
-test('every deal begins with each kind of fault, so that any seed meets all of them in a short run', () => {
+test('every deal begins with each kind of fault: any seed includes all of them in a short run', () => {
   const kinds = [...actionNames.values()].toSorted();
   for (const seed of [1, 2, 20261122])
     expect(
@@ -29,7 +29,7 @@ test('every deal begins with each kind of fault, so that any seed meets all of t
     ).toEqual(kinds);
 });
 
-test('faults hit processes that there are', () => {
+test('faults hit only existing processes', () => {
   const places = { worker: workers, gateway: gateways };
   for (const action of first(1, 1_000)) {
     if ('worker' in action) expect(action.worker).toBeLessThan(workers);
@@ -38,7 +38,7 @@ test('faults hit processes that there are', () => {
   }
 });
 
-test('what is left out is not done', () => {
+test('faults that are left out are not made', () => {
   const without = new Set<ActionKind>(['half-open', 'promote without the tail']);
   const steps = plan(7, without);
   const done = new Set(Array.from({ length: 500 }, () => steps.next().value.action.kind));
@@ -46,7 +46,7 @@ test('what is left out is not done', () => {
   expect([...without].filter((kind) => done.has(kind))).toEqual([]);
 });
 
-test('a fault is told in one line', () => {
+test('a fault is described in one line', () => {
   expect(describeAction({ kind: 'kill', worker: 1, watched: true })).toBe('kill worker=1 watched=true');
   expect(describeAction({ kind: 'half-open', at: { role: 'gateway', index: 1 }, seconds: 2 })).toBe(
     'half-open at=gateway 1 seconds=2',

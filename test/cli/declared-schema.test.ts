@@ -4,7 +4,7 @@ import { declaredScalars } from '../../src/cli/declared-schema.ts';
 import { defineConfig, extendSchema } from '../../src/index.ts';
 import { allCommands, courierDayV1, parcelV1 } from '../schema/parcels.ts';
 
-test("the scalars of the schema are told with their TypeScript types, an application's own included", () => {
+test("the scalars of the schema are listed with their TypeScript types, an application's own included", () => {
   const money = new GraphQLScalarType({ name: 'Money', extensions: { codegenScalarType: '"EUR" | number' } });
   const config = defineConfig({
     projections: [parcelV1, courierDayV1],
