@@ -143,6 +143,16 @@ test('a position can be demanded as a literal, too', async () => {
   expect(services.reads[0]).toEqual({ kind: 'waitFor', version: 'parcel@1', position: 1n });
 });
 
+test('the default of a variable demands its position, unless the client sends another value', async () => {
+  const { answer, pack, services } = schemaUnderTest();
+  await pack({ a: {} });
+  const document = 'query ($after: Position = "1") @after(position: $after) { parcel(parcelId: "a") { weight } }';
+  await answer(document, { after: null });
+  expect(services.reads.filter(({ kind }) => kind === 'waitFor')).toEqual([]);
+  await answer(document);
+  expect(services.reads).toContainEqual({ kind: 'waitFor', version: 'parcel@1', position: 1n });
+});
+
 test('a position that the log never had is a distinct error', async () => {
   const { run } = schemaUnderTest();
   const { errors } = await run('query @after(position: "99") { parcel(parcelId: "a") { weight } }');
