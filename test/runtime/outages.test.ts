@@ -35,6 +35,15 @@ test('an outage is one line when it begins, one a minute with a count, and one w
   answered();
   expect(said()).toEqual(['the database is available again after 155 s; 600 attempts failed']);
 
+  const fenced = (cause?: Error) => new RefoldError('PROCESSOR_FENCED', 'another owner', {}, { cause });
+  logger.warn({ err: fenced() }, 'another process owns it');
+  logger.warn({ err: fenced(err) }, 'the session of the owner has ended');
+  logger.warn({ err: fenced(err) }, 'the session of the owner has ended');
+  expect(said()).toEqual([
+    'another process owns it',
+    'the database is not available: operations that need it are retried. RefoldError: another owner',
+  ]);
+
   logger.child({ reactor: 'mail' }).warn({ err }, 'a line of the application');
   expect(said()).toEqual(['a line of the application']);
 });

@@ -1,7 +1,18 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { defineConfig, defineImport, defineReactor } from '../../src/index.ts';
+import { importEvents } from '../../src/runtime/commands/import-events.ts';
+import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
+import { restoreSnapshot } from '../../src/runtime/rebuilds/rebuild-in-place.ts';
+import { takeSnapshot } from '../../src/runtime/rebuilds/table-snapshots.ts';
+import { startRuntime } from '../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import type { Queryable, Statement } from '../../src/store/postgres/statement.ts';
+import { readRebuilds } from '../../src/store/registry/rebuilds.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { inlineBalance, inlineOpenings } from '../support/inline-domain.ts';
 import {
@@ -13,7 +24,8 @@ import {
   statusOf,
   untilLive,
 } from '../support/inline-setting.ts';
-import { balanceV1 } from '../support/sample-domain.ts';
+import { account, balanceV1 } from '../support/sample-domain.ts';
+import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
 let setting: InlineSetting;
@@ -71,27 +83,33 @@ test('no statement of an append has a plan expensive enough for JIT, in foreign 
   expect(plans.some(({ plan }) => plan.includes('refold.inline_versions'))).toBe(true);
 });
 
-test('an application works with any defaults of its role or database', async () => {
-  const defaults = {
-    default_transaction_isolation: 'repeatable read',
-    lock_timeout: '1ms',
-    idle_in_transaction_session_timeout: '1ms',
-    // They apply before anything can be set; they are long enough to be overridden in time on the slowest machine.
-    statement_timeout: '60s',
-    idle_session_timeout: '60s',
-    work_mem: '64kB',
-    search_path: 'nowhere',
-    timezone: 'Asia/Kathmandu',
-    datestyle: 'German, DMY',
-    intervalstyle: 'postgres_verbose',
-    bytea_output: 'escape',
-    extra_float_digits: '-15',
-    standard_conforming_strings: 'off',
-    array_nulls: 'off',
-    transform_null_equals: 'on',
-  };
+const defaults = {
+  default_transaction_isolation: 'repeatable read',
+  lock_timeout: '1ms',
+  idle_in_transaction_session_timeout: '1ms',
+  // They apply before anything can be set; they are long enough to be overridden in time on the slowest machine.
+  statement_timeout: '60s',
+  idle_session_timeout: '60s',
+  work_mem: '64kB',
+  search_path: 'nowhere',
+  timezone: 'Asia/Kathmandu',
+  datestyle: 'German, DMY',
+  intervalstyle: 'postgres_verbose',
+  bytea_output: 'escape',
+  extra_float_digits: '-15',
+  standard_conforming_strings: 'off',
+  array_nulls: 'off',
+  transform_null_equals: 'on',
+};
+
+/** Sets them for new sessions of `whom`: a role or a database. */
+async function setDefaults(target: Database, whom: string): Promise<void> {
   for (const [setting, value] of Object.entries(defaults))
-    await db.query({ text: `alter database ${name} set ${setting} = '${value}'` });
+    await target.query({ text: `alter ${whom} set ${setting} = '${value}'` });
+}
+
+test('an application works with any defaults of its role or database', async () => {
+  await setDefaults(db, `database ${name}`);
   const limits = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'];
   const { promise: slow, resolve: go } = Promise.withResolvers<void>();
   const runtime = await setting.start([inlineBalance, inlineOpenings, balanceV1]);
@@ -126,4 +144,72 @@ test('an application works with any defaults of its role or database', async () 
   await until(async () => (await statusOf(runtime, balanceV1))?.lag === 0n);
   for (const projection of [inlineBalance, inlineOpenings, balanceV1]) await expectRight(runtime, projection);
   expect(await statusOf(runtime, inlineBalance)).toMatchObject({ inline: 'live' });
+});
+
+const openings = defineImport({
+  name: 'openings',
+  async *toAppends(lines) {
+    for await (const { text: id } of lines)
+      yield {
+        family: account,
+        streamId: id,
+        events: [{ type: 'Opened', payload: { owner: 'Ada' } }],
+        idempotencyKey: id,
+      };
+  },
+});
+
+test('rebuilds, snapshots, imports, reactors and change feeds work with any defaults of the role', async () => {
+  const database = await createTestDatabase();
+  const folder = await mkdtemp(join(tmpdir(), 'refold-defaults-'));
+  const file = join(folder, 'openings.txt');
+  await writeFile(file, Array.from({ length: 300 }, (_, number) => `imported-${number}`).join('\n'));
+  const admin = createDatabase({ url: database.url });
+  await setDefaults(admin, `role current_user in database ${new URL(database.url).pathname.slice(1)}`);
+  await admin.close();
+  const handled = new Set<string>();
+  const listener = defineReactor({
+    name: 'listener',
+    events: account,
+    from: 'beginning',
+    handle: { Opened: async ({ streamId }) => void handled.add(streamId) },
+  });
+  const runtime = await startRuntime({
+    config: defineConfig({ projections: [inlineBalance, balanceV1], reactors: [listener] }),
+    url: database.url,
+    owner: 'test',
+    development: false,
+    maintain: true,
+    logger: pino({ level: 'silent' }),
+  });
+  const { db: own, log, live } = runtime;
+  const readSchema = 'read_models';
+  const step = { actor: 'ann', reason: 'a test' };
+  await untilLive(runtime, inlineBalance);
+  await until(async () => (await statusOf(runtime, balanceV1))?.state === 'active');
+  const changes = live.changes(
+    balanceV1,
+    { where: null, columns: ['accountId'], since: null, snapshot: true },
+    { after: null },
+  );
+  const changed = new Set<unknown>();
+  const following = (async () => {
+    for await (const update of changes) for (const { key } of update.changes) changed.add(key[0]);
+  })();
+
+  expect(await importEvents({ db: own, log, definition: openings, file })).toMatchObject({ written: 300 });
+  await requestRebuild(own, balanceV1, readSchema, step);
+  await until(async () => (await readRebuilds(own)).length === 0);
+  await takeSnapshot({ db: own, readSchema, name: 'inline_balance', version: 1 }, step);
+  await restoreSnapshot({ db: own, log, readSchema, projection: inlineBalance }, step, 'latest');
+  await open(runtime, 'last');
+  await untilLive(runtime, inlineBalance);
+  await until(() => handled.size === 301 && changed.size === 301);
+  for (const projection of [inlineBalance, balanceV1]) await expectRight(runtime, projection);
+
+  await changes.return?.();
+  await following;
+  await runtime.stop();
+  await database.drop();
+  await rm(folder, { recursive: true });
 });

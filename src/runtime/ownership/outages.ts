@@ -1,9 +1,13 @@
 import type { Logger } from 'pino';
+import { RefoldError } from '../../errors.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 
 /** Logs an outage of the database: one line at its start, one with a count each minute, one at its end. */
 export interface Outages {
-  /** The given logger, except that it counts warnings and errors whose `err` is an outage instead of logging them. Its children log everything. */
+  /**
+   * The given logger, except that it counts warnings and errors whose `err` is an outage, or an ownership lost in one, instead of logging them.
+   * Its children log everything.
+   */
   readonly logger: Logger;
   /** Reports that the database has just responded. */
   answered(): void;
@@ -66,5 +70,7 @@ export function createOutages(logger: Logger, now: () => number = () => performa
 }
 
 function isOutageLine(given: unknown): given is { readonly err: unknown } {
-  return typeof given === 'object' && given !== null && 'err' in given && isOutage(given.err);
+  if (typeof given !== 'object' || given === null || !('err' in given)) return false;
+  const { err } = given;
+  return isOutage(err) || (err instanceof RefoldError && err.code === 'PROCESSOR_FENCED' && isOutage(err.cause));
 }

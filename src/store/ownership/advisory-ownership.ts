@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { RefoldError } from '../../errors.ts';
 import { connectionConfig, type DatabaseOptions, SessionClient } from '../postgres/database.ts';
+import { translateDatabaseError } from '../postgres/database-errors.ts';
 import { settleSession } from '../postgres/session-settings.ts';
 import { processorLockKey } from '../server/lock-keys.ts';
 import type { Ownership } from './ownership.ts';
@@ -43,10 +44,12 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
       if (closed) return null;
       const opened = await current().catch((error: unknown) => {
         session = undefined;
-        throw error;
+        throw translateDatabaseError(error, options.url);
       });
       const key = processorLockKey(unit);
-      const [row] = await opened.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [key]);
+      const [row] = await opened
+        .query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [key])
+        .catch((error: unknown) => Promise.reject(translateDatabaseError(error, options.url)));
       if (!row?.held) {
         if (now() - lookedAt < bound.lasts / looksInBound) return null;
         lookedAt = now();
@@ -93,7 +96,8 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
 
   function end(reason: string): void {
     if (ended.signal.aborted) return;
-    ended.abort(new RefoldError('PROCESSOR_FENCED', reason));
+    const cause = new RefoldError('DATABASE_UNAVAILABLE', reason);
+    ended.abort(new RefoldError('PROCESSOR_FENCED', reason, {}, { cause }));
     onEnd();
   }
 

@@ -61,6 +61,8 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   let releasing: NodeJS.Timeout | undefined;
   let timer: NodeJS.Timeout | undefined;
   let renewing: Promise<void> | undefined;
+  /** Why the latest renewal failed, if it did. */
+  let failure: unknown;
 
   function keepUntil(holder: LeaseHolder, lease: Lease, validUntil: number): void {
     lease.validUntil = validUntil;
@@ -71,13 +73,14 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
   function expire(holder: LeaseHolder, lease: Lease): void {
     // The renewal may have succeeded although its response was lost.
     abandon(lease.unit, holder);
-    lose(holder, lease, `The lease could not be renewed within ${leaseSeconds} s, so another process may own it now.`);
+    const reason = `The lease could not be renewed within ${leaseSeconds} s, so another process may own it now.`;
+    lose(holder, lease, reason, failure);
   }
 
-  function lose(holder: LeaseHolder, lease: Lease, reason: string): void {
+  function lose(holder: LeaseHolder, lease: Lease, reason: string, cause?: unknown): void {
     leases.delete(holder);
     clearTimeout(lease.expiry);
-    lease.lost.abort(new RefoldError('PROCESSOR_FENCED', reason));
+    lease.lost.abort(new RefoldError('PROCESSOR_FENCED', reason, {}, { cause }));
   }
 
   async function renew(): Promise<void> {
@@ -89,6 +92,7 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
       due.map(([holder]) => holder),
       leaseSeconds,
     );
+    failure = undefined;
     for (const [holder, lease] of due) {
       if (leases.get(holder) !== lease) continue; // released or expired in the meantime
       if (renewed.has(holder)) keepUntil(holder, lease, sentAt + lasts);
@@ -102,7 +106,9 @@ export function createLeaseOwnership(options: LeaseOwnershipOptions): Ownership 
       timer = undefined;
       // A failed renewal is repeated until the lease expires.
       renewing = renew()
-        .catch(() => {})
+        .catch((error: unknown) => {
+          failure = error;
+        })
         .finally(() => {
           renewing = undefined;
           renewLater();
