@@ -106,7 +106,11 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     } catch (error) {
       if (!isRowRefusal(error)) throw error;
       batch.revert();
-      await writeAround(upTo, batch.write, (work) => db.transaction(work));
+      await writeAround(
+        upTo,
+        (move) => batch.write(move),
+        (work) => db.transaction(work),
+      );
       reached = checkpoint;
     }
     if (state !== 'building') await prune();

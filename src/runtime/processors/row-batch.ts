@@ -1,37 +1,22 @@
 import type { Logger } from 'pino';
-import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { floorOf, partitionOf } from '../../projections/declaration/partition.ts';
-import {
-  type FoldFailure,
-  keysText,
-  keyText,
-  type Projection,
-  type RowKey,
-} from '../../projections/declaration/projection.ts';
+import { keysText, type Projection } from '../../projections/declaration/projection.ts';
 import type { VersionState } from '../../projections/declaration/version-map.ts';
-import { type Discarded, eventsToFold, stepsToFold } from '../../projections/fold/discarded.ts';
-import { type FoldStep, fold, foldAround, foldSteps } from '../../projections/fold/fold.ts';
-import { isEvolveFailure, rowRefused } from '../../projections/fold/fold-failures.ts';
-import { createUniqueClaims } from '../../projections/fold/unique-claims.ts';
+import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
 import { insertChanges } from '../../store/processors/changes.ts';
 import { advanceCheckpoint, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
-import { insertDeadLetters, type NewDeadLetter, readBlockedKeys } from '../../store/processors/dead-letters.ts';
-import { readDiscards } from '../../store/processors/discards.ts';
+import { insertDeadLetters } from '../../store/processors/dead-letters.ts';
 import { recordSkips } from '../../store/processors/left-out.ts';
 import { shareState } from '../../store/registry/registry.ts';
-import { createReadTable } from '../../store/tables/read-table.ts';
+import { createReadTable, type ReadTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';
-import { letterError, tellOfDeadLetters } from '../dead-letters/dead-letters.ts';
-import { tellOfSkips } from '../dead-letters/skips.ts';
-import { createRowCache } from './row-cache.ts';
-import { rowsToKeep } from './write-back.ts';
+import { type Poison, RowFold } from './row-fold.ts';
 
 export interface RowBatchOptions {
   readonly db: Database;
@@ -73,137 +58,108 @@ export interface RowBatch {
   revert(): void;
 }
 
-export interface Poison {
-  readonly error: RefoldError;
-  readonly position: bigint;
-}
-
 // With fewer rows, the prepared statement is as fast as COPY.
 const leastToCopy = 500;
 
 export function createRowBatch(options: RowBatchOptions): RowBatch {
-  const { db, projection, claim, freeze, logger } = options;
-  const { policy, onSkip } = projection.onError;
-  const { partition, partitions, floors } = claim;
-  const table = createReadTable(projection, options.readSchema);
-  const claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
-  // If the table starts empty, memory knows all of the partition's keys: the rows of other partitions have other keys.
-  const cache = createRowCache(claim.checkpoint === 0n && floors.length === 0, claims);
-  // Rows that memory takes for new are new, unless something else has written to the table. In that case COPY fails and an upsert succeeds.
-  let mayCopy = true;
-  let blocked: Set<string> | undefined;
-  let discarded: Discarded | undefined;
-  let events = 0;
-  let letters: NewDeadLetter[] = [];
-  let skipped: FoldFailure[] = [];
+  return new FoldedRows(options);
+}
 
-  async function foldUpToPoison(all: readonly RecordedEvent[], source: Queryable): Promise<Poison | null> {
+class FoldedRows implements RowBatch {
+  readonly #options: RowBatchOptions;
+  readonly #table: ReadTable;
+  readonly #rows: RowFold;
+  /** Rows that memory takes for new are new, unless something else has written to the table. In that case COPY fails and an upsert succeeds. */
+  #mayCopy = true;
+
+  constructor(options: RowBatchOptions) {
+    this.#options = options;
+    this.#table = createReadTable(options.projection, options.readSchema);
+    this.#rows = new RowFold({ ...options, table: this.#table });
+  }
+
+  get size() {
+    const { events, cache, failures } = this.#rows;
+    return { events, rows: cache.changed, letters: failures.letters.length };
+  }
+
+  fold(events: readonly RecordedEvent[], source: Queryable = this.#options.db): Promise<Poison | null> {
+    return this.#rows.fold(events, source);
+  }
+
+  async write(move: Move): Promise<void> {
+    const { db } = this.#options;
+    if (await this.#writeAtOnce(move)) return;
     try {
-      await foldEvents(all, source);
-      return null;
+      await db.transaction((tx) => this.#writeAll(tx, move, this.#mayCopy ? tx : undefined));
     } catch (error) {
-      if (!isEvolveFailure(error)) throw error;
-      const position = BigInt(String(error.fields.position));
-      const before = all.filter((event) => event.position < position);
-      // A failing key function is found before anything is folded, so fold the events before it now.
-      if (error.fields.part === 'key') await foldEvents(before, source);
-      else events += before.length;
-      return { error, position };
+      if (!this.#mayCopy || !this.#isSecondKey(error)) throw error;
+      this.#mayCopy = false;
+      await db.transaction((tx) => this.#writeAll(tx, move));
     }
   }
 
-  async function foldEvents(all: readonly RecordedEvent[], source: Queryable): Promise<void> {
-    // Reading the discards once is enough: a later discard raises the epoch, and this processor ends.
-    discarded ??= await readDiscards(db, projection.name, projection.version);
-    const found = eventsToFold(all, discarded);
-    let steps: readonly FoldStep[];
-    if (policy === 'stop') {
-      steps = ownOf(stepsToFold(foldSteps(projection, found), discarded));
-      await load(steps, source);
-      fold(projection, steps, cache, { freeze });
-    } else {
-      const told = foldSteps(projection, found, (event, error) => {
-        // Without a key the partition is unknown, so exactly one partition keeps the event.
-        if (isOwn({ event, text: '' })) setAside({ event, key: null, error });
-      });
-      steps = ownOf(stepsToFold(told, discarded));
-      await load(steps, source);
-      blocked ??= new Set(await readBlockedKeys(db, projection.tableName));
-      const block = policy === 'dead-letter';
-      for (const { step, error } of foldAround(projection, steps, cache, { freeze, block, blocked })) {
-        setAside({ event: step.event, key: step.key, error });
-      }
-    }
-    // Each partition reads all events, and counts those with a row of its own.
-    events += partitions === 1 ? all.length : new Set(steps.map(({ event }) => event)).size;
+  writeWithin(tx: Queryable, move: Move): Promise<void> {
+    return this.#writeAll(tx, move);
   }
 
-  function ownOf(steps: readonly FoldStep[]): readonly FoldStep[] {
-    return partitions === 1 && floors.length === 0 ? steps : steps.filter(isOwn);
+  async writeAcceptable(tx: Queryable, event: RecordedEvent, move: Move): Promise<void> {
+    const { projection } = this.#options;
+    const { cache } = this.#rows;
+    const state = await this.#stateNow(tx, move);
+    await advanceCheckpoint(tx, this.#advanceBy(move, cache.changed));
+    const refused = await writeAcceptable(tx, this.#table, cache.changedRows());
+    this.#rows.refuse(
+      refused.map(({ key, error }) => ({
+        event,
+        key,
+        error: rowRefused(projection, event, key, refusalOf(projection, error)),
+      })),
+    );
+    await this.#publish(tx, move.to, state);
   }
 
-  /** Whether this partition must fold a row: it owns the key, and has not folded the event under an earlier number of partitions. */
-  function isOwn({ event, text }: Pick<FoldStep, 'event' | 'text'>): boolean {
-    return partitionOf(text, partitions) === partition && event.position > floorOf(text, floors);
+  settle(state: VersionState): void {
+    this.#rows.settle(state);
   }
 
-  function setAside({ event, key, error }: { event: RecordedEvent; key: RowKey | null; error: RefoldError | null }) {
-    if (policy === 'skip') {
-      if (error) skipped.push({ event, key, error });
-      return;
-    }
-    const { position, type, streamId } = event;
-    letters.push({ key: key && keyText(key), position, type, streamId, error: error && letterError(error) });
+  revert(): void {
+    this.#rows.revert();
   }
 
-  async function load(steps: readonly FoldStep[], source: Queryable): Promise<void> {
-    const missing = cache.missing(steps);
-    if (missing.length === 0) return;
-    const rows = await table.load(source, missing);
-    const found = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
-    for (const key of missing) cache.learn(keyText(key), key, found.get(keyText(key)) ?? null);
-  }
-
-  async function write(move: Move): Promise<void> {
-    if (await writeAtOnce(move)) return;
-    try {
-      await db.transaction((tx) => writeAll(tx, move, mayCopy ? tx : undefined));
-    } catch (error) {
-      if (!mayCopy || !isSecondKey(error)) throw error;
-      mayCopy = false;
-      await db.transaction((tx) => writeAll(tx, move));
-    }
-  }
-
-  function isSecondKey(error: unknown): boolean {
-    return sqlStateOf(error) === uniqueViolation && refusalOf(projection, error).column === undefined;
+  #isSecondKey(error: unknown): boolean {
+    return sqlStateOf(error) === uniqueViolation && refusalOf(this.#options.projection, error).column === undefined;
   }
 
   /** The usual batch of a served version sets a few rows. It is written as one statement: one round trip instead of five. */
-  async function writeAtOnce(move: Move): Promise<boolean> {
-    if (move.state === 'building' || letters.length > 0 || skipped.length > 0) return false;
+  async #writeAtOnce(move: Move): Promise<boolean> {
+    const { db } = this.#options;
+    const { cache, failures } = this.#rows;
+    if (move.state === 'building' || !failures.isEmpty) return false;
     const { inserted, updated, upsertedKeys, deletedKeys } = cache.changes();
     if (deletedKeys.length > 0 || inserted.length >= leastToCopy) return false;
     if (upsertedKeys.length === 0) {
-      await advanceCheckpoint(db, advanceBy(move, 0));
+      await advanceCheckpoint(db, this.#advanceBy(move, 0));
       return true;
     }
-    const rows = table.along([...inserted, ...updated], keysText(upsertedKeys));
+    const rows = this.#table.along([...inserted, ...updated], keysText(upsertedKeys));
     if (!rows) return false;
-    await advanceCheckpoint(db, advanceBy(move, upsertedKeys.length), rows);
+    await advanceCheckpoint(db, this.#advanceBy(move, upsertedKeys.length), rows);
     return true;
   }
 
-  function advanceBy({ from, to, busyMs }: Move, rows: number) {
-    return { claim, from, to, events, rows, busyMs };
+  #advanceBy({ from, to, busyMs }: Move, rows: number) {
+    return { claim: this.#options.claim, from, to, events: this.#rows.events, rows, busyMs };
   }
 
   /** `copying`: the same transaction, if new rows may be written by COPY. */
-  async function writeAll(tx: Queryable, move: Move, copying?: Pick<Transaction, 'copyInto'>): Promise<void> {
+  async #writeAll(tx: Queryable, move: Move, copying?: Pick<Transaction, 'copyInto'>): Promise<void> {
+    const table = this.#table;
+    const { cache, claims } = this.#rows;
     const { inserted, updated, upsertedKeys, deletedKeys } = cache.changes();
-    const state = await stateNow(tx, move);
+    const state = await this.#stateNow(tx, move);
     // The fence comes first: a former owner fails before it writes anything, and the row lock keeps a new owner from starting in between.
-    await advanceCheckpoint(tx, advanceBy(move, upsertedKeys.length + deletedKeys.length));
+    await advanceCheckpoint(tx, this.#advanceBy(move, upsertedKeys.length + deletedKeys.length));
     await expectOrder(tx, table, claims);
     const copied = copying && inserted.length >= leastToCopy;
     const upserted = copied ? updated : [...inserted, ...updated];
@@ -212,62 +168,27 @@ export function createRowBatch(options: RowBatchOptions): RowBatch {
     if (upserted.length > 0) await table.vacate(tx, upserted);
     if (copied) await table.insert(copying, inserted);
     if (upserted.length > 0) await table.upsert(tx, upserted);
-    await publish(tx, move.to, state);
+    await this.#publish(tx, move.to, state);
   }
 
   /** The owner of another partition may have completed the version meanwhile. Then this batch's changes must be published to subscribers. */
-  async function stateNow(tx: Queryable, { state }: Move): Promise<VersionState> {
-    return state === 'building' && partitions > 1 ? ((await shareState(tx, claim)) ?? state) : state;
+  async #stateNow(tx: Queryable, { state }: Move): Promise<VersionState> {
+    const { claim } = this.#options;
+    return state === 'building' && claim.partitions > 1 ? ((await shareState(tx, claim)) ?? state) : state;
   }
 
   /** Writes what belongs to the rows: the events left out of them, and the list of changed keys. */
-  async function publish(tx: Queryable, to: GlobalPosition, state: VersionState): Promise<void> {
+  async #publish(tx: Queryable, to: GlobalPosition, state: VersionState): Promise<void> {
+    const { projection, claim } = this.#options;
+    const { letters, skipped } = this.#rows.failures;
     if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
     if (skipped.length > 0) await recordSkips(tx, claim, projection.tableName, skipped);
-    const { upsertedKeys, deletedKeys } = cache.changes();
+    const { upsertedKeys, deletedKeys } = this.#rows.cache.changes();
     if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building')
       await insertChanges(tx, claim, to, keysText(upsertedKeys), keysText(deletedKeys));
     // Before the checkpoint moves, and not for rows that were refused.
-    for (const failure of skipped) onSkip?.(failure);
+    for (const failure of skipped) projection.onError.onSkip?.(failure);
   }
-
-  return {
-    get size() {
-      return { events, rows: cache.changed, letters: letters.length };
-    },
-    fold: (all, source = db) => foldUpToPoison(all, source),
-    write,
-    writeWithin: (tx, move) => writeAll(tx, move),
-    async writeAcceptable(tx, event, move) {
-      const state = await stateNow(tx, move);
-      await advanceCheckpoint(tx, advanceBy(move, cache.changed));
-      const refused = await writeAcceptable(tx, table, cache.changedRows());
-      const failures = refused.map(({ key, error }) => ({
-        event,
-        key,
-        error: rowRefused(projection, event, key, refusalOf(projection, error)),
-      }));
-      if (policy === 'stop' && failures[0]) throw failures[0].error;
-      for (const failure of failures) {
-        setAside(failure);
-        if (policy === 'dead-letter') blocked?.add(keyText(failure.key));
-      }
-      cache.revert(new Set(refused.map(({ key }) => keyText(key))));
-      await publish(tx, move.to, state);
-    },
-    settle(state) {
-      tellOfDeadLetters(logger, projection.id, letters);
-      tellOfSkips(logger, projection.id, skipped);
-      [events, letters, skipped] = [0, [], []];
-      cache.written(rowsToKeep(state));
-    },
-    revert() {
-      // A row's failed event is its first dead letter, so the row was not blocked before it.
-      for (const { key, error } of letters) if (key !== null && error) blocked?.delete(key);
-      [events, letters, skipped] = [0, [], []];
-      cache.revert();
-    },
-  };
 }
 
 const uniqueViolation = '23505';

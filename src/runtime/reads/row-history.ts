@@ -2,7 +2,8 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
-import { fold, foldAround, foldSteps, type RowMemory } from '../../projections/fold/fold.ts';
+import type { RowMemory } from '../../projections/fold/fold.ts';
+import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import type { RowVersion } from '../../schema/contract/operation-context.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
@@ -22,15 +23,12 @@ const mostEvents = 20_000;
  */
 export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
   return async (projection, key) => {
-    const { policy } = projection.onError;
     const text = keyText(key);
     const all = await eventsOf(log, projection, key);
     const positions = all.map(({ position }) => position);
-    const leftOut = await readLeftOut(db, projection, key, positions);
-    const events = all.filter(({ position }) => !leftOut.has(position));
-    const steps = foldSteps(projection, events, (_, error) => {
-      if (policy === 'stop') throw error;
-    });
+    const notInTable = await readLeftOut(db, projection, key, positions);
+    const events = all.filter(({ position }) => !notInTable.has(position));
+    const steps = stepsByPolicy(projection, events, new Set(), () => {});
     let row: Row | null = null;
     const memory: RowMemory = {
       get: () => row,
@@ -38,14 +36,17 @@ export function createRowHistory(db: Queryable, log: EventLog): RowHistory {
         row = next;
       },
     };
-    const around = { freeze: false, block: policy === 'dead-letter', blocked: new Set<string>() };
+    const blocked = new Set<string>();
     const versions: RowVersion[] = [];
     for (const step of steps) {
       if (step.text !== text) continue;
       const before: Row | null = row;
-      if (policy === 'stop') fold(projection, [step], memory, around);
-      else if (foldAround(projection, [step], memory, around).length > 0) continue;
-      versions.push({ event: step.event, before, row });
+      let isFolded = true;
+      const leaveOut = () => {
+        isFolded = false;
+      };
+      foldByPolicy(projection, [step], memory, { freeze: false, blocked, leaveOut });
+      if (isFolded) versions.push({ event: step.event, before, row });
     }
     return versions;
   };

@@ -6,8 +6,9 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import { hiddenText, hidesKey } from '../../projections/declaration/hidden-values.ts';
 import { furthest, type Partition, reachedBy } from '../../projections/declaration/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/declaration/projection.ts';
-import { type Discarded, eventsToFold, stepsToFold } from '../../projections/fold/discarded.ts';
-import { type FoldStep, fold, foldAround, foldSteps } from '../../projections/fold/fold.ts';
+import type { Discarded } from '../../projections/fold/discarded.ts';
+import type { FoldStep } from '../../projections/fold/fold.ts';
+import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { readVisible } from '../../store/log/read-events.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -174,7 +175,8 @@ export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, 
   const together = partitions.every(({ checkpoint }) => checkpoint === upTo);
   const wanted = ({ event, text }: FoldStep) =>
     chosen(text) && (together || event.position <= reachedBy(text, partitions));
-  const { policy } = projection.onError;
+  // Dead letters and skipped events are not in the table either.
+  const leaveOut = () => {};
   const blocked = new Set<string>();
   for (let after = beginning; after < upTo; ) {
     const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
@@ -186,15 +188,8 @@ export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, 
   return rows;
 
   function foldEvents(found: readonly RecordedEvent[]): void {
-    const events = eventsToFold(found, leftOut);
-    const toFold = (steps: readonly FoldStep[]) => stepsToFold(steps, leftOut).filter(wanted);
-    if (policy === 'stop') {
-      fold(projection, toFold(foldSteps(projection, events)), memory, { freeze: false });
-      return;
-    }
-    // Dead letters and skipped events are not in the table either.
-    const steps = toFold(foldSteps(projection, events, () => {}));
-    foldAround(projection, steps, memory, { freeze: false, block: policy === 'dead-letter', blocked });
+    const steps = stepsByPolicy(projection, found, leftOut, leaveOut).filter(wanted);
+    foldByPolicy(projection, steps, memory, { freeze: false, blocked, leaveOut });
   }
 }
 

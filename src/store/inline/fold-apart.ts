@@ -3,8 +3,9 @@ import type { RecordedEvent } from '../../events/event.ts';
 import { type FoldFailure, keyText, type Projection } from '../../projections/declaration/projection.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import type { Queryable } from '../postgres/statement.ts';
-import { insertDeadLetters, letterError, readBlockedAmong } from '../processors/dead-letters.ts';
+import { insertDeadLetters, readBlockedAmong } from '../processors/dead-letters.ts';
 import { tellChanges } from '../processors/tell-changes.ts';
+import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 import { refusalOf } from '../tables/refused-rows.ts';
 import { type ChangedRow, writeAcceptable } from '../tables/write-rows.ts';
@@ -37,19 +38,16 @@ export async function foldApart(
     const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
     const folded = foldBatch(projection, [[event]], byKey, { freeze, blocked });
     for (const refused of folded.refused.values()) return { skipped, refused };
-    skipped.push(...folded.skipped);
-    const letters = [...folded.letters];
+    const failures = new UnwrittenFailures(projection);
     const taken = new Map(folded.changed);
     for (const { key, error } of await writeAcceptable(tx, table, [...taken.values()])) {
       const refused = rowRefused(projection, event, key, refusalOf(projection, error));
       if (policy === 'stop') return { skipped, refused };
       taken.delete(keyText(key));
-      if (policy === 'skip') skipped.push({ event, key, error: refused });
-      else {
-        const { position, type, streamId } = event;
-        letters.push({ key: keyText(key), position, type, streamId, error: letterError(refused) });
-      }
+      failures.add({ event, key, error: refused });
     }
+    skipped.push(...folded.skipped, ...failures.skipped);
+    const letters = [...folded.letters, ...failures.letters];
     for (const [text, changed] of taken) written.set(text, changed);
     if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
   }

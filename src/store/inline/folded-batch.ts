@@ -3,14 +3,15 @@ import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { type FoldFailure, keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
-import { type Discarded, eventsToFold, stepsToFold } from '../../projections/fold/discarded.ts';
-import { type FoldStep, fold, foldAround, foldSteps } from '../../projections/fold/fold.ts';
+import type { Discarded } from '../../projections/fold/discarded.ts';
+import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
 import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/unique-claims.ts';
 import type { Queryable } from '../postgres/statement.ts';
-import { insertDeadLetters, letterError, type NewDeadLetter } from '../processors/dead-letters.ts';
+import { insertDeadLetters, type NewDeadLetter } from '../processors/dead-letters.ts';
 import { recordSkips } from '../processors/left-out.ts';
 import { tellChanges } from '../processors/tell-changes.ts';
+import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 
 /** The changes of one batch to a version's rows. They must be written in the transaction that read the rows. */
@@ -49,14 +50,11 @@ export function foldBatch(
 ): FoldedBatch {
   const changed = new Map<string, { key: RowKey; row: Row | null }>();
   const refused = new Map<number, RefoldError>();
-  const letters: NewDeadLetter[] = [];
-  const skipped: FoldFailure[] = [];
+  const failures = new UnwrittenFailures(projection);
   const claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
   const waiting = new Set(blocked);
-  const { policy } = projection.onError;
 
   for (const [index, all] of groups.entries()) {
-    const events = eventsToFold(all, discarded);
     const ofGroup: typeof changed = new Map();
     const memory = {
       get(text: string): Row | null {
@@ -69,32 +67,16 @@ export function foldBatch(
       },
     };
     try {
-      if (policy === 'stop')
-        fold(projection, stepsToFold(foldSteps(projection, events), discarded), memory, { freeze });
-      else {
-        const told = foldSteps(projection, events, (event, error) => setAside(event, null, error));
-        const steps = stepsToFold(told, discarded);
-        const block = policy === 'dead-letter';
-        for (const { step, error } of foldAround(projection, steps, memory, { freeze, block, blocked: waiting })) {
-          setAside(step.event, step, error);
-        }
-      }
+      const steps = stepsByPolicy(projection, all, discarded, failures.add);
+      foldByPolicy(projection, steps, memory, { freeze, blocked: waiting, leaveOut: failures.add });
       for (const [text, entry] of ofGroup) changed.set(text, entry);
     } catch (error) {
       if (!isEvolveFailure(error)) throw error;
       refused.set(index, error);
     }
   }
+  const { letters, skipped } = failures;
   return { changed, letters, skipped, claims, refused };
-
-  function setAside(event: RecordedEvent, step: FoldStep | null, error: RefoldError | null): void {
-    if (policy === 'skip') {
-      if (error) skipped.push({ event, key: step?.key ?? null, error });
-      return;
-    }
-    const { position, type, streamId } = event;
-    letters.push({ key: step?.text ?? null, position, type, streamId, error: error && letterError(error) });
-  }
 }
 
 /** The rows that events change, by key text. An event whose key fails is skipped: the fold reports the error. */

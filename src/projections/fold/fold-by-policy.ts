@@ -1,0 +1,63 @@
+import type { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { Projection, RowKey } from '../declaration/projection.ts';
+import { type Discarded, eventsToFold, stepsToFold } from './discarded.ts';
+import { type FoldStep, fold, foldAround, foldSteps, type RowMemory } from './fold.ts';
+
+/** An event that the declared policy leaves out of a row. */
+export interface LeftOutEvent {
+  readonly event: RecordedEvent;
+  /** Null if the key could not be computed. */
+  readonly key: RowKey | null;
+  /** Null if the event waits behind an earlier one of its row. */
+  readonly error: RefoldError | null;
+}
+
+/** Receives what the policy leaves out. Not called with `stop`: the error is thrown. */
+export type LeaveOut = (leftOut: LeftOutEvent) => void;
+
+/**
+ * The steps of these events under the declared policy, without discarded ones.
+ *
+ * @throws RefoldError `EVOLVE_FAILED` if a key can't be computed, with the policy `stop`
+ */
+export function stepsByPolicy(
+  projection: Projection,
+  events: readonly RecordedEvent[],
+  discarded: Discarded,
+  leaveOut: LeaveOut,
+): readonly FoldStep[] {
+  const onKeyFailure = (event: RecordedEvent, error: RefoldError): void => {
+    if (projection.onError.policy === 'stop') throw error;
+    leaveOut({ event, key: null, error });
+  };
+  return stepsToFold(foldSteps(projection, eventsToFold(events, discarded), onKeyFailure), discarded);
+}
+
+/**
+ * Folds the steps, in order, into the rows in memory, under the declared policy. It is the same for every fold of a version: at the head, with
+ * an append, in a rebuild, a verification or a row's history.
+ *
+ * - `stop`: the first failure is thrown; memory holds the result of the events before it.
+ * - `skip`: the failed event is left out of its row.
+ * - `dead-letter`: so are the later events of that row, whose key is then in `blocked`.
+ *
+ * @param options `blocked` holds the key texts of rows that wait for an earlier event
+ * @throws RefoldError `EVOLVE_FAILED` with the policy `stop`
+ */
+export function foldByPolicy(
+  projection: Projection,
+  steps: readonly FoldStep[],
+  memory: RowMemory,
+  options: { readonly freeze: boolean; readonly blocked: Set<string>; readonly leaveOut: LeaveOut },
+): void {
+  const { policy } = projection.onError;
+  if (policy === 'stop') {
+    fold(projection, steps, memory, options);
+    return;
+  }
+  const around = { freeze: options.freeze, block: policy === 'dead-letter', blocked: options.blocked };
+  for (const { step, error } of foldAround(projection, steps, memory, around)) {
+    options.leaveOut({ event: step.event, key: step.key, error });
+  }
+}
