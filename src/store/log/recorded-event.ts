@@ -1,20 +1,10 @@
-import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
+import type { RecordedEvent } from '../../events/event.ts';
 import { type EventFamily, upcast } from '../../events/event-family.ts';
 import { globalPosition } from '../../events/global-position.ts';
+import type { RowOf } from '../postgres/statement.ts';
 
 /** A row of refold.events as the driver returns it. */
-export interface EventRow {
-  readonly position: bigint;
-  readonly stream_position: bigint;
-  readonly recorded_at: string;
-  readonly id: string;
-  readonly payload_version: number;
-  readonly family: string;
-  readonly stream_id: string;
-  readonly type: string;
-  readonly payload: unknown;
-  readonly metadata: EventMetadata;
-}
+export type EventRow = RowOf<'refold.events'>;
 
 /** The columns of {@link EventRow}. */
 export const eventColumns = `position, stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata`;

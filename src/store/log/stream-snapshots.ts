@@ -74,7 +74,7 @@ export async function streamPositionAt(
   streamId: string,
   { position = null, time = null }: { readonly position?: GlobalPosition | null; readonly time?: string | null },
 ): Promise<number> {
-  const [row] = await target.query<{ stream_position: bigint }>({
+  const [row] = await target.query<Pick<EventRow, 'stream_position'>>({
     text: `
       select stream_position
       from refold.events

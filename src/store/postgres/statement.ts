@@ -6,6 +6,7 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
   type QueryExecutorProvider,
+  type Selectable,
 } from 'kysely';
 import type { RefoldTables } from './refold-tables.generated.ts';
 
@@ -30,6 +31,9 @@ export const builder = createBuilder<AnyTables>();
 
 /** Builds statements over Refold's own tables, whose columns and types it knows. Run them with {@link run}. */
 export const refoldTables = createBuilder<RefoldTables>();
+
+/** A row of one of Refold's own tables. SQL text that reads some of its columns has the rows `Pick<RowOf<…>, …>`. */
+export type RowOf<Table extends keyof RefoldTables> = Readonly<Selectable<RefoldTables[Table]>>;
 
 /** A statement of a builder, or a `sql` template with the type of its rows. */
 export interface TypedStatement<Row> {

@@ -1,8 +1,8 @@
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/declaration/partition.ts';
-import type { Queryable } from '../postgres/statement.ts';
-import type { ProcessorError, StoredFloors } from '../postgres/stored-json.ts';
+import type { Queryable, RowOf } from '../postgres/statement.ts';
+import type { ProcessorError } from '../postgres/stored-json.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
 import { readFloors } from './partitions.ts';
 import { insertRun } from './runs.ts';
@@ -73,14 +73,7 @@ export interface ProcessorClaim extends ProcessorUnit {
 export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: string): Promise<ProcessorClaim> {
   const { kind, name, version, partition } = unit;
   const { table, isUnit, more } = unitTables[kind];
-  const rows = await db.query<{
-    epoch: bigint;
-    checkpoint: GlobalPosition;
-    partitions?: number;
-    floors?: StoredFloors | null;
-    serverStart: bigint;
-    lost: ProcessorClaim['lost'];
-  }>({
+  const rows = await db.query<ClaimedRow>({
     text: `
       update ${table}
       set epoch = epoch + 1, owner = $4, status = 'running', error = null, started_at = now(), updated_at = now()
@@ -112,6 +105,10 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
     lost,
   };
 }
+
+type ClaimedRow = Pick<RowOf<'refold.processors'>, 'epoch' | 'checkpoint'> &
+  Partial<Pick<RowOf<'refold.processors'>, 'partitions' | 'floors'>> &
+  Pick<ProcessorClaim, 'serverStart' | 'lost'>;
 
 export interface Advance {
   readonly claim: ProcessorClaim;
