@@ -72,10 +72,7 @@ async function write(streams: Readonly<Record<string, readonly MemberEvent[]>>):
   await untilCaughtUp(refold);
 }
 
-test.each([
-  'behind',
-  'within',
-])('a unique value can move between rows in one batch: %s', async (name) => {
+test.each(['behind', 'within'])('a unique value can move between rows in one batch: %s', async (name) => {
   const id = (member: string) => `${name}-${member}`;
   const at = (place: string) => `${place}@${name}.example`;
   const [one, two, three] = name === 'behind' ? [1, 2, 3] : [11, 12, 13];

@@ -58,9 +58,7 @@ test.for([
   expect(await db.query({ text: 'select 1 as one' })).toEqual([{ one: 1 }]);
 });
 
-test.for([{ sessions: true }, { sessions: false }])('a long statement is not interrupted: %o', async ({
-  sessions,
-}) => {
+test.for([{ sessions: true }, { sessions: false }])('a long statement is not interrupted: %o', async ({ sessions }) => {
   const db = behindProxy({ answerTimeoutMs: 20, applicationName: 'refold-patient', sessions });
   const asked = () =>
     direct.query({ text: `select from pg_stat_activity where application_name = 'refold-patient-probe'` });
