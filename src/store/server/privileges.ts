@@ -1,8 +1,62 @@
 import { onlyRow, type Queryable } from '../postgres/statement.ts';
 
+export type TablePrivilege = 'select' | 'insert' | 'update' | 'delete';
+
+const everyRow: readonly TablePrivilege[] = ['select', 'insert', 'update', 'delete'];
+const appendOnly: readonly TablePrivilege[] = ['select', 'insert'];
+const readOnly: readonly TablePrivilege[] = ['select'];
+
+/** What a running application does with each table and view of the schema `refold`. */
+export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> = {
+  append_keys: everyRow,
+  canaries: everyRow,
+  change_floors: ['select', 'insert', 'update'],
+  changes: everyRow,
+  dead_letters: everyRow,
+  discards: everyRow,
+  events: appendOnly,
+  field_usage: everyRow,
+  import_ranges: appendOnly,
+  inline_departures: ['select', 'insert', 'delete'],
+  inline_versions: everyRow,
+  lag: readOnly,
+  leases: everyRow,
+  migrations: readOnly,
+  old_tables: everyRow,
+  processes: everyRow,
+  processors: everyRow,
+  projections: ['select', 'insert', 'update'],
+  reactor_letters: everyRow,
+  reactor_steps: appendOnly,
+  reactors: everyRow,
+  rebuilds: everyRow,
+  runs: everyRow,
+  shadow_counts: everyRow,
+  shadow_examples: ['select', 'insert', 'update'],
+  shadows: everyRow,
+  skips: ['select', 'insert', 'delete'],
+  stalls: readOnly,
+  stream_snapshots: ['select', 'insert', 'delete'],
+  streams: everyRow,
+  table_snapshots: ['select', 'insert', 'delete'],
+  tags: readOnly,
+  throughput: readOnly,
+  transitions: appendOnly,
+  usage_clients: everyRow,
+  usage_recording: ['select', 'insert', 'delete'],
+  verifications: ['select', 'insert', 'update'],
+};
+
+/** What it does with sequences. Identity columns draw from theirs without a privilege. */
+export const runtimeSequences: Readonly<Record<string, 'select' | 'usage'>> = {
+  events_position_seq: 'select',
+  inline_leaves: 'select',
+  inline_lives: 'usage',
+};
+
 interface Missing {
   readonly role: string;
-  /** The missing grants, such as `insert, update on table refold.events`. */
+  /** The missing grants, such as `insert, update on refold.events`. */
   readonly missing: readonly string[];
 }
 
@@ -14,9 +68,13 @@ export async function privilegeProblem(db: Queryable, readSchema: string): Promi
   const { role, missing } = await readMissing(db, readSchema);
   if (missing.length === 0) return undefined;
   const grants = missing.map((privilege) => `\`grant ${privilege} to ${role}\``).join(', ');
-  return `the role ${role} lacks privileges. As their owner run ${grants}, or connect as another role.`;
+  return (
+    `the role ${role} lacks privileges. As their owner run ${grants}, or connect as another role. ` +
+    '`refold migrate --print-grants` prints all of them.'
+  );
 }
 
+/** Tables that do not exist yet are no problem: a database that lacks migrations is refused with another message. */
 async function readMissing(db: Queryable, readSchema: string): Promise<Missing> {
   const rows = await db.query<Missing>({
     text: `
@@ -35,28 +93,24 @@ async function readMissing(db: Queryable, readSchema: string): Promise<Missing> 
         union all
         select 4, format('%s on refold.%I', string_agg(privilege, ', ' order by place), relname), false
         from pg_class
-        cross join lateral unnest(
-          case
-            when relkind = 'v' or relname in ('migrations', 'migrations_lock') then array['select']
-            when relname in ('events', 'transitions', 'reactor_steps') then array['select', 'insert'] -- append-only
-            else array['select', 'insert', 'update', 'delete']
-          end
-        ) with ordinality as of_table (privilege, place)
+        join jsonb_each($2) as of_table (name, privileges) on of_table.name = relname
+        cross join lateral jsonb_array_elements_text(of_table.privileges) with ordinality as of_role (privilege, place)
         where relnamespace = to_regnamespace('refold')
           and relkind in ('r', 'p', 'v')
           and not has_table_privilege(oid, privilege)
         group by relname
         union all
-        select 5, format('usage, select on sequence refold.%I', relname), false
+        select 5, format('%s on sequence refold.%I', privilege, relname), false
         from pg_class
+        join jsonb_each_text($3) as of_sequence (name, privilege) on of_sequence.name = relname
         where relnamespace = to_regnamespace('refold')
-          and case when relkind = 'S' then not has_sequence_privilege(oid, 'usage') end -- fails for a table
+          and case when relkind = 'S' then not has_sequence_privilege(oid, privilege) end -- fails for a table
       )
       select
         quote_ident(current_user) as role,
         coalesce(array_agg(privilege order by rank, privilege) filter (where not held), '{}') as missing
       from needed`,
-    values: [readSchema],
+    values: [readSchema, JSON.stringify(runtimeTables), JSON.stringify(runtimeSequences)],
   });
   return onlyRow(rows);
 }

@@ -79,7 +79,7 @@ test('an error lists what a role without ownership lacks, and the role needs not
     await owner.query({ text: `drop owned by ${role}` });
     await owner.query({ text: `drop role ${role}` });
   });
-  await owner.query({ text: 'create schema read_models' });
+  await owner.query({ text: 'create schema if not exists read_models' });
   const asRole = Object.assign(new URL(url), { username: role }).href;
   const db = openDatabase(asRole);
   const refused = await checkServer(db, 'read_models').catch((error: Error) => error.message);
