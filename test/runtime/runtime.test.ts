@@ -2,7 +2,6 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { defineConfig } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
-import { createDatabase } from '../../src/store/postgres/database.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -109,9 +108,7 @@ test('a process folds its own appends without a notification or a poll', async (
   const seldom = { min: 3_600_000, max: 3_600_000 };
   // A shared connection can't have it set for the session.
   const name = new URL(database.url).pathname.slice(1);
-  const db = createDatabase({ url: database.url });
-  await db.query({ text: `alter database ${name} set default_transaction_isolation = 'read committed'` });
-  await db.close();
+  await database.administer(`alter database ${name} set default_transaction_isolation = 'read committed'`);
   const runtime = await start([balanceV1, balanceV2, openingsV1], {
     database: { notifications: false },
     runtime: { ownership: 'lease', polling: seldom },

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { grantsScript } from '../../src/store/server/grants.ts';
 import { migrate } from '../../src/store/server/migrate.ts';
 import { embeddedBinaries, type PostgresBinaries, startPostgresCluster } from './postgres-cluster.ts';
 
@@ -22,6 +23,8 @@ export interface PostgresForTheRun {
   readonly binaries: PostgresBinaries | undefined;
   /** Its settings, for additional servers. */
   readonly settings: ServerSettings;
+  /** The role of the tests' connections, which has what `refold migrate --print-grants` gives it. Without one, they are those of `adminUrl`. */
+  readonly runtimeRole: string | undefined;
   /** Whether this is the second run of the same tests, on another PostgreSQL. */
   readonly again: boolean;
 }
@@ -51,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 export async function serve(
   project: TestProject,
   server: ServerOfTheRun,
-  { again = false } = {},
+  { again = false, underRoles = false } = {},
 ): Promise<() => Promise<void>> {
   try {
     // Two runs may share the server that DATABASE_URL names.
@@ -62,10 +65,12 @@ export async function serve(
       prefix: `refold_test_${run}_`,
       binaries: server.binaries,
       settings: server.settings ?? {},
+      runtimeRole: underRoles ? roles.runtime : undefined,
       again,
     };
     await query(postgres.adminUrl, `create database ${postgres.template}`);
-    await migrate(databaseUrl(postgres.adminUrl, postgres.template));
+    const template = databaseUrl(postgres.adminUrl, postgres.template);
+    await (underRoles ? migrateUnderRoles(template) : migrate(template));
     project.provide('postgres', postgres);
     return async () => {
       const kept = await leftDatabases(postgres);
@@ -76,6 +81,21 @@ export async function serve(
     await server.stop([]);
     throw error;
   }
+}
+
+const roles = { owner: 'refold_owner', runtime: 'refold_runtime', readOnly: 'refold_reader' } as const;
+
+/** As docs/operating.md says: the owner's tables, and the grants before and after. */
+async function migrateUnderRoles(url: string): Promise<void> {
+  const script = grantsScript({ ...roles, readSchema: 'read_models', textSearch: true });
+  await query(url, script);
+  await migrate(urlAs(url, roles.owner));
+  await query(url, script);
+}
+
+/** The URL of the same database for another role. The run's server asks for no password. */
+export function urlAs(url: string, role: string): string {
+  return Object.assign(new URL(url), { username: role }).href;
 }
 
 /** The URL of another database on the same server. */

@@ -2,10 +2,15 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { anyTestFailed } from './failed-tests.ts';
-import { databaseUrl } from './postgres-for-the-run.ts';
+import { databaseUrl, urlAs } from './postgres-for-the-run.ts';
 
 export interface TestDatabase {
+  /** If the run has a runtime role (`underRoles`), of that role, which may do what a running application needs, and no more. */
   readonly url: string;
+  /** The same database for a superuser. */
+  readonly superuserUrl: string;
+  /** Runs statements that no application may, such as `alter database`. */
+  administer(statements: string): Promise<void>;
   /**
    * Fails if Refold has left a connection open. Drops the database, or keeps it if a test of the file has
    * failed. Call it in `afterAll`, after everything that the tests started was stopped.
@@ -13,13 +18,21 @@ export interface TestDatabase {
   drop(options?: { readonly longestGoodbyeMs?: number }): Promise<void>;
 }
 
+export interface TestDatabaseOptions {
+  /** Whose `url` it is. A superuser's is for tests that make tables of their own, or do to Refold's what no application does. @default 'runtime' */
+  readonly role?: 'runtime' | 'superuser';
+}
+
 /** The test file's own database, with Refold's migrations applied. */
-export async function createTestDatabase(): Promise<TestDatabase> {
-  const { adminUrl, template, prefix } = inject('postgres');
+export async function createTestDatabase({ role = 'runtime' }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const { adminUrl, template, prefix, runtimeRole } = inject('postgres');
   const name = prefix + randomBytes(6).toString('hex');
   await withClient(adminUrl, (client) => whenFree(client, `create database ${name} template ${template}`));
+  const superuserUrl = databaseUrl(adminUrl, name);
   return {
-    url: databaseUrl(adminUrl, name),
+    url: role === 'runtime' && runtimeRole !== undefined ? urlAs(superuserUrl, runtimeRole) : superuserUrl,
+    superuserUrl,
+    administer: (statements) => withClient(superuserUrl, async (client) => void (await client.query(statements))),
     drop: ({ longestGoodbyeMs = 60_000 } = {}) =>
       withClient(adminUrl, async (client) => {
         const leaked = await leakedConnections(client, name, longestGoodbyeMs);

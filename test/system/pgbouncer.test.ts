@@ -44,8 +44,8 @@ beforeAll(async () => {
   db = createDatabase({ url: database.url });
   // Default settings of the server's sessions must not affect a timestamp.
   const name = new URL(database.url).pathname.slice(1);
-  await db.query({ text: `alter database ${name} set timezone = 'Asia/Kathmandu'` });
-  await db.query({ text: `alter database ${name} set datestyle = 'German'` });
+  await database.administer(`alter database ${name} set timezone = 'Asia/Kathmandu'`);
+  await database.administer(`alter database ${name} set datestyle = 'German'`);
   pooler = await startPgBouncer(program, database.url);
   url = pooler.through(database.url);
 });

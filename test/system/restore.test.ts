@@ -188,7 +188,7 @@ test.each([
     // A rebuild and a workflow are in progress during the dump.
     await requestRebuild(db, balanceV1, readSchema, step);
     await until(async () => greetings(await everything(log)).some((event) => stepOf(event) === 'first'));
-    await run(program('pg_dump'), ['--format=custom', `--file=${dump}`, database.url]);
+    await run(program('pg_dump'), ['--format=custom', `--file=${dump}`, database.superuserUrl]);
     await traffic(source.log, 200, random);
   });
   letGo();
@@ -197,7 +197,7 @@ test.each([
   await admin.query({ text: `create database drill_${ownership}` });
   await admin.close();
   const url = databaseUrl(elsewhere.url, `drill_${ownership}`);
-  await run(program('pg_restore'), ['--exit-on-error', `--dbname=${url}`, dump]);
+  await run(program('pg_restore'), ['--exit-on-error', '--no-owner', '--no-acl', `--dbname=${url}`, dump]);
   const restored = createDatabase({ url });
   const restoredLog = createEventLog(restored, [account, greeting]);
 

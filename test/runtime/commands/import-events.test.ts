@@ -106,7 +106,7 @@ test('a repeated import skips ranges that are in the log, and shows no rate and 
   expect(longer.sent).toBeLessThan(4_000);
 
   // After keys were deleted by hand, the recorded ranges are no longer valid.
-  await db.query({ text: 'truncate refold.append_keys' });
+  await database.administer('truncate refold.append_keys');
   expect(await imported(ids)).toMatchObject({ sent: 4_000, result: { written: 4_000, skipped: 0 } });
 });
 

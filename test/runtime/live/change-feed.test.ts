@@ -134,7 +134,7 @@ test('changes that were truncated away lead to all rows, for connected clients a
   };
   await writer.write({ upserted: [row('a', 2)] });
   await writer.write({ deleted: [['b']] });
-  await setting.db.query({ text: 'truncate refold.changes' });
+  await setting.database.administer('truncate refold.changes');
   setting.intercept = () => {};
   expect(await next(messages)).toBe('EXPIRED +a:2 to 3@1.1');
   await messages.return?.();

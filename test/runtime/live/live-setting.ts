@@ -10,7 +10,7 @@ import { createDatabase, type Database } from '../../../src/store/postgres/datab
 import { createNotifications, type Notifications } from '../../../src/store/postgres/notifications.ts';
 import type { Queryable, Statement } from '../../../src/store/postgres/statement.ts';
 import { readSchema } from '../../support/read-model-writer.ts';
-import { createTestDatabase } from '../../support/test-database.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
 /** A version map that a test changes by hand. */
 export interface Stage {
@@ -44,6 +44,7 @@ export function createStage(): Stage {
 
 /** A database for the test, the parts that subscriptions need, and a record of what they do. */
 export interface LiveSetting {
+  readonly database: TestDatabase;
   readonly db: Database;
   readonly positions: Positions;
   readonly stage: Stage;
@@ -72,6 +73,7 @@ export async function createLiveSetting(): Promise<LiveSetting> {
   const stage = createStage();
   const sources: LiveReadModelSource[] = [];
   const setting: LiveSetting = {
+    database: testDatabase,
     db,
     positions,
     stage,

@@ -72,7 +72,7 @@ test.each([
   await fc.assert(
     fc.asyncProperty(steps, async (play) => {
       const table = createReadTable(projection, 'read_models');
-      await db.query({ text: 'delete from refold.projections' });
+      await database.administer('delete from refold.projections'); // no application does
       await db.query({ text: 'delete from refold.changes' });
       await table.drop(db);
       await table.create(db);

@@ -144,7 +144,7 @@ test.each([
   await fc.assert(
     fc.asyncProperty(history, pages, fc.constantFrom('building', 'active'), async (all, plan, state) => {
       const start = await log.horizon();
-      await db.query({ text: 'delete from refold.projections' });
+      await database.administer('delete from refold.projections'); // no application does
       await db.query({ text: 'delete from refold.dead_letters' });
       await db.query({ text: 'delete from refold.changes' });
       await table.drop(db);

@@ -97,18 +97,12 @@ test('outcomes of steps are deleted when the reactor is past the event and has n
         accountId: `${reactor}-${index}`,
         owner: 'Bob',
       });
-    await db.transaction(async (tx) => {
-      await tx.query({ text: "set local session_replication_role = 'replica'" }); // events are never changed otherwise
-      const ago = `now() - interval '${days} days'`;
-      await tx.query({
-        text: `update refold.events set recorded_at = ${ago} where position >= $1`,
-        values: [event.position],
-      });
-      await tx.query({
-        text: `update refold.append_keys set recorded_at = ${ago} where key like $1`,
-        values: [`%${event.id}%`],
-      });
-    });
+    const ago = `now() - interval '${days} days'`;
+    // Events are never changed otherwise.
+    await database.administer(`
+      set session_replication_role = 'replica';
+      update refold.events set recorded_at = ${ago} where position >= ${event.position};
+      update refold.append_keys set recorded_at = ${ago} where key like '%${event.id}%'`);
   }
   const kept = async () => {
     const keys = await columnOf(

@@ -149,11 +149,11 @@ test('the stable view stays the same during a rebuild, so dependent objects of u
   const runtime = await start([balanceV1]);
   await traffic(runtime, 3, 3);
   await caughtUp(runtime, balanceV1);
-  await runtime.db.query({ text: 'create view public.owners as select owner from read_models.balance' });
+  await runtime.db.query({ text: 'create view read_models.owners as select owner from read_models.balance' });
   await requestRebuild(runtime.db, balanceV1, 'read_models', step);
   await until(() => runtime.versions.stored(balanceV1).tableName === 'balance_v1_g2');
   await runtime.db.query({ text: `update read_models.balance_v1_g2 set owner = 'of the new table'` });
-  expect(await runtime.db.query({ text: 'select distinct owner from public.owners' })).toEqual([
+  expect(await runtime.db.query({ text: 'select distinct owner from read_models.owners' })).toEqual([
     { owner: 'of the new table' },
   ]);
 });

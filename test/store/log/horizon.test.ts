@@ -22,7 +22,9 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   db = createDatabase({ url: testDatabase.url, maxConnections: 10 });
   log = createEventLog(db, [account]);
-  await db.query({ text: 'create table elsewhere (id int generated always as identity primary key)' });
+  await testDatabase.administer(`
+    create table elsewhere (id int generated always as identity primary key);
+    grant insert on elsewhere to public`);
 });
 afterEach(async () => {
   await Promise.all([...opened].map((client) => client.end()));
@@ -388,7 +390,7 @@ test('a log restored from its rows continues at its last position', async () => 
     });
   }
   const head = await log.head();
-  await own.query({ text: `select setval('refold.events_position_seq', $1)`, values: [head] });
+  await restored.administer(`select setval('refold.events_position_seq', ${head})`);
   const { position, streams } = await ownLog.append({
     family: account,
     streamId: 'before the dump',

@@ -13,7 +13,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/test-databa
 let testDatabase: TestDatabase;
 let db: Database;
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
+  testDatabase = await createTestDatabase({ role: 'superuser' }); // makes tables of its own
   db = createDatabase({ url: testDatabase.url });
   await db.query({ text: 'create table items (id int primary key)' });
 });

@@ -12,7 +12,7 @@ let direct: Database;
 let proxy: TcpProxy;
 const closes: (() => Promise<void>)[] = [];
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
+  testDatabase = await createTestDatabase({ role: 'superuser' }); // makes tables of its own
   direct = createDatabase({ url: testDatabase.url });
 });
 beforeEach(async () => {

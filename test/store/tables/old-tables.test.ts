@@ -8,7 +8,7 @@ let database: TestDatabase;
 let db: Database;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ role: 'superuser' }); // makes tables of its own
   db = createDatabase({ url: database.url });
 });
 afterAll(async () => {
