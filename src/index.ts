@@ -54,13 +54,14 @@ export type {
 export { t } from './projections/columns/column.ts';
 export type { Decimal } from './projections/columns/decimal.ts';
 export { decimal } from './projections/columns/decimal.ts';
+export type { ColumnLimit } from './projections/columns/value-codec.ts';
 export type {
   ActivationOptions,
   ActivationRule,
   BreakingRule,
   ShadowGateOptions,
 } from './projections/declaration/activation-rule.ts';
-export { type ColumnLimit, columnLimits } from './projections/declaration/column-limits.ts';
+export { columnLimits } from './projections/declaration/column-limits.ts';
 export { defineProjection } from './projections/declaration/define-projection.ts';
 export type { HistoryOption } from './projections/declaration/history.ts';
 export type {

@@ -2,7 +2,7 @@ import { GraphQLSchema, isScalarType } from 'graphql';
 import type { Command } from '../commands/define-command.ts';
 import type { VersionMap } from '../projections/declaration/version-map.ts';
 import { checkGraphql } from './contract/check-graphql.ts';
-import { applyExtension, type SchemaExtension } from './extend-schema.ts';
+import { applyExtension, giveRowsAsInEvolve, type SchemaExtension } from './extend-schema.ts';
 import { withAfterDirective } from './fields/after-directive.ts';
 import { addAggregateFields } from './fields/aggregate-fields.ts';
 import { addEventsField } from './fields/event-fields.ts';
@@ -63,6 +63,7 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
   if (extension) applyExtension(extension, builder, names, projections);
   const tellSdl = federation ? addFederation(builder, projections) : undefined;
   const schema = withoutUnusedScalars(withAfterDirective(builder.toSchema({ sortSchema: false })));
+  if (extension) giveRowsAsInEvolve(schema, projections);
   tellSdl?.(schema);
   return schema;
 }

@@ -39,7 +39,7 @@ export function givenEvents(...appends: readonly InMemoryAppend[]) {
       const rows = async () =>
         [...foldInBatches(projection, await recorded(), Number.POSITIVE_INFINITY)].map(([, row]) => row);
       return {
-        rows,
+        rows: async () => (await rows()).map((row) => projection.codec.forEvolve(row)),
         async thenRows(...expected) {
           const byText = (list: readonly unknown[]) =>
             list

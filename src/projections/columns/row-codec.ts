@@ -29,6 +29,10 @@ export interface RowCodec {
   /** {@link encodeValue} of one column, for encoding many values. */
   encoderOf(column: string): (value: unknown) => unknown;
   decodeValue(column: string, raw: unknown): unknown;
+  /** Returns a row as `evolve` reads it: the same object, if no column has another form there. */
+  forEvolve(row: Row): Row;
+  /** Returns a key as `key` and `evolve` write it. */
+  keyForEvolve(key: readonly unknown[]): readonly unknown[];
 }
 
 /** One column of a row. */
@@ -63,6 +67,7 @@ export function createRowCodec(
     return found;
   };
   const keyCodecs = keyColumns.map(codec);
+  const converted = parts.flatMap(({ name, codec: { forEvolve } }) => (forEvolve ? [[name, forEvolve] as const] : []));
 
   return {
     normalise(row, key, before = null) {
@@ -120,6 +125,14 @@ export function createRowCodec(
     encodeValue: (column, value) => codec(column).encode(value),
     encoderOf: (column) => codec(column).encode,
     decodeValue: (column, raw) => codec(column).decode(raw),
+    forEvolve(row) {
+      if (converted.length === 0) return row;
+      const given = { ...row };
+      for (const [name, convert] of converted) if (Object.hasOwn(row, name)) given[name] = convert(row[name]);
+      return given;
+    },
+    keyForEvolve: (key) =>
+      converted.length === 0 ? key : key.map((value, index) => keyCodecs[index]?.forEvolve?.(value) ?? value),
   };
 }
 

@@ -1,12 +1,13 @@
 import type { Column, Columns } from './column.ts';
 import { uniqueIndexes } from './unique-indexes.ts';
+import { aroundValue, kindCodec } from './value-codec.ts';
 
 // PostgreSQL's maximum size of a B-tree entry is about a third of a page, less the entry's header.
 const longestEntry = 2704 - 16;
-// The length header and the padding before the next value.
-const aroundValue = 8;
 /** The maximum for any indexed text, even if it is alone in its index. */
 const longestIndexedText = 1024;
+/** A UUID as text, with room to spare: less than this is no useful limit for an id. */
+const leastIndexedText = 64;
 
 /**
  * The maximum of bytes for each indexed text. The limits keep index entries within PostgreSQL's maximum. A text holds at most 1,024 bytes,
@@ -14,38 +15,33 @@ const longestIndexedText = 1024;
  * store no whole values.
  */
 export function textLimits(columns: Columns, keyColumns: readonly string[]): Readonly<Record<string, number>> {
-  const sorted = Object.keys(columns).filter((name) => columns[name]?.flags.index && !columns[name]?.flags.unique);
-  const indexes = [
-    keyColumns,
-    ...sorted.map((name) => [...new Set([name, ...keyColumns])]),
-    ...uniqueIndexes(columns, keyColumns),
-  ];
   const limits: Record<string, number> = {};
-  for (const names of indexes) {
+  for (const names of indexesOf(columns, keyColumns)) {
     const texts = names.filter((name) => columns[name]?.type.kind === 'text');
-    const others = names.reduce((sum, name) => sum + sizeOf(columns[name]), 0);
-    const each = Math.floor((longestEntry - others) / Math.max(1, texts.length)) - aroundValue;
+    const each = Math.floor((longestEntry - fixedBytes(columns, names)) / Math.max(1, texts.length)) - aroundValue;
     for (const name of texts) limits[name] = Math.min(limits[name] ?? longestIndexedText, each);
   }
   return limits;
 }
 
-/** The maximum size of a value that is not text. */
-function sizeOf(column: Column | undefined): number {
-  switch (column?.type.kind) {
-    case 'enum':
-      return Math.max(...column.type.values.map((value) => value.length)) + aroundValue;
-    case 'decimal':
-      // Two bytes per four digits, on both sides of the point.
-      return Math.ceil(column.type.precision / 2) + 2 * aroundValue;
-    case 'integer':
-    case 'bigint':
-    case 'boolean':
-    case 'uuid':
-    case 'date':
-    case 'timestamptz':
-      return 16 + aroundValue;
-    default:
-      return 0; // texts, and columns with another kind of index
-  }
+/** The columns of the first index whose entries could be too large for PostgreSQL, whatever its texts are. */
+export function oversizedIndex(columns: Columns, keyColumns: readonly string[]): readonly string[] | undefined {
+  return indexesOf(columns, keyColumns).find((names) => {
+    const texts = names.filter((name) => columns[name]?.type.kind === 'text');
+    return fixedBytes(columns, names) + texts.length * (leastIndexedText + aroundValue) > longestEntry;
+  });
+}
+
+function indexesOf(columns: Columns, keyColumns: readonly string[]): readonly (readonly string[])[] {
+  const sorted = Object.keys(columns).filter((name) => columns[name]?.flags.index && !columns[name]?.flags.unique);
+  return [
+    keyColumns,
+    ...sorted.map((name) => [...new Set([name, ...keyColumns])]),
+    ...uniqueIndexes(columns, keyColumns),
+  ];
+}
+
+/** The maximum of bytes for all values of an index but its texts. */
+function fixedBytes(columns: Columns, names: readonly string[]): number {
+  return names.reduce((sum, name) => sum + kindCodec(columns[name] as Column).indexBytes, 0); // names of columns
 }

@@ -19,6 +19,27 @@ export interface ValueCodec {
   normalise(value: unknown, path: string, before?: unknown): unknown;
   encode(value: unknown): unknown;
   decode(raw: unknown): unknown;
+  /** Converts a value from its canonical form to the one that `evolve` reads. Undefined if they are the same. */
+  readonly forEvolve?: (value: unknown) => unknown;
+}
+
+/** The limits of a column, for the schema of an input that is stored in it. */
+export interface ColumnLimit {
+  /** For an indexed text: the maximum of bytes in UTF-8 (`Buffer.byteLength(text)`). */
+  readonly maxBytes?: number;
+  /** For an integer. */
+  readonly min?: number;
+  readonly max?: number;
+  /** For a decimal: the total number of digits, and the digits after the point. */
+  readonly precision?: number;
+  readonly scale?: number;
+}
+
+/** Everything about a kind of column but its declaration, its SQL and its GraphQL. */
+interface KindCodec extends ValueCodec {
+  /** The maximum of bytes in an index; 0 for texts, which share what is left, and for kinds with another kind of index. */
+  readonly indexBytes: number;
+  readonly limit?: ColumnLimit;
 }
 
 /** @param mostBytes the maximum of bytes for an indexed text */
@@ -40,12 +61,21 @@ export function codecOf(column: Column, mostBytes?: number): ValueCodec {
     },
     encode: (value) => (value === null || value === undefined ? null : inner.encode(value)),
     decode: (raw) => (raw === null || raw === undefined ? null : inner.decode(raw)),
+    ...(inner.forEvolve ? { forEvolve: orNull(inner.forEvolve) } : {}),
   };
+}
+
+function orNull(convert: (value: unknown) => unknown): (value: unknown) => unknown {
+  return (value) => (value === null ? null : convert(value));
 }
 
 const same = (value: unknown) => value;
 
-function kindCodec({ type }: Column, mostBytes: number | undefined): ValueCodec {
+// The length header and the padding before the next value of an index entry.
+export const aroundValue = 8;
+const fixedBytes = 16 + aroundValue;
+
+export function kindCodec({ type }: Column, mostBytes?: number): KindCodec {
   switch (type.kind) {
     case 'text':
       return {
@@ -55,33 +85,64 @@ function kindCodec({ type }: Column, mostBytes: number | undefined): ValueCodec 
             : (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path, mostBytes),
         encode: same,
         decode: same,
+        indexBytes: 0,
       };
     case 'boolean':
-      return { normalise: (value, path) => expectType(value, 'boolean', path), encode: same, decode: same };
+      return {
+        normalise: (value, path) => expectType(value, 'boolean', path),
+        encode: same,
+        decode: same,
+        indexBytes: fixedBytes,
+      };
     case 'integer':
-      return { normalise: checkInteger, encode: same, decode: Number };
+      return {
+        normalise: checkInteger,
+        encode: same,
+        decode: Number,
+        indexBytes: fixedBytes,
+        limit: { min: -2_147_483_648, max: 2_147_483_647 },
+      };
     case 'bigint':
-      return { normalise: checkBigint, encode: String, decode: (raw) => BigInt(raw as bigint | string) }; // text of a bigint column
+      return {
+        normalise: checkBigint,
+        encode: String,
+        decode: (raw) => BigInt(raw as bigint | string), // text of a bigint column
+        indexBytes: fixedBytes,
+      };
     case 'decimal':
       return {
         normalise: (value, path) => checkDecimal(value, path, type.precision, type.scale),
         encode: (value) => (isOwnDecimal(value) ? value : decimal(value as string)).toFixed(),
-        decode: (raw) => canonicalDecimal(raw as string),
-      }; // numeric text
+        decode: (raw) => canonicalDecimal(raw as string), // numeric text
+        // Two bytes per four digits, on both sides of the point.
+        indexBytes: Math.ceil(type.precision / 2) + 2 * aroundValue,
+        limit: { precision: type.precision, scale: type.scale },
+      };
     case 'uuid':
       return {
         normalise: (value, path) => matching(value, path, uuidPattern, `a UUID`).toLowerCase(),
         encode: same,
         decode: same,
+        indexBytes: fixedBytes,
       };
     case 'date':
-      return { normalise: checkDate, encode: same, decode: same };
+      return { normalise: checkDate, encode: same, decode: same, indexBytes: fixedBytes };
     case 'timestamptz':
-      return { normalise: checkTimestamp, encode: same, decode: (raw) => canonicalTimestamp(raw as string) }; // ISO text
+      return {
+        normalise: checkTimestamp,
+        encode: same,
+        decode: (raw) => canonicalTimestamp(raw as string), // ISO text
+        indexBytes: fixedBytes,
+      };
     case 'enum':
-      return { normalise: (value, path) => checkEnum(value, path, type.values), encode: same, decode: same };
+      return {
+        normalise: (value, path) => checkEnum(value, path, type.values),
+        encode: same,
+        decode: same,
+        indexBytes: Math.max(...type.values.map((value) => value.length)) + aroundValue,
+      };
     case 'json':
-      return { normalise: checkJson, encode: same, decode: same };
+      return { normalise: checkJson, encode: same, decode: same, indexBytes: 0 };
     case 'object':
       return objectCodec(type.fields);
     case 'list':
@@ -89,9 +150,19 @@ function kindCodec({ type }: Column, mostBytes: number | undefined): ValueCodec 
   }
 }
 
-function objectCodec(fields: Columns): ValueCodec {
+function objectCodec(fields: Columns): KindCodec {
   const entries = Object.entries(fields).map(([name, field]) => [name, codecOf(field)] as const);
+  const converts = entries.some(([, { forEvolve }]) => forEvolve !== undefined);
+  const forEvolve = (value: unknown) =>
+    Object.fromEntries(
+      entries.map(([name, codec]) => {
+        const part = (value as Fields)[name]; // normalised before
+        return [name, codec.forEvolve ? codec.forEvolve(part) : part];
+      }),
+    );
   return {
+    indexBytes: 0,
+    ...(converts ? { forEvolve } : {}),
     normalise(value, path, before) {
       if (typeof value !== 'object' || value === null || Array.isArray(value))
         throw wrongType(path, 'an object', value);
@@ -115,9 +186,12 @@ function objectCodec(fields: Columns): ValueCodec {
   };
 }
 
-function listCodec(item: Column): ValueCodec {
+function listCodec(item: Column): KindCodec {
   const codec = codecOf(item);
+  const { forEvolve } = codec;
   return {
+    indexBytes: 0,
+    ...(forEvolve ? { forEvolve: (value) => (value as unknown[]).map((entry) => forEvolve(entry)) } : {}), // normalised before
     normalise(value, path, before) {
       if (!Array.isArray(value)) throw wrongType(path, 'a list', value);
       return listParts(value, before, (entry, index, known) => codec.normalise(entry, `${path}[${index}]`, known));

@@ -1,6 +1,7 @@
 import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import { type Column, type Columns, isContainer } from '../columns/column.ts';
+import { oversizedIndex } from '../columns/text-limits.ts';
 
 /**
  * Checks a table's columns and returns the names of its key columns, in order of declaration.
@@ -19,6 +20,12 @@ export function checkTable(subject: string, table: Columns): readonly string[] {
     throw invalidDeclaration(subject, `the table has no key; mark one column, such as 't.text().primaryKey()'.`);
   // PostgreSQL's limit of columns in an index.
   if (keyColumns.length > 32) throw invalidDeclaration(subject, 'more than 32 key columns.');
+  const oversized = oversizedIndex(table, keyColumns);
+  if (oversized)
+    throw invalidDeclaration(
+      subject,
+      `the index of '${oversized.join("', '")}' could hold more bytes than PostgreSQL allows. Declare smaller values, such as t.bytes({ maxBytes: 64 }), or leave the index out.`,
+    );
   return Object.freeze(keyColumns);
 }
 

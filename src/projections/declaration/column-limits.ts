@@ -1,18 +1,7 @@
 import type { Column, Columns } from '../columns/column.ts';
 import { textLimits } from '../columns/text-limits.ts';
+import { type ColumnLimit, kindCodec } from '../columns/value-codec.ts';
 import type { Projection } from './projection.ts';
-
-/** The limits of a column, for the schema of an input that is stored in it. */
-export interface ColumnLimit {
-  /** For an indexed text: the maximum of bytes in UTF-8 (`Buffer.byteLength(text)`). */
-  readonly maxBytes?: number;
-  /** For an integer. */
-  readonly min?: number;
-  readonly max?: number;
-  /** For a decimal: the total number of digits, and the digits after the point. */
-  readonly precision?: number;
-  readonly scale?: number;
-}
 
 /**
  * The limits of a projection's columns. A value beyond them is refused when the event is folded, so validate it in the command.
@@ -34,15 +23,6 @@ export function columnLimits<Name extends string, C extends Columns>(
 /** The type allows every limit for every column. The actual ones depend on the column's kind and indexes. */
 type ColumnLimitOf<C> = C extends Column ? ColumnLimit : never;
 
-function limitOf({ type }: Column, maxBytes: number | undefined): ColumnLimit {
-  switch (type.kind) {
-    case 'text':
-      return maxBytes === undefined ? {} : { maxBytes };
-    case 'integer':
-      return { min: -2_147_483_648, max: 2_147_483_647 };
-    case 'decimal':
-      return { precision: type.precision, scale: type.scale };
-    default:
-      return {};
-  }
+function limitOf(column: Column, maxBytes: number | undefined): ColumnLimit {
+  return kindCodec(column).limit ?? (maxBytes === undefined ? {} : { maxBytes });
 }

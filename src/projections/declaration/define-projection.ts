@@ -65,6 +65,7 @@ export function defineProjection<
   const composite = keyColumns.length > 1;
   const rowKey = (key: unknown) => codec.normaliseKey(composite ? keyColumns.map((name) => (key as Row)[name]) : [key]); // KeyOf of a composite key is an object
   const access = checkAccess(subject, options.table, keyColumns, options.access as Access | undefined); // the rules are those of these columns
+  const streamOf = historyOf(subject, options.table, keyColumns, options.history);
   const keyFunction = (options.key ?? noKey) as (event: RecordedEvent) => unknown; // called only with events of these families
 
   return Object.freeze({
@@ -86,7 +87,7 @@ export function defineProjection<
     snapshots: snapshotSchedule(subject, options.snapshots),
     sunset: sunsetOf(subject, options.sunset),
     partitions: partitionsOption(subject, options.partitions, options),
-    history: historyOf(subject, options.table, keyColumns, options.history),
+    history: streamOf && ((key) => streamOf(codec.keyForEvolve(key))),
     access,
     hidden: hiddenColumns(options.table, access),
     ...tableHooks(subject, options),
@@ -121,8 +122,10 @@ export function defineProjection<
         );
       const handler = form.handlers[event.type];
       if (!handler) return row;
-      const result = handler(row, event, composite ? namedKey(keyColumns, key) : key[0]);
-      if (result === row || result === null) return result;
+      const [given, givenKey] = [row && codec.forEvolve(row), codec.keyForEvolve(key)];
+      const result = handler(given, event, composite ? namedKey(keyColumns, givenKey) : givenKey[0]);
+      if (result === given) return row;
+      if (result === null) return null;
       if (typeof result !== 'object')
         throw new RefoldError(
           'INVALID_ROW',

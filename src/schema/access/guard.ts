@@ -7,6 +7,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { rowFilter } from '../input/where.ts';
 import { comparedColumn, operatorsOf, type WhereInput } from '../types/filter-types.ts';
+import { kindInGraphql } from '../values/column-kinds.ts';
 
 /** The permissions of one viewer, checked before every read and every command of its operations. */
 export interface Guard {
@@ -120,9 +121,9 @@ function operatorInput(projection: Projection, name: string, column: Column, ope
   return input;
 }
 
-/** Exact numbers are strings in input. */
 function inputValue({ type }: Column, value: unknown): unknown {
-  return type.kind === 'decimal' || type.kind === 'bigint' ? String(value) : value;
+  const toInput = kindInGraphql(type.kind)?.toInput;
+  return toInput ? toInput(value) : value;
 }
 
 // Not a RefoldError: the message is logged, and clients get a masked error.

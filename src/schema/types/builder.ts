@@ -1,4 +1,5 @@
 import SchemaBuilder, { type InputListRef, type InputRef, type ListRef, type OutputRef } from '@pothos/core';
+import type { GraphQLScalarType } from 'graphql';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
@@ -25,17 +26,12 @@ interface Options {
     Int: Scalar<number>;
     Float: Scalar<number>;
     Boolean: Scalar<boolean>;
-    BigInt: Scalar<string>;
-    Date: Scalar<string>;
-    DateTime: Scalar<string>;
-    Decimal: Scalar<string>;
-    JSON: Scalar<unknown>;
     /** A string with its anchor if clients may send it back. */
     Position: { Input: PositionToken; Output: GlobalPosition | string };
-    SafeInt: Scalar<number>;
-    UUID: Scalar<string>;
-  };
+  } & { readonly [N in Exclude<keyof typeof scalars, 'Position'>]: Scalar<InputOf<(typeof scalars)[N]>> };
 }
+
+type InputOf<S> = S extends GraphQLScalarType<infer Input, infer _Output> ? Input : never;
 
 export type Types = PothosSchemaTypes.ExtendDefaultTypes<Options>;
 export type Builder = PothosSchemaTypes.SchemaBuilder<Types>;

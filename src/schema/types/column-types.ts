@@ -3,7 +3,8 @@ import pluralize from 'pluralize';
 import type { Column, ColumnKind, Columns } from '../../projections/columns/column.ts';
 import { type Decimal, isDecimal } from '../../projections/columns/decimal.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { AnyOutput, Builder, ScalarName, Types } from './builder.ts';
+import { columnKinds } from '../values/column-kinds.ts';
+import type { AnyOutput, Builder, Types } from './builder.ts';
 import { columnDescription, words } from './descriptions.ts';
 import { meaning } from './field-meaning.ts';
 import { textScalar } from './ids.ts';
@@ -60,7 +61,7 @@ export function createColumnTypes(
       case 'list':
         return new ListRef<Types, unknown>(typeOf(type.item, pluralize.singular(name)), type.item.flags.nullable);
       default:
-        return scalarNames[type.kind];
+        return columnKinds[type.kind].scalar;
     }
   }
 
@@ -134,19 +135,6 @@ export function enumValues(name: string, values: readonly string[]) {
 
 /** Kinds that need a type of their own. */
 type NamedKind = Extract<ColumnKind, { readonly kind: 'enum' | 'object' }>;
-
-type ScalarKind = 'integer' | 'bigint' | 'decimal' | 'boolean' | 'uuid' | 'date' | 'timestamptz' | 'json';
-
-const scalarNames: Readonly<Record<ScalarKind, ScalarName>> = {
-  integer: 'Int',
-  bigint: 'BigInt',
-  decimal: 'Decimal',
-  boolean: 'Boolean',
-  uuid: 'UUID',
-  date: 'Date',
-  timestamptz: 'DateTime',
-  json: 'JSON',
-};
 
 function resolverOf(column: Column, name: string): (row: Row) => unknown {
   const written = writerOf(column);

@@ -1,4 +1,5 @@
 import type { Column, Columns } from '../../projections/columns/column.ts';
+import { columnKinds } from '../values/column-kinds.ts';
 import { isIdName, textScalar } from './ids.ts';
 import type { JsonSchema } from './json-schema.ts';
 
@@ -28,22 +29,14 @@ function heldBy(name: string, { type }: Column, ids: ReadonlySet<string>): strin
       return `an exact decimal with ${counted(type.precision, 'digit')}, ${type.scale} of them after the point`;
     case 'list':
       return `a list; each item is ${heldBy(name, type.item, ids)}`;
+    case 'enum':
+      return 'one of the values of its type';
+    case 'object':
+      return 'an object';
     default:
-      return values[type.kind];
+      return columnKinds[type.kind].words;
   }
 }
-
-const values = {
-  integer: 'a whole number of 32 bits',
-  bigint: 'a whole number of 64 bits',
-  boolean: 'true or false',
-  uuid: 'a UUID',
-  date: 'a day',
-  timestamptz: 'an instant, in UTC',
-  enum: 'one of the values of its type',
-  json: 'any JSON',
-  object: 'an object',
-} as const;
 
 /** The default description of a command's property: its kind of values and their limits. */
 export function propertyDescription(name: string, schema: JsonSchema): string {
@@ -55,7 +48,7 @@ function takenBy(schema: JsonSchema, text: string): string {
   if (choices) return 'one of the values of its type';
   switch (schema.type) {
     case 'string':
-      if (format !== undefined && format in formats) return formats[format as keyof typeof formats];
+      if (format !== undefined && Object.hasOwn(formats, format)) return String(formats[format]);
       return `${text}${range(minLength, maxLength, 'character')}${pattern === undefined ? '' : `; it matches \`${pattern}\``}`;
     case 'integer':
       return `a whole number${range(minimum, maximum)}`;
@@ -72,12 +65,12 @@ function takenBy(schema: JsonSchema, text: string): string {
   }
 }
 
-const formats = {
+const formats: Readonly<Record<string, string>> = {
   'date-time': 'an instant',
-  date: 'a day',
-  uuid: 'a UUID',
+  date: columnKinds.date.words,
+  uuid: columnKinds.uuid.words,
   email: 'an e-mail address',
-} as const;
+};
 
 /** Describes a range. Validators add the bounds of safe integers if the declaration has none; those are omitted. */
 function range(least: number | undefined, most: number | undefined, unit?: string): string {

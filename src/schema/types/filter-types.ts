@@ -8,6 +8,7 @@ import {
   textOperators,
   textOperatorsBy,
 } from '../../projections/queries/text-operators.ts';
+import { columnKinds, equality, ordered, type ScalarKind } from '../values/column-kinds.ts';
 import type { AnyInput, Builder, ScalarName } from './builder.ts';
 import type { ColumnTypes } from './column-types.ts';
 import { createContainsTypes } from './contains-types.ts';
@@ -148,21 +149,17 @@ export function comparedColumn(column: Column): Column | undefined {
   return column.type.kind === 'list' && !isContainer(column.type.item) ? column.type.item : undefined;
 }
 
-const equality = ['eq', 'ne', 'in', 'notIn'] as const;
-const ordered = [...equality, 'lt', 'lte', 'gt', 'gte'] as const;
-
 const operators: Readonly<Partial<Record<ColumnKind['kind'], readonly FilterOperator[]>>> = {
-  boolean: ['eq', 'ne'],
   enum: equality,
-  uuid: equality,
   text: [...ordered, ...textOperatorsBy('ordered')],
-  integer: ordered,
-  bigint: ordered,
-  decimal: ordered,
-  date: ordered,
-  timestamptz: ordered,
   list: ['has', 'hasEvery', 'hasSome'],
+  ...operatorsOfKinds(),
 };
+
+function operatorsOfKinds(): Readonly<Record<ScalarKind, readonly FilterOperator[]>> {
+  const entries = Object.entries(columnKinds).map(([kind, described]) => [kind, described.operators]);
+  return Object.fromEntries(entries); // one entry for each kind
+}
 
 const plainDescriptions: Readonly<Record<Exclude<FilterOperator, TextOperator>, string>> = {
   eq: 'Equal.',

@@ -1,3 +1,4 @@
+import { columnKinds, kindOfFormat } from '../values/column-kinds.ts';
 import type { ScalarName } from './builder.ts';
 import type { JsonSchema } from './json-schema.ts';
 
@@ -5,7 +6,7 @@ import type { JsonSchema } from './json-schema.ts';
 export function scalarOf(schema: JsonSchema): ScalarName | undefined {
   switch (schema.type) {
     case 'string':
-      return formats[schema.format ?? ''] ?? 'String';
+      return scalarOfFormat(schema.format);
     case 'integer':
       return fitsInt(schema) ? 'Int' : 'SafeInt';
     case 'number':
@@ -17,13 +18,10 @@ export function scalarOf(schema: JsonSchema): ScalarName | undefined {
   }
 }
 
-// JSON Schema leaves other formats to its users: `decimal` is an exact decimal as a string.
-const formats: Readonly<Record<string, ScalarName>> = {
-  'date-time': 'DateTime',
-  date: 'Date',
-  uuid: 'UUID',
-  decimal: 'Decimal',
-};
+function scalarOfFormat(format: string | undefined): ScalarName {
+  const kind = kindOfFormat(format);
+  return kind ? columnKinds[kind].scalar : 'String';
+}
 
 const largestInt = 2 ** 31 - 1;
 

@@ -1,9 +1,9 @@
 import { RefoldError } from '../../errors.ts';
 import type { Column } from '../../projections/columns/column.ts';
-import { decimal } from '../../projections/columns/decimal.ts';
 import { problemOf } from '../../projections/columns/invalid-row.ts';
 import { createRowCodec, type RowCodec } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import { kindInGraphql } from './column-kinds.ts';
 
 /**
  * Converts a client's value for a column to canonical form. A decimal may have more digits than the column, because it is compared, not
@@ -16,9 +16,10 @@ export function canonicalInput(column: Column, name: string, value: unknown): un
     if (column.flags.nullable) return null;
     throw badInput(`'${name}' can't be null.`);
   }
-  if (column.type.kind === 'decimal') return decimalInput(name, value);
+  const given = parsedInput(column, name, value);
+  if (column.type.kind === 'decimal') return given;
   try {
-    return codecOf(column).normaliseKey([column.type.kind === 'bigint' ? bigintInput(name, value) : value])[0];
+    return codecOf(column).normaliseKey([given])[0];
   } catch (cause) {
     if (cause instanceof RefoldError && cause.code === 'INVALID_ROW')
       throw badInput(problemOf(cause).replace("column 'value'", `'${name}'`), { cause });
@@ -46,14 +47,12 @@ export function badInput(problem: string, options?: { cause?: unknown }): Refold
   return new RefoldError('BAD_USER_INPUT', problem, {}, options);
 }
 
-function decimalInput(name: string, value: unknown) {
-  if (typeof value === 'string' && /^-?\d{1,1000}(\.\d{1,1000})?$/.test(value)) return decimal(value);
-  throw badInput(`'${name}' expects a decimal as a string, such as '12.50'.`);
-}
-
-function bigintInput(name: string, value: unknown): bigint {
-  if (typeof value === 'string' && /^-?\d{1,19}$/.test(value)) return BigInt(value);
-  throw badInput(`'${name}' expects a whole number as a decimal string, such as '42'.`);
+function parsedInput({ type }: Column, name: string, value: unknown): unknown {
+  const fromInput = kindInGraphql(type.kind)?.fromInput;
+  if (!fromInput) return value;
+  const parsed = typeof value === 'string' ? fromInput.parse(value) : undefined;
+  if (parsed === undefined) throw badInput(`'${name}' expects ${fromInput.expected}.`);
+  return parsed;
 }
 
 // A codec checks whole rows and keys. With a single column as the key, it checks one value. Filter values may be longer than stored texts.

@@ -15,6 +15,8 @@ const reliedOn: Readonly<Record<string, string>> = {
   jit: 'off',
   standard_conforming_strings: 'on',
   array_nulls: 'on',
+  // JSON and arrays contain bytes as this text, which is their canonical form in rows.
+  bytea_output: 'hex',
 };
 
 /** Settings that only some versions and systems have. */

@@ -4,8 +4,9 @@ import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { AggregatePart, Members } from '../../projections/queries/answer-query.ts';
 import type { AggregateQuery, Grouping, Measure } from '../../projections/queries/row-query.ts';
+import { type TextParts, timestampText } from '../tables/column-sql.ts';
 import { keyName, measureName } from './aggregate-rows.ts';
-import { objectParts, type TextParts, textOf, timestampText, valueParts } from './json-text.ts';
+import { objectParts, textOf, valueParts } from './json-text.ts';
 
 /** The JSON of one row of an aggregate: of all rows, or of a group. Keys that the query does not group by are null. */
 export function aggregateParts(

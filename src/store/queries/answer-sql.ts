@@ -13,10 +13,11 @@ import type {
   RowPart,
 } from '../../projections/queries/answer-query.ts';
 import { builder } from '../postgres/statement.ts';
+import type { TextParts } from '../tables/column-sql.ts';
 import { boundArray, boundValue, comparableRef } from '../tables/row-values.ts';
 import { aggregateParts } from './aggregate-json.ts';
 import { aggregateStatement } from './aggregate-rows.ts';
-import { base64url, encodedParts, objectParts, type TextParts, textOf, valueParts } from './json-text.ts';
+import { base64url, encodedParts, objectParts, textOf, valueParts } from './json-text.ts';
 import { always, filterSql } from './row-filter.ts';
 import { countOf, pageStatement, rowsFrom } from './row-queries.ts';
 

@@ -1,9 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Column } from '../../projections/columns/column.ts';
 import type { ColumnPart, ConstantPart, Members } from '../../projections/queries/answer-query.ts';
-
-/** A text in parts: strings for constant text, and SQL expressions that are never null. */
-export type TextParts = readonly (string | RawBuilder<unknown>)[];
+import { kindInSql, type TextParts } from '../tables/column-sql.ts';
 
 // PostgreSQL functions accept at most a hundred arguments.
 const mostArguments = 90;
@@ -58,7 +56,7 @@ export function valueParts(given: JsonValue, members: ColumnPart['members']): Te
   }
   // The text form of a string in a document lacks quotes.
   const source = type.kind === 'json' ? value : (text ?? value);
-  const written = scalarText(column, source, text !== undefined);
+  const written = kindInSql(type).json(source, text !== undefined);
   // A document's parts have no null constraint.
   if (!column.flags.nullable && text === undefined) return written;
   const [only, ...others] = written;
@@ -97,46 +95,13 @@ function listText({ value, depth }: JsonValue, item: Column, members: ColumnPart
   ), ']') else 'null' end`;
 }
 
-/** If the result is a single expression, it is null for a null value. */
-function scalarText({ type }: Column, value: RawBuilder<unknown>, isText: boolean): TextParts {
-  switch (type.kind) {
-    case 'text':
-      return [sql`to_json(${value})::text`];
-    case 'integer':
-    case 'boolean':
-      return [sql`${value}::text`];
-    case 'json':
-      return [sql`${value}::text`];
-    case 'decimal':
-      return ['"', isText ? sql`${value}::numeric(${sql.lit(type.precision)}, ${sql.lit(type.scale)})` : value, '"'];
-    case 'timestamptz':
-      return ['"', isText ? value : timestampText(value), '"'];
-    case 'bigint':
-    case 'uuid':
-    case 'date':
-    case 'enum':
-      return ['"', value, '"'];
-    case 'object':
-    case 'list':
-      throw new TypeError(`A column of type ${type.kind} is not a scalar.`);
-  }
-}
-
-/** At least milliseconds, microseconds if they are not zero. The same as the row codec. */
-export function timestampText(value: RawBuilder<unknown>): RawBuilder<unknown> {
-  const time = sql`${value} at time zone 'UTC'`;
-  return sql`case when date_trunc('milliseconds', ${value}) = ${value}
-    then to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-    else concat(rtrim(to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.US'), '0'), 'Z') end`;
-}
-
 /**
  * The encoding of a key or an order value as the row codec writes it, with exactly the bytes of `JSON.stringify`. Cursors and global ids
  * contain it. Null becomes `null`.
  */
 export function encodedParts(column: Column, value: RawBuilder<unknown>): TextParts {
-  const written =
-    column.type.kind === 'decimal' ? ['"', sql`trim_scale(${value})`, '"'] : scalarText(column, value, false);
+  const { encoded, json } = kindInSql(column.type);
+  const written = encoded ? encoded(value) : json(value, false);
   return column.flags.nullable ? [sql`case when ${value} is null then 'null' else ${textOf(written)} end`] : written;
 }
 

@@ -10,6 +10,7 @@ import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
 import { type Told, tellChangesText, toldValues } from '../processors/tell-changes.ts';
 import { viewLockKey } from '../server/lock-keys.ts';
+import { kindInSql } from './column-sql.ts';
 import { copiedRows } from './copied-rows.ts';
 import { foldedSql } from './row-values.ts';
 import { requireTextSearch, trigramOperators } from './text-search.ts';
@@ -259,26 +260,9 @@ function arrayType(column: Column): string {
   return `${sqlType(column).replace(' collate "C"', '')}[]`;
 }
 
-/** The PostgreSQL type of a column. Text sorts by code point: the same in every database, and the fastest for indexes. */
+/** The PostgreSQL type of a column. */
 export function sqlType({ type }: Pick<Column, 'type'>): string {
-  switch (type.kind) {
-    case 'text':
-    case 'enum':
-      return 'text collate "C"';
-    case 'decimal':
-      return `numeric(${type.precision}, ${type.scale})`;
-    case 'json':
-    case 'object':
-    case 'list':
-      return 'jsonb';
-    case 'integer':
-    case 'bigint':
-    case 'boolean':
-    case 'uuid':
-    case 'date':
-    case 'timestamptz':
-      return type.kind;
-  }
+  return kindInSql(type).type;
 }
 
 // PostgreSQL truncates names to 63 bytes, and truncated names could collide.

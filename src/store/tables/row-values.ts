@@ -1,12 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
-import { type Column, type ColumnKind, isContainer } from '../../projections/columns/column.ts';
+import { type Column, isContainer } from '../../projections/columns/column.ts';
 import { type Decimal, decimal, isDecimal } from '../../projections/columns/decimal.ts';
 import { problemOf } from '../../projections/columns/invalid-row.ts';
 import { createRowCodec, type RowCodec } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { JsonValue } from '../../projections/queries/row-query.ts';
+import { kindInSql } from './column-sql.ts';
 import { Slot } from './slots.ts';
 
 /** The declared column. An unknown name is an error of the client, not of the server. */
@@ -42,34 +43,10 @@ export function foldedRef(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`upper(${text} collate "und-x-icu")`;
 }
 
-/**
- * The type to which values of a column are cast. A decimal has no scale here: a value with more digits is compared as it is, not rounded.
- */
-export function sqlType({ kind }: ColumnKind): string {
-  switch (kind) {
-    case 'enum':
-      return 'text';
-    case 'decimal':
-      return 'numeric';
-    case 'json':
-    case 'object':
-    case 'list':
-      return 'jsonb';
-    case 'text':
-    case 'integer':
-    case 'bigint':
-    case 'boolean':
-    case 'uuid':
-    case 'date':
-    case 'timestamptz':
-      return kind;
-  }
-}
-
 /** A bound value of a scalar column. @throws RefoldError `BAD_USER_INPUT` for a value that the column cannot hold. */
 export function boundValue(projection: Projection, name: string, value: unknown): RawBuilder<unknown> {
   const { type } = scalarColumn(projection, name);
-  return sql`cast(${encoded(projection, name, value)} as ${sql.raw(sqlType(type))})`;
+  return sql`cast(${encoded(projection, name, value)} as ${sql.raw(kindInSql(type).cast)})`;
 }
 
 /** Values of a scalar column, bound as one array; one parameter stands for all of them. */
@@ -77,7 +54,7 @@ export function boundArray(projection: Projection, name: string, values: readonl
   const { type } = scalarColumn(projection, name);
   const [only] = values;
   const list = only instanceof Slot ? only : values.map((value) => encoded(projection, name, value));
-  return sql`cast(${list} as ${sql.raw(sqlType(type))}[])`;
+  return sql`cast(${list} as ${sql.raw(kindInSql(type).cast)}[])`;
 }
 
 /** A bound value to search for in a list, an object or JSON. @throws RefoldError `BAD_USER_INPUT` for a column of another kind */

@@ -2,6 +2,7 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import { qualified, quoted } from '../postgres/identifiers.ts';
 import type { Queryable } from '../postgres/statement.ts';
+import { kindInSql } from './column-sql.ts';
 
 /**
  * All rows of a version's table in key order, page by page; optionally only some columns, which must include the key. Within one snapshot
@@ -40,6 +41,6 @@ export async function* scanTable(
 }
 
 function keyType(projection: Projection, name: string): string {
-  const kind = projection.columns[name]?.type.kind;
-  return kind === 'text' || kind === 'enum' || kind === undefined ? 'text' : kind;
+  const column = projection.columns[name];
+  return column ? kindInSql(column.type).cast : 'text';
 }

@@ -1,0 +1,64 @@
+import type { ColumnKind } from '../../projections/columns/column.ts';
+import { decimal } from '../../projections/columns/decimal.ts';
+
+/** Everything that GraphQL needs to know about a kind of column that has a scalar of its own. */
+interface KindInGraphql {
+  readonly scalar: string;
+  /** Describes a value. */
+  readonly words: string;
+  /** The operators of `where`. */
+  readonly operators: readonly string[];
+  /** The format of strings in a command's JSON Schema that have this scalar. */
+  readonly format?: string;
+  /** Converts what a client sends to what the column's codec takes; `parse` returns undefined for what is not valid. */
+  readonly fromInput?: { readonly expected: string; readonly parse: (text: string) => unknown };
+  /** The opposite, for values of access rules. */
+  readonly toInput?: (value: unknown) => unknown;
+}
+
+export const equality = ['eq', 'ne', 'in', 'notIn'] as const;
+export const ordered = [...equality, 'lt', 'lte', 'gt', 'gte'] as const;
+
+export const columnKinds = {
+  integer: { scalar: 'Int', words: 'a whole number of 32 bits', operators: ordered },
+  bigint: {
+    scalar: 'BigInt',
+    words: 'a whole number of 64 bits',
+    operators: ordered,
+    fromInput: {
+      expected: "a whole number as a decimal string, such as '42'",
+      parse: (text) => (/^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined),
+    },
+    toInput: String,
+  },
+  decimal: {
+    scalar: 'Decimal',
+    words: 'an exact decimal',
+    operators: ordered,
+    // JSON Schema leaves this format to its users.
+    format: 'decimal',
+    fromInput: {
+      expected: "a decimal as a string, such as '12.50'",
+      parse: (text) => (/^-?\d{1,1000}(\.\d{1,1000})?$/.test(text) ? decimal(text) : undefined),
+    },
+    toInput: String,
+  },
+  boolean: { scalar: 'Boolean', words: 'true or false', operators: ['eq', 'ne'] },
+  uuid: { scalar: 'UUID', words: 'a UUID', operators: equality, format: 'uuid' },
+  date: { scalar: 'Date', words: 'a day', operators: ordered, format: 'date' },
+  timestamptz: { scalar: 'DateTime', words: 'an instant, in UTC', operators: ordered, format: 'date-time' },
+  json: { scalar: 'JSON', words: 'any JSON', operators: [] },
+} as const satisfies Readonly<Partial<Record<ColumnKind['kind'], KindInGraphql>>>;
+
+export type ScalarKind = keyof typeof columnKinds;
+
+/** Undefined for texts, enums, objects and lists, whose types depend on more than the kind. */
+export function kindInGraphql(kind: ColumnKind['kind']): KindInGraphql | undefined {
+  return Object.hasOwn(columnKinds, kind) ? columnKinds[kind as ScalarKind] : undefined; // one of its own names
+}
+
+/** The kind whose scalar a string of this format has, in JSON Schema. */
+export function kindOfFormat(format: string | undefined): ScalarKind | undefined {
+  const names = Object.keys(columnKinds) as ScalarKind[]; // the object's own keys
+  return format === undefined ? undefined : names.find((name) => kindInGraphql(name)?.format === format);
+}
