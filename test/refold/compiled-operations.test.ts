@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 import { type NaiveApi, naiveApi, withNames } from './naive-answers.ts';
 import { maxPageSize } from './naive-groups.ts';
 import { rowOf } from './naive-values.ts';
-import { amounts, bigs, days, ids, labels, owners, times } from './random-conditions.ts';
+import { amounts, bigs, days, ids, labels, owners, seals, times } from './random-conditions.ts';
 import { cursorAsked, cursorsIn, type RandomOperation, randomOperation } from './random-operations.ts';
 import { families, ownerV1, placeV1, thingV1 } from './things.ts';
 
@@ -101,6 +101,7 @@ function thing(index: number) {
     underId: index % 3 === 0 ? null : index % 11 === 5 ? 'gone' : pick(ids, index * 7 + 1),
     label: index % 4 === 3 ? null : pick(labels, index),
     token: `00000000-0000-4000-8000-0000000000${String(index).padStart(2, '0')}`,
+    seal: index % 6 === 5 ? null : pick(seals, index),
     count: index % 6,
     big: pick(bigs, index),
     amount: pick(amounts, index),
@@ -114,6 +115,7 @@ function thing(index: number) {
       name: text,
       price: index % 3 === 0 ? null : '7.5',
       count: pick(bigs, index + 1),
+      proof: index % 3 === 1 ? null : pick(seals, index + 2),
       at,
       more: index % 2 === 0 ? null : { flag: true, day: index % 3 === 0 ? null : '2026-01-31', json: { deep: [text] } },
     },

@@ -24,6 +24,8 @@ export function canonical({ type }: Column, given: unknown): unknown {
       return BigInt(given as string);
     case 'timestamptz':
       return microseconds(String(given));
+    case 'bytes':
+      return `\\x${Buffer.from(String(given), 'base64').toString('hex')}`;
     case 'object':
       return Object.fromEntries(
         Object.entries(type.fields).map(([name, field]) => [name, canonical(field, (given as Input)[name])]),
@@ -49,6 +51,8 @@ export function told({ type }: Column, value: unknown): unknown {
       return (value as Decimal).toFixed(type.scale);
     case 'bigint':
       return String(value);
+    case 'bytes':
+      return Buffer.from(String(value).slice(2), 'hex').toString('base64');
     case 'object':
       return Object.fromEntries(
         Object.entries(type.fields).map(([name, field]) => [name, told(field, (value as Input)[name])]),

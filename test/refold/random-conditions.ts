@@ -17,6 +17,8 @@ export const times = [
 export const amounts = ['0', '-0.5', '12.5', '1234567890123456.7891', '100', '-100.0001'];
 export const bigs = ['0', '-9223372036854775808', '9223372036854775807', '42'];
 
+export const seals = ['', 'AA==', 'CgA=', 'gP8=', Buffer.alloc(64, 7).toString('base64')];
+
 export const jsonString = (value: string) => JSON.stringify(value);
 
 export type TypeName = 'Thing' | 'Owner' | 'Place';
@@ -46,6 +48,10 @@ export const types: Readonly<Record<TypeName, RandomType>> = {
       fc
         .tuple(fc.constantFrom('lt', 'gte', 'eq'), fc.constantFrom(...amounts))
         .map(([operator, value]) => `amount: { ${operator}: ${jsonString(value)} }`),
+      fc
+        .tuple(fc.constantFrom('eq', 'ne'), fc.constantFrom(...seals))
+        .map(([operator, value]) => `seal: { ${operator}: ${jsonString(value)} }`),
+      fc.constantFrom(...seals).map((value) => `seal: { in: [${jsonString(value)}, "AQ=="] }`),
       fc.constantFrom(...bigs).map((value) => `big: { gt: ${jsonString(value)} }`),
       fc
         .tuple(fc.constantFrom('lte', 'ne', 'eq', 'gt'), fc.constantFrom(...times))
@@ -58,6 +64,7 @@ export const types: Readonly<Record<TypeName, RandomType>> = {
     orders: [
       ...['label: ASC', 'label: DESC', 'label: DESC_NULLS_LAST', 'at: ASC_NULLS_FIRST', 'count: ASC', 'amount: DESC'],
       ...['big: ASC', 'day: DESC', 'status: ASC', 'flag: DESC', 'thingId: DESC', 'token: ASC', 'underId: DESC'],
+      ...['seal: ASC', 'seal: DESC_NULLS_LAST'],
     ],
   },
   Owner: {

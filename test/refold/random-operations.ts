@@ -24,6 +24,7 @@ const scalars = [
   'ownerId',
   'label',
   'token',
+  'seal',
   'count',
   'big',
   'amount',
@@ -179,7 +180,7 @@ const measuresOf = (kinds: readonly string[], columns: readonly string[]): Text 
     .map(([kind, selected]) => `${kind} { __typename ${selected.join(' ')} }`);
 const measures = [
   fc.constantFrom('count', 'n: count'),
-  measuresOf(['countDistinct'], ['thingId', 'ownerId', 'label', 'token', 'amount', 'flag', 'at', 'status']),
+  measuresOf(['countDistinct'], ['thingId', 'ownerId', 'label', 'token', 'seal', 'amount', 'flag', 'at', 'status']),
   measuresOf(['sum', 'avg'], numbers),
   measuresOf(['min', 'max'], extremes),
 ];

@@ -8,6 +8,7 @@ const place = defineEvents('place', { Set: z.record(z.string(), z.unknown()) });
 export const families = { thing, owner, place };
 
 const big = (value: unknown) => BigInt(String(value));
+const bytes = (value: unknown) => (value === null ? null : Buffer.from(String(value), 'base64'));
 
 export const thingV1 = defineProjection({
   name: 'thing',
@@ -19,6 +20,7 @@ export const thingV1 = defineProjection({
     underId: t.text().nullable().index(),
     label: t.text().nullable().index({ search: true }),
     token: t.uuid().unique(),
+    seal: t.bytes({ maxBytes: 64 }).nullable().index(),
     count: t.integer().index(),
     big: t.bigint().index(),
     amount: t.decimal(20, 4).index(),
@@ -33,6 +35,7 @@ export const thingV1 = defineProjection({
       price: t.decimal(12, 2).nullable(),
       count: t.bigint(),
       at: t.timestamptz(),
+      proof: t.bytes().nullable(),
       more: t.object({ flag: t.boolean(), day: t.date().nullable(), json: t.json() }).nullable(),
     }),
     items: t.list(t.object({ at: t.timestamptz(), tags: t.list(t.text()), price: t.decimal(10, 3) })).nullable(),
@@ -43,7 +46,8 @@ export const thingV1 = defineProjection({
   evolve: {
     Set: (_, { payload }) => {
       const given = payload as never as Record<string, never> & { detail: Record<string, never> }; // as written by the test
-      return { ...given, big: big(given.big), detail: { ...given.detail, count: big(given.detail.count) } } as never;
+      const detail = { ...given.detail, count: big(given.detail.count), proof: bytes(given.detail.proof) };
+      return { ...given, big: big(given.big), seal: bytes(given.seal), detail } as never;
     },
   },
   relations: {

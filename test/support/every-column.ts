@@ -11,12 +11,18 @@ export const everyColumn = {
   amount: t.decimal(20, 4),
   flag: t.boolean(),
   token: t.uuid(),
+  blob: t.bytes({ maxBytes: 100 }),
   day: t.date(),
   at: t.timestamptz(),
   status: t.enum(['Opened', 'Closed']),
   json: t.json(),
-  item: t.object({ name: t.text(), price: t.decimal(20, 4).nullable(), count: t.bigint() }),
-  items: t.list(t.object({ at: t.timestamptz(), tags: t.list(t.text()) })),
+  item: t.object({
+    name: t.text(),
+    price: t.decimal(20, 4).nullable(),
+    count: t.bigint(),
+    proof: t.bytes().nullable(),
+  }),
+  items: t.list(t.object({ at: t.timestamptz(), tags: t.list(t.text()), parts: t.list(t.bytes()) })),
   counted: t.integer().default(7),
 };
 
@@ -47,7 +53,11 @@ const count = fc.oneof(
   fc.maxSafeInteger(),
   fc.constantFrom(-0, 0),
 );
-const item = fc.record({ name: text, price: fc.option(amount), count });
+const bytes = fc.oneof(
+  fc.uint8Array({ maxLength: 100 }),
+  fc.uint8Array({ maxLength: 5 }).map((value) => Buffer.from(value)),
+);
+const item = fc.record({ name: text, price: fc.option(amount), count, proof: fc.option(bytes) });
 
 /** What an `evolve` may return for the table, without the key. */
 export const anyRow = fc.record({
@@ -58,6 +68,7 @@ export const anyRow = fc.record({
   amount,
   flag: fc.boolean(),
   token: fc.uuid().chain((value) => fc.constantFrom(value, value.toUpperCase())),
+  blob: bytes,
   day,
   at: timestamp,
   status: fc.constantFrom('Opened', 'Closed'),
@@ -65,5 +76,8 @@ export const anyRow = fc.record({
     .jsonValue({ stringUnit: 'binary' })
     .filter((value) => value !== null && !JSON.stringify(value).includes('\\u0000')),
   item,
-  items: fc.array(fc.record({ at: timestamp, tags: fc.array(text, { maxLength: 3 }) }), { maxLength: 3 }),
+  items: fc.array(
+    fc.record({ at: timestamp, tags: fc.array(text, { maxLength: 3 }), parts: fc.array(bytes, { maxLength: 2 }) }),
+    { maxLength: 3 },
+  ),
 });

@@ -5,6 +5,7 @@ import { type Decimal, decimal } from './decimal.ts';
 export type ColumnKind =
   | { readonly kind: 'text' | 'integer' | 'bigint' | 'boolean' | 'uuid' | 'date' | 'timestamptz' | 'json' }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
+  | { readonly kind: 'bytes'; readonly maxBytes: number }
   | { readonly kind: 'enum'; readonly values: readonly string[] }
   | { readonly kind: 'object'; readonly fields: Readonly<Record<string, Column>> }
   | { readonly kind: 'list'; readonly item: Column };
@@ -165,6 +166,12 @@ const noFlags: ColumnFlags = {
   hasDefault: false,
 };
 
+/** Options of {@link t}.bytes. */
+export interface BytesOptions {
+  /** The maximum of bytes of a value, from 1 to 16,777,216. @default 65536 */
+  readonly maxBytes?: number;
+}
+
 export type DecimalInput = Decimal | string | bigint;
 
 /**
@@ -180,12 +187,19 @@ export type DecimalInput = Decimal | string | bigint;
  * | `uuid` | string | uuid | UUID |
  * | `date` | `'2026-01-31'` | date | Date |
  * | `timestamptz` | ISO 8601 string in UTC | timestamptz | DateTime |
+ * | `bytes({ maxBytes })` | Uint8Array | bytea | Base64, a string |
  * | `enum([...])` | union of the values | text with a check | an enum type |
  * | `json<T>()` | T | jsonb | JSON |
  * | `object({...})` | object | jsonb | an object type |
  * | `list(item)` | readonly array | jsonb | a list |
  */
 export const t = Object.freeze({
+  /** Bytes, such as a hash, a signature or a small picture. A longer value is refused. With an index, a few hundred bytes at most. */
+  bytes: ({ maxBytes = 65_536 }: BytesOptions = {}): Column<Uint8Array, Uint8Array, false, false> => {
+    if (!Number.isInteger(maxBytes) || maxBytes < 1 || maxBytes > 16_777_216)
+      throw invalidDeclaration(`t.bytes({ maxBytes: ${maxBytes} })`, 'expected 1 to 16777216 bytes.');
+    return column<Uint8Array, Uint8Array>({ kind: 'bytes', maxBytes });
+  },
   text: () => column<string, string>({ kind: 'text' }),
   integer: () => column<number, number>({ kind: 'integer' }),
   bigint: () => column<bigint, bigint | number>({ kind: 'bigint' }),

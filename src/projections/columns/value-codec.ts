@@ -25,7 +25,7 @@ export interface ValueCodec {
 
 /** The limits of a column, for the schema of an input that is stored in it. */
 export interface ColumnLimit {
-  /** For an indexed text: the maximum of bytes in UTF-8 (`Buffer.byteLength(text)`). */
+  /** For an indexed text: the maximum of bytes in UTF-8 (`Buffer.byteLength(text)`). For bytes: the declared maximum. */
   readonly maxBytes?: number;
   /** For an integer. */
   readonly min?: number;
@@ -141,6 +141,16 @@ export function kindCodec({ type }: Column, mostBytes?: number): KindCodec {
         decode: same,
         indexBytes: Math.max(...type.values.map((value) => value.length)) + aroundValue,
       };
+    case 'bytes':
+      return {
+        normalise: (value, path) => checkBytes(value, path, type.maxBytes),
+        encode: same,
+        // The driver reads a column as bytes. In JSON it is a text.
+        decode: (raw) => (raw instanceof Uint8Array ? bytesText(raw) : raw),
+        forEvolve: (value) => bytesOf(value as string), // normalised before
+        indexBytes: type.maxBytes + aroundValue,
+        limit: { maxBytes: type.maxBytes },
+      };
     case 'json':
       return { normalise: checkJson, encode: same, decode: same, indexBytes: 0 };
     case 'object':
@@ -199,6 +209,33 @@ function listCodec(item: Column): KindCodec {
     encode: (value) => (value as unknown[]).map((entry) => codec.encode(entry)), // normalised before
     decode: (raw) => (raw as unknown[]).map((entry) => codec.decode(entry)), // written by encode
   };
+}
+
+/**
+ * Returns bytes in canonical form: PostgreSQL's text of them, such as `\x00ff`. It can't be changed in place, it is compared and sorted like
+ * the bytes, and it is the same in JSON.
+ */
+function checkBytes(value: unknown, path: string, most: number): string {
+  const text = value instanceof Uint8Array ? bytesText(value) : value;
+  if (typeof text !== 'string' || (text === value && !isBytesText(text))) throw wrongType(path, 'a Uint8Array', value);
+  const bytes = text.length / 2 - 1;
+  if (bytes <= most) return text;
+  throw invalidRow(
+    `column '${path}' holds ${bytes} bytes; ${most} are the most.`,
+    ' Shorten it, or raise its maxBytes.',
+  );
+}
+
+function bytesText(bytes: Uint8Array): string {
+  return `\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
+}
+
+function isBytesText(text: string): boolean {
+  return text.startsWith('\\x') && text.length % 2 === 0 && !/[^0-9a-f]/.test(text.slice(2));
+}
+
+function bytesOf(text: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text.slice(2), 'hex'));
 }
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -4,12 +4,21 @@ import { type PositionToken, parseToken } from '../../events/position-token.ts';
 import { type Column, t } from '../../projections/columns/column.ts';
 import { isDecimal } from '../../projections/columns/decimal.ts';
 import { createRowCodec } from '../../projections/columns/row-codec.ts';
+import { bytesOfBase64 } from '../values/column-kinds.ts';
 
 /**
  * The custom scalars. Numbers that JavaScript cannot hold exactly are decimal strings in both directions. Times are strings too, because a
  * `Date` would lose the microseconds.
  */
 export const scalars = {
+  Base64: textScalar({
+    name: 'Base64',
+    description: "Bytes in base64, with padding, such as 'aGk='.",
+    specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc4648#section-4',
+    expected: "bytes in base64, with padding, such as 'aGk='",
+    parse: (text) => (bytesOfBase64(text) ? text : undefined),
+    serialize: base64Of,
+  }),
   BigInt: textScalar({
     name: 'BigInt',
     description: "A whole number of 64 bits as a decimal string, such as '9007199254740993'.",
@@ -121,6 +130,13 @@ function canonicalText(column: Column): (text: string) => string | undefined {
       return undefined;
     }
   };
+}
+
+/** Of a row's value in canonical form, of bytes, or of what is base64 already. */
+function base64Of(value: unknown): string {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
+  const text = String(value);
+  return text.startsWith('\\x') ? Buffer.from(text.slice(2), 'hex').toString('base64') : text;
 }
 
 function parsePosition(text: string | undefined, found: unknown, node?: ValueNode): PositionToken {

@@ -16,6 +16,12 @@ interface KindInGraphql {
   readonly toInput?: (value: unknown) => unknown;
 }
 
+/** Undefined for a text that is not base64 as it is written: with padding, and no other characters. */
+export function bytesOfBase64(text: string): Uint8Array | undefined {
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : undefined;
+}
+
 export const equality = ['eq', 'ne', 'in', 'notIn'] as const;
 export const ordered = [...equality, 'lt', 'lte', 'gt', 'gte'] as const;
 
@@ -42,6 +48,18 @@ export const columnKinds = {
       parse: (text) => (/^-?\d{1,1000}(\.\d{1,1000})?$/.test(text) ? decimal(text) : undefined),
     },
     toInput: String,
+  },
+  bytes: {
+    scalar: 'Base64',
+    words: 'bytes, in base64',
+    operators: equality,
+    format: 'base64',
+    fromInput: {
+      expected: "bytes in base64, such as 'aGk='",
+      // Cursors and ids have the canonical form, which is no base64.
+      parse: (text) => (text.startsWith('\\x') ? text : bytesOfBase64(text)),
+    },
+    toInput: (value) => (value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value),
   },
   boolean: { scalar: 'Boolean', words: 'true or false', operators: ['eq', 'ne'] },
   uuid: { scalar: 'UUID', words: 'a UUID', operators: equality, format: 'uuid' },

@@ -37,7 +37,7 @@ const noScalar: KindInSql['json'] = () => {
 };
 const whole = (value: string): ValueRule => ({ fits: `${value}::bigint = ${value}`, expected: 'a whole number' });
 
-const kinds: Readonly<Record<Exclude<ColumnKind['kind'], 'decimal'>, KindInSql>> = {
+const kinds: Readonly<Record<Exclude<ColumnKind['kind'], 'decimal' | 'bytes'>, KindInSql>> = {
   text: {
     type: textType,
     cast: 'text',
@@ -79,7 +79,22 @@ const kinds: Readonly<Record<Exclude<ColumnKind['kind'], 'decimal'>, KindInSql>>
 };
 
 export function kindInSql(type: ColumnKind): KindInSql {
-  return type.kind === 'decimal' ? decimalInSql(type.precision, type.scale) : kinds[type.kind];
+  if (type.kind === 'decimal') return decimalInSql(type.precision, type.scale);
+  return type.kind === 'bytes' ? bytesInSql(type.maxBytes) : kinds[type.kind];
+}
+
+function bytesInSql(maxBytes: number): KindInSql {
+  return {
+    type: 'bytea',
+    cast: 'bytea',
+    rule: (value) => ({
+      fits: `octet_length(${value}::bytea) <= ${maxBytes}`,
+      expected: `at most ${maxBytes} bytes`,
+    }),
+    // PostgreSQL breaks base64 into lines. A document has the text of the bytes.
+    json: (value) => ['"', sql`translate(encode(${value}::bytea, 'base64'), E'\\n', '')`, '"'],
+    encoded: (value) => ['"\\\\x', sql`encode(${value}, 'hex')`, '"'],
+  };
 }
 
 function decimalInSql(precision: number, scale: number): KindInSql {

@@ -42,6 +42,7 @@ const minimal = {
   amount: '0',
   flag: false,
   token: '00000000-0000-4000-8000-000000000000',
+  blob: new Uint8Array(),
   day: '2026-01-31',
   at: '2026-01-31T12:00:00Z',
   status: 'Opened',
@@ -58,6 +59,9 @@ describe('each value has one form', () => {
     ['an integer of minus zero', t.integer(), -0, 0],
     ['a bigint from a number', t.bigint(), 12, 12n],
     ['a UUID in capitals', t.uuid(), '6F9619FF-8B86-4011-B42D-00CF4FC964FF', '6f9619ff-8b86-4011-b42d-00cf4fc964ff'],
+    ['bytes', t.bytes(), new Uint8Array([0, 255, 104]), '\\x00ff68'],
+    ['bytes in canonical form', t.bytes(), '\\x00ff68', '\\x00ff68'],
+    ['bytes that are a part of a buffer', t.bytes(), new Uint8Array([1, 2, 3]).subarray(1, 2), '\\x02'],
     ['a time without seconds', t.timestamptz(), '2026-01-31 12:00Z', '2026-01-31T12:00:00.000Z'],
     ['a time in another zone', t.timestamptz(), '2026-01-31T01:00:00.5+02', '2026-01-30T23:00:00.500Z'],
     ['a time with microseconds', t.timestamptz(), '2026-01-31T12:00:00.123456Z', '2026-01-31T12:00:00.123456Z'],
@@ -168,6 +172,13 @@ describe('a value is refused', () => {
       'Open',
       "column 'value' expects one of 'Opened', 'Closed', found \"Open\".",
     ],
+    [
+      'too many bytes',
+      t.bytes({ maxBytes: 2 }),
+      new Uint8Array(3),
+      "column 'value' holds 3 bytes; 2 are the most. Shorten it, or raise its maxBytes.",
+    ],
+    ['a text for bytes', t.bytes(), 'aGk=', 'column \'value\' expects a Uint8Array, found "aGk=".'],
     ['a text that is not a UUID', t.uuid(), 'abc', 'column \'value\' expects a UUID, found "abc".'],
     ['a number for a text', t.text(), 1, "column 'value' expects a string, found 1."],
     [
@@ -268,4 +279,29 @@ test('texts that share an index entry have lower limits, and the limits can be q
 test('an indexed text may be as long as an index entry allows', () => {
   const { normalise } = createRowCodec({ id: t.text().primaryKey(), value: t.text().index() }, ['id']);
   expect(normalise({ value: 'x'.repeat(1024) }, ['1'])).toEqual({ id: '1', value: 'x'.repeat(1024) });
+});
+
+test('`evolve` reads bytes as a copy of its own: a change of it in place changes no row', () => {
+  const files = defineEvents('file', { Written: z.object({}), Touched: z.object({}) });
+  const projection = defineProjection({
+    name: 'file',
+    version: 1,
+    events: files,
+    table: { hash: t.bytes({ maxBytes: 4 }).primaryKey(), body: t.bytes(), parts: t.list(t.bytes()) },
+    key: () => new Uint8Array([1, 2]),
+    evolve: {
+      Written: (row, _, key) => {
+        expect(key).toEqual(new Uint8Array([1, 2]));
+        row?.body.fill(9);
+        return row ?? { body: new Uint8Array([3]), parts: [new Uint8Array([4])] };
+      },
+      Touched: (row) => (row ? { ...row, body: new Uint8Array([...row.body, 5]) } : null),
+    },
+  });
+  const event = (type: string) => ({ family: 'file', type, payload: {} }) as never; // what these handlers read
+  const [key = []] = projection.keysOf(event('Written'));
+  const written = projection.apply(null, event('Written'), key);
+  expect(written).toEqual({ hash: '\\x0102', body: '\\x03', parts: ['\\x04'] });
+  expect(projection.apply(written, event('Written'), key)).toBe(written);
+  expect(projection.apply(written, event('Touched'), key)).toMatchObject({ body: '\\x0305', parts: ['\\x04'] });
 });

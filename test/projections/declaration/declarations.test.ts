@@ -450,6 +450,11 @@ describe('a table is refused, with the way out, when', () => {
       "column 'pieces' is integer; 'search' is for text. Leave it out: .index().",
     ],
     [
+      'bytes with an index have no small limit',
+      { key, photo: t.bytes().index() },
+      "the index of 'photo', 'key' could hold more bytes than PostgreSQL allows. Declare smaller values, such as t.bytes({ maxBytes: 64 }), or leave the index out.",
+    ],
+    [
       'a field has an index',
       { key, item: t.object({ name: t.text().index() }) },
       "'item.name' is part of a column; an index needs a column of the table.",

@@ -50,6 +50,7 @@ test.each<[string, z.ZodType, string]>([
   ['a time', z.iso.datetime(), 'DateTime!'],
   ['a day', z.iso.date(), 'Date!'],
   ['a UUID', z.uuid(), 'UUID!'],
+  ['bytes', z.base64(), 'Base64!'],
   ['an address', z.email(), 'String!'],
   ['a whole number', z.int(), 'Int!'],
   ['a whole number of 32 bits', z.int32(), 'Int!'],

@@ -26,6 +26,7 @@ export const orderBook: Projection = defineProjection({
     total: t.bigint().nullable().index(),
     paid: t.boolean().nullable().index(),
     token: t.uuid().nullable().index(),
+    digest: t.bytes({ maxBytes: 64 }).nullable().index(),
     day: t.date().nullable().index(),
     placedAt: t.timestamptz().index(),
     items: t.list(t.object({ name: t.text(), price: t.decimal(14, 2) })).index(),
@@ -130,6 +131,8 @@ function presentValuesOf({ type }: Column): fc.Arbitrary<unknown> {
       return fc.constantFrom(
         ...['0', '1', 'a', 'f'].map((digit) => `${digit.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`),
       );
+    case 'bytes':
+      return fc.constantFrom('\\x', '\\x00', '\\x0000', '\\x0a', '\\x7f', '\\x80ff', '\\xff'); // in canonical form
     case 'date':
       return fc.constantFrom('0001-01-01', '1969-12-31', '2026-01-31', '2026-02-01', '9999-12-31');
     case 'timestamptz':
