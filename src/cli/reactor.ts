@@ -2,7 +2,7 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
 import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import type { ReactorSteps } from '../runtime/reactors/reactor-steps.ts';
-import type { StepReason } from '../runtime/versions/step.ts';
+import type { StepReason } from '../runtime/versions/record-transition.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';

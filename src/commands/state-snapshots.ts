@@ -2,7 +2,7 @@ import { invalidDeclaration, RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import { fingerprint } from '../projections/declaration/fingerprint.ts';
-import { changedByJson } from './changed-by-json.ts';
+import { changedByJson } from './json-round-trip.ts';
 
 /** Options for snapshots, which save folding a long stream from its first event. */
 export interface StateOptions<S = unknown> {

@@ -64,7 +64,7 @@ const longClosures: Exceptions = {
   'runtime/consumers/log-source.ts createLogSource': [130, 'one poll for all readers, and what they share of it'],
   'runtime/live/feed-subscription.ts createFeedSubscription': [180, 'to be divided'],
   'runtime/live/follower.ts createFollower': [170, 'one round, in its order'],
-  'runtime/live/read-models.ts createLiveReadModels': [182, 'to be divided'],
+  'runtime/live/live-read-models.ts createLiveReadModels': [182, 'to be divided'],
   'runtime/processors/projection-processor.ts createProjectionProcessor': [165, 'to be divided'],
   'runtime/processors/set-based-processor.ts createSetBasedProcessor': [140, 'to be divided'],
   'runtime/reads/positions.ts createPositions': [160, 'to be divided'],

@@ -11,7 +11,7 @@ import {
 } from '../operations/plain-request.ts';
 import type { OperationRequest, Yoga } from '../operations/run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
-import type { Admission } from '../policies/admission.ts';
+import type { Admission } from '../policies/request-policies.ts';
 import { acceptedEncoding, compress, leastCompressed, varyByEncoding } from '../requests/compression.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';

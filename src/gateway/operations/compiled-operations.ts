@@ -8,7 +8,7 @@ import { NotCompiled, type Variables } from '../../schema/compile/compiling.ts';
 import { coerceVariables } from '../../schema/contract/graphql-release.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
-import type { Admission } from '../policies/admission.ts';
+import type { Admission } from '../policies/request-policies.ts';
 import { checkCost } from '../policies/cost-limit.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { pinsOf } from '../rollout/pins.ts';

@@ -14,7 +14,7 @@ import { demandedAfter } from '../../schema/fields/after-directive.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
 import { writtenToken } from '../../schema/values/written-token.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
-import type { Admission } from '../policies/admission.ts';
+import type { Admission } from '../policies/request-policies.ts';
 import { checkCost } from '../policies/cost-limit.ts';
 import { eventMetadata } from '../requests/request-metadata.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';

@@ -3,7 +3,7 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { sourceEventStream } from '../../schema/contract/graphql-release.ts';
 import { liveMessages } from '../../schema/contract/live-messages.ts';
 import type { OperationScope } from '../operations/operation-scope.ts';
-import type { Admission } from '../policies/admission.ts';
+import type { Admission } from '../policies/request-policies.ts';
 import { expired } from '../policies/authentication.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';

@@ -4,7 +4,7 @@ import type { GraphQLError } from 'graphql';
 import { operationOf, plainRequest, readBody } from '../operations/plain-request.ts';
 import { type OperationRequest, prepareOperation, type Yoga } from '../operations/run-operation.ts';
 import type { ServedSchemaContext } from '../operations/served-schema.ts';
-import type { Admission } from '../policies/admission.ts';
+import type { Admission } from '../policies/request-policies.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { deprecationHeaders } from '../rollout/pins.ts';

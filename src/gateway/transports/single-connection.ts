@@ -6,7 +6,7 @@ import { operationOf, plainRequest } from '../operations/plain-request.ts';
 import type { OperationRequest, PreparedOperation, Yoga } from '../operations/run-operation.ts';
 import { prepareOperation } from '../operations/run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
-import type { Admission } from '../policies/admission.ts';
+import type { Admission } from '../policies/request-policies.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { anonymous, type Viewer } from '../../access.ts';
 import { type OperationRequest, prepareOperation, withoutHttp, type Yoga } from '../operations/run-operation.ts';
-import type { Admission } from '../policies/admission.ts';
+import type { Admission } from '../policies/request-policies.ts';
 import { isUnavailable } from '../policies/authentication.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';

@@ -14,7 +14,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
-import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
 import { type CompareOptions, compareWithPrevious } from '../verification/compare-with-previous.ts';
 import { type Verification, verifyVersion, withoutHiddenKeys } from '../verification/verify.ts';
 import { heldByDeadLetters } from '../versions/dead-letter-gate.ts';

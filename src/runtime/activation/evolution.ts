@@ -7,7 +7,7 @@ import { recordStep } from '../../store/registry/transitions.ts';
 import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
 import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
-import type { StepReason } from '../versions/step.ts';
+import type { StepReason } from '../versions/record-transition.ts';
 
 /** How a projection moves from one version to the next while clients use it. */
 export interface Evolution {

@@ -27,7 +27,7 @@ import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import { expectOrder } from '../../store/tables/write-rows.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from '../processors/pruning.ts';
-import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { isHeld } from '../versions/leave-inline.ts';
 import type { TableWatch } from '../versions/table-watch.ts';

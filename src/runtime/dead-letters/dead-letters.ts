@@ -13,7 +13,7 @@ import { lockPartitions } from '../../store/processors/partitions.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
 import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
-import type { StepReason } from '../versions/step.ts';
+import type { StepReason } from '../versions/record-transition.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
 
 export { letterError, type Redelivery };

@@ -8,7 +8,7 @@ import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import type { FeedWatcher, FeedWish } from './feed-watcher.ts';
 import { windowQuery } from './lists.ts';
-import { projectionSwitched, type Subscription } from './subscription.ts';
+import { projectionSwitched, type Subscription } from './live-subscription.ts';
 
 export interface FeedSubscriptionOptions {
   readonly projection: Projection;

@@ -7,7 +7,7 @@ import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
 import { type ListWatcher, type ListWindow, type WindowChange, windowDifference, windowQuery } from './lists.ts';
-import { projectionSwitched, type Subscription } from './subscription.ts';
+import { projectionSwitched, type Subscription } from './live-subscription.ts';
 
 export interface ListSubscriptionOptions {
   readonly projection: Projection;

@@ -5,7 +5,7 @@ import { canonicalKey, columnOf } from '../../store/tables/row-values.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
 import type { RowWatcher } from './rows.ts';
-import { projectionSwitched, type Subscription } from './subscription.ts';
+import { projectionSwitched, type Subscription } from './live-subscription.ts';
 
 export interface RowSubscriptionOptions {
   readonly projection: Projection;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { addCanaryFigures, type CanaryFigures } from '../../store/registry/canaries.ts';
-import { createRounds } from '../scheduling/rounds.ts';
+import { createRounds } from '../scheduling/periodic-task.ts';
 
 /** One operation during a canary. */
 export interface CanaryOperation {

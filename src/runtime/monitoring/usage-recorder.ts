@@ -7,7 +7,7 @@ import {
   pruneUsage,
   type UsageCount,
 } from '../../store/registry/field-usage.ts';
-import { createRounds } from '../scheduling/rounds.ts';
+import { createRounds } from '../scheduling/periodic-task.ts';
 
 /** A client, as usage identifies it. */
 export interface UsageClient {

@@ -15,7 +15,7 @@ import type { Subscription } from '../consumers/consumer.ts';
 import { lostProcessor } from '../processors/lost-history.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
 import { stopOf } from '../processors/stopped-processor.ts';
-import { ownedDatabase } from './owned-database.ts';
+import { ownedDatabase } from './fenced-database.ts';
 
 export interface ClaimOptions {
   readonly db: Database;

@@ -1,7 +1,7 @@
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { takesWrites } from '../../store/server/server-check.ts';
-import { createRounds } from '../scheduling/rounds.ts';
+import { createRounds } from '../scheduling/periodic-task.ts';
 
 /** Why appends or reads cannot reach the database at present. Empty if both can. */
 export interface DatabaseProblems {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ProcessRole } from '../../store/ownership/live-processes.ts';
 import { announceProcess, withdrawProcess } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
-import { createRounds } from '../scheduling/rounds.ts';
+import { createRounds } from '../scheduling/periodic-task.ts';
 
 /** How a process describes itself to other processes, beside its units. */
 export interface ProcessDescription {

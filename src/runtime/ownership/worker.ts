@@ -5,11 +5,11 @@ import { type Consumer, createConsumer, type Subscription } from '../consumers/c
 import type { EventSource } from '../consumers/event-source.ts';
 import type { History } from '../consumers/history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from '../processors/maintained-unit.ts';
-import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { ClaimableUnit, type ClaimOptions } from './claimable-unit.ts';
 import type { ProcessDescription } from './presence.ts';
-import { createWorkShares, type Shares, type Standing, type WorkShares } from './work-shares.ts';
+import { createWorkShares, type Shares, type Standing, type WorkShares } from './rebalancer.ts';
 
 export interface WorkerOptions {
   readonly db: Database;

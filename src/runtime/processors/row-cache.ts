@@ -3,7 +3,7 @@ import type { RowKey } from '../../projections/declaration/projection.ts';
 import type { FoldStep, RowMemory } from '../../projections/fold/fold.ts';
 import type { UniqueClaims } from '../../projections/fold/unique-claims.ts';
 import type { ChangedRow } from '../../store/tables/write-rows.ts';
-import { createKeyFilter } from './key-filter.ts';
+import { createKeyFilter } from './bloom-filter.ts';
 
 interface Entry {
   readonly text: string;

@@ -16,7 +16,7 @@ import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { tellOfSkips } from '../dead-letters/skips.ts';
 import { createCompletion } from './completion.ts';
-import { isolatePoison } from './isolate-poison.ts';
+import { isolatePoison } from './bisect-failures.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import type { ProjectionProcessorOptions } from './projection-processor.ts';
 import { createPruning } from './pruning.ts';

@@ -21,7 +21,7 @@ import {
   setReactorPaused,
 } from '../../store/reactors/reactors.ts';
 import { stepsForgottenAfter } from '../../store/reactors/step-keys.ts';
-import type { StepReason } from '../versions/step.ts';
+import type { StepReason } from '../versions/record-transition.ts';
 
 /** The state and progress of a reactor. */
 export interface ReactorStatus {

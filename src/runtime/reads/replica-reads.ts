@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
-import type { AnswerQuery } from '../../projections/queries/answer-query.ts';
+import type { AnswerQuery } from '../../projections/queries/response-query.ts';
 import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Replica } from './replica.ts';

@@ -11,7 +11,7 @@ import {
   readReplicaState,
   type WalPlace,
 } from '../../store/server/replica-state.ts';
-import { createRounds } from '../scheduling/rounds.ts';
+import { createRounds } from '../scheduling/periodic-task.ts';
 
 /** A streaming replica that may serve queries as long as its lag is within the limit. */
 export interface Replica {

@@ -3,7 +3,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { createRounds } from '../scheduling/rounds.ts';
+import { createRounds } from '../scheduling/periodic-task.ts';
 import { answeringVersions } from '../versions/answering-versions.ts';
 import type { Versions } from '../versions/versions.ts';
 

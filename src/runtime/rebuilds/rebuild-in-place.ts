@@ -16,7 +16,7 @@ import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snap
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView } from '../versions/lifecycle.ts';
-import type { StepReason } from '../versions/step.ts';
+import type { StepReason } from '../versions/record-transition.ts';
 import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 

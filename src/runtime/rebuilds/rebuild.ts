@@ -29,7 +29,7 @@ import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
 import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';
-import type { StepReason } from '../versions/step.ts';
+import type { StepReason } from '../versions/record-transition.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
 /** How long an old table remains for running operations. The longest statement and the longest wait for a position are far shorter. */

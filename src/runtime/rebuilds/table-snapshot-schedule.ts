@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { eventsSinceSnapshot, pruneTableSnapshots, trySnapshotLock } from '../../store/tables/table-snapshots.ts';
-import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { takeSnapshot } from './table-snapshots.ts';
 

@@ -18,7 +18,7 @@ import {
 } from '../../store/tables/table-snapshots.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
 import { leaveInlineAtRest } from '../versions/leave-inline.ts';
-import type { StepReason } from '../versions/step.ts';
+import type { StepReason } from '../versions/record-transition.ts';
 import { createVersionTable, dropVersionTable } from '../versions/version-tables.ts';
 
 export interface TakeSnapshotOptions {

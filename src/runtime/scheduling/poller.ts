@@ -1,4 +1,4 @@
-import { createWaker } from '../../store/server/waker.ts';
+import { createWaker } from '../../store/server/poll-timer.ts';
 
 export interface PollerOptions {
   /** The pause after something was found, in milliseconds. */

@@ -8,7 +8,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
-import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { auditVersion } from './audit.ts';
 import { withoutHiddenKeys } from './verify.ts';

@@ -11,7 +11,7 @@ import { compareTables } from '../../store/tables/compare-tables.ts';
 import { createTemporaryTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { createSetMerge } from '../../store/tables/sql-fold.ts';
-import { isolatePoison } from '../processors/isolate-poison.ts';
+import { isolatePoison } from '../processors/bisect-failures.ts';
 import { upcastEvents } from '../processors/upcast-events.ts';
 
 export interface VerifySetBasedOptions {

@@ -8,7 +8,7 @@ import { recordStep } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from './expect-version.ts';
-import type { ActivateOptions, StepReason } from './step.ts';
+import type { ActivateOptions, StepReason } from './record-transition.ts';
 
 /** Starts and ends canaries: a ready version answers some clients. */
 export interface CanarySteps {

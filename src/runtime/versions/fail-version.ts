@@ -3,7 +3,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { stoppedPartitions } from '../../store/processors/stopped-processors.ts';
 import { lockVersion } from '../../store/registry/registry.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
-import type { StepReason } from './step.ts';
+import type { StepReason } from './record-transition.ts';
 
 /**
  * Records that a version cannot continue. A version that does not answer yet (`building`, `ready`) becomes `failed`. A version that answers stays

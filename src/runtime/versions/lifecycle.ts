@@ -21,7 +21,7 @@ import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
 import { holdForDeadLetters } from './dead-letter-gate.ts';
 import { expectVersion, refused } from './expect-version.ts';
-import type { ActivateOptions, StepReason } from './step.ts';
+import type { ActivateOptions, StepReason } from './record-transition.ts';
 
 export interface Lifecycle extends CanarySteps {
   /**

@@ -4,7 +4,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { readTableProblems, type TableProblem } from '../../store/tables/table-problems.ts';
-import { createRounds, type Rounds } from '../scheduling/rounds.ts';
+import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
 import { leaveInline } from './leave-inline.ts';
 
 /** Detects read tables that are missing or were altered by hand. */

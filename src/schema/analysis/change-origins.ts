@@ -8,7 +8,7 @@ import {
   isInterfaceType,
   isObjectType,
 } from 'graphql';
-import { meaningOf } from '../types/field-meaning.ts';
+import { meaningOf } from '../types/field-metadata.ts';
 import type { SchemaChange } from './schema-diff.ts';
 
 /** A schema, and the name of the projection's row type in it. */

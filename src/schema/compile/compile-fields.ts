@@ -12,10 +12,10 @@ import type {
   PagePart,
   RootPart,
   RowPart,
-} from '../../projections/queries/answer-query.ts';
+} from '../../projections/queries/response-query.ts';
 import { type ListArguments, listQuery } from '../input/list-arguments.ts';
 import { boundOf } from '../types/connection.ts';
-import type { FieldMeaning } from '../types/field-meaning.ts';
+import type { FieldMeaning } from '../types/field-metadata.ts';
 import { canonicalInput } from '../values/canonical-input.ts';
 import { orderName } from '../values/cursor.ts';
 import { compileAggregate, compileGroups } from './compile-aggregates.ts';

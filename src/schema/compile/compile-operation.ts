@@ -15,7 +15,7 @@ import {
   visit,
 } from 'graphql';
 import type { VersionMap } from '../../projections/declaration/version-map.ts';
-import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/answer-query.ts';
+import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/response-query.ts';
 import { directiveValues } from '../contract/graphql-release.ts';
 import { compileRoots } from './compile-fields.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';

@@ -9,11 +9,11 @@ import {
 } from 'graphql';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
-import type { AnswerRead, ConstantPart, Members } from '../../projections/queries/answer-query.ts';
+import type { AnswerRead, ConstantPart, Members } from '../../projections/queries/response-query.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { argumentValues } from '../contract/graphql-release.ts';
-import { type FieldMeaning, meaningOf } from '../types/field-meaning.ts';
+import { type FieldMeaning, meaningOf } from '../types/field-metadata.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 
 export type Selected = ReadonlyMap<string, readonly FieldNode[]>;

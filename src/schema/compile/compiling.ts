@@ -1,6 +1,6 @@
 import type { FieldNode, GraphQLObjectType } from 'graphql';
 import type { VersionMap } from '../../projections/declaration/version-map.ts';
-import type { AnswerRead } from '../../projections/queries/answer-query.ts';
+import type { AnswerRead } from '../../projections/queries/response-query.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 

@@ -6,7 +6,7 @@ import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { VersionMap, VersionProgress } from '../../projections/declaration/version-map.ts';
-import type { AnswerQuery } from '../../projections/queries/answer-query.ts';
+import type { AnswerQuery } from '../../projections/queries/response-query.ts';
 import type {
   AggregateQuery,
   AggregateRow,

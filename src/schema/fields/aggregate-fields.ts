@@ -7,7 +7,7 @@ import { selectedFields } from '../analysis/selected-columns.ts';
 import { type GroupArguments, groupedQuery, wholeQuery } from '../input/aggregate-query.ts';
 import { aggregateOf } from '../types/aggregate-types.ts';
 import type { Builder } from '../types/builder.ts';
-import { meaning } from '../types/field-meaning.ts';
+import { meaning } from '../types/field-metadata.ts';
 import { groupableColumns } from '../types/groupings.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { queryNames } from '../types/query-names.ts';

@@ -6,7 +6,7 @@ import type { OperationContext } from '../contract/operation-context.ts';
 import { listArguments, listQuery } from '../input/list-arguments.ts';
 import type { AnyInput, Builder, Root } from '../types/builder.ts';
 import type { Connection } from '../types/connection.ts';
-import { meaning } from '../types/field-meaning.ts';
+import { meaning } from '../types/field-metadata.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { uniqueLookUps } from '../types/query-names.ts';
 import type { TypeNames } from '../types/type-names.ts';

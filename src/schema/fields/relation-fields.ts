@@ -7,7 +7,7 @@ import { columnSelection, type SelectionPath, selectedFields } from '../analysis
 import { listArguments, listQuery } from '../input/list-arguments.ts';
 import type { Builder } from '../types/builder.ts';
 import type { Connection } from '../types/connection.ts';
-import { meaning } from '../types/field-meaning.ts';
+import { meaning } from '../types/field-metadata.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { badInput, columnHolds } from '../values/canonical-input.ts';
 import { beforeFilter, beforeRelatedRead } from './before-read.ts';

@@ -7,7 +7,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { AggregateQuery, AggregateRow, Measure } from '../../projections/queries/row-query.ts';
 import type { Builder, Types } from './builder.ts';
 import { type ColumnField, implement } from './column-types.ts';
-import { meaning } from './field-meaning.ts';
+import { meaning } from './field-metadata.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { TypeNames } from './type-names.ts';
 

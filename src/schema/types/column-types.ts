@@ -6,7 +6,7 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import { columnKinds } from '../values/column-kinds.ts';
 import type { AnyOutput, Builder, Types } from './builder.ts';
 import { columnDescription, words } from './descriptions.ts';
-import { meaning } from './field-meaning.ts';
+import { meaning } from './field-metadata.ts';
 import { textScalar } from './ids.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 

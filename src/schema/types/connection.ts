@@ -4,7 +4,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { RowPage } from '../../projections/queries/row-query.ts';
 import { badInput } from '../values/canonical-input.ts';
 import type { Builder, Types } from './builder.ts';
-import { meaning } from './field-meaning.ts';
+import { meaning } from './field-metadata.ts';
 import type { TypeNames } from './type-names.ts';
 
 /** A page that is read once, and only if one of its fields is selected. */

@@ -4,7 +4,7 @@ import { type FoldFailure, keyText, type Projection } from '../../projections/de
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import { insertDeadLetters, readBlockedAmong } from '../processors/dead-letters.ts';
-import { tellChanges } from '../processors/tell-changes.ts';
+import { tellChanges } from '../processors/record-changes.ts';
 import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 import { refusalOf } from '../tables/refused-rows.ts';

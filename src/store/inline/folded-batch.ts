@@ -10,7 +10,7 @@ import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/un
 import type { Queryable } from '../postgres/statement.ts';
 import { insertDeadLetters, type NewDeadLetter } from '../processors/dead-letters.ts';
 import { recordSkips } from '../processors/left-out.ts';
-import { tellChanges } from '../processors/tell-changes.ts';
+import { tellChanges } from '../processors/record-changes.ts';
 import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 

@@ -15,7 +15,7 @@ import type {
 import { runPrepared } from '../postgres/prepared.ts';
 import { builder, type Queryable } from '../postgres/statement.ts';
 import { boundValue, columnOf, columnRef, comparableRef, encoded } from '../tables/row-values.ts';
-import { Slot } from '../tables/slots.ts';
+import { Slot } from '../tables/placeholders.ts';
 import { allOf, filterSql } from './row-filter.ts';
 
 /**

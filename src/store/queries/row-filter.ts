@@ -11,7 +11,7 @@ import {
   comparableRef,
   foldedRef,
 } from '../tables/row-values.ts';
-import { RangeSlots, Slot } from '../tables/slots.ts';
+import { RangeSlots, Slot } from '../tables/placeholders.ts';
 
 type Condition = RawBuilder<boolean>;
 

@@ -8,7 +8,7 @@ import type { Queryable } from '../postgres/statement.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
-import { type Told, tellChangesText, toldValues } from '../processors/tell-changes.ts';
+import { type Told, tellChangesText, toldValues } from '../processors/record-changes.ts';
 import { viewLockKey } from '../server/lock-keys.ts';
 import { kindInSql } from './column-sql.ts';
 import { copiedRows } from './copied-rows.ts';

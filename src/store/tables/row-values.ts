@@ -8,7 +8,7 @@ import { createRowCodec, type RowCodec } from '../../projections/columns/row-cod
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { JsonValue } from '../../projections/queries/row-query.ts';
 import { kindInSql } from './column-sql.ts';
-import { Slot } from './slots.ts';
+import { Slot } from './placeholders.ts';
 
 /** The declared column. An unknown name is an error of the client, not of the server. */
 export function columnOf(projection: Projection, name: string): Column {

@@ -8,7 +8,7 @@ import { decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import { defineProjection } from '../../../src/projections/declaration/define-projection.ts';
 import { keyText, type Projection, type RowKey, storedIn } from '../../../src/projections/declaration/projection.ts';
-import type { LiveReadModelsOptions } from '../../../src/runtime/live/read-models.ts';
+import type { LiveReadModelsOptions } from '../../../src/runtime/live/live-read-models.ts';
 import { createLiveRows } from '../../../src/runtime/live/rows.ts';
 import type { CheckpointListener } from '../../../src/runtime/reads/positions.ts';
 import type { LiveListQuery } from '../../../src/schema/contract/operation-context.ts';

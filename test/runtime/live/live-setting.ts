@@ -4,7 +4,7 @@ import {
   createLiveReadModels,
   type LiveReadModelSource,
   type LiveReadModelsOptions,
-} from '../../../src/runtime/live/read-models.ts';
+} from '../../../src/runtime/live/live-read-models.ts';
 import { createPositions, type Positions } from '../../../src/runtime/reads/positions.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createNotifications, type Notifications } from '../../../src/store/postgres/notifications.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../../src/index.ts';
-import { crowdedServer } from '../../../src/runtime/ownership/crowded-server.ts';
+import { crowdedServer } from '../../../src/runtime/ownership/connection-limit.ts';
 import { readLiveProcesses } from '../../../src/store/ownership/live-processes.ts';
 import { announceProcess } from '../../../src/store/ownership/processes.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import type { FoldStep } from '../../../src/projections/fold/fold.ts';
-import { createKeyFilter } from '../../../src/runtime/processors/key-filter.ts';
+import { createKeyFilter } from '../../../src/runtime/processors/bloom-filter.ts';
 import { createRowCache } from '../../../src/runtime/processors/row-cache.ts';
 
 const key = fc.nat(12);

@@ -1,4 +1,4 @@
-import { createAnswers } from '../../../src/runtime/reads/answers.ts';
+import { createAnswers } from '../../../src/runtime/reads/compiled-reads.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { readSchema } from '../../support/read-model-writer.ts';
 import { balanceV1 } from '../../support/sample-domain.ts';

@@ -4,7 +4,7 @@ import type { Projection } from '../../../src/projections/declaration/projection
 import { type AggregateQuery, type RowFilter, relatedTarget } from '../../../src/projections/queries/row-query.ts';
 import { aggregateQuery, encodedMeasure } from '../../../src/store/queries/aggregate-rows.ts';
 import { encoded } from '../../../src/store/tables/row-values.ts';
-import { Slot, type Slots, slottedAggregate } from '../../../src/store/tables/slots.ts';
+import { Slot, type Slots, slottedAggregate } from '../../../src/store/tables/placeholders.ts';
 import { effort } from '../../support/effort.ts';
 import { filtersOf, orderBook, shelfPlaces } from './order-book.ts';
 

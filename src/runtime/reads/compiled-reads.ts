@@ -1,7 +1,7 @@
-import type { AnswerQuery } from '../../projections/queries/answer-query.ts';
+import type { AnswerQuery } from '../../projections/queries/response-query.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
-import { createAnswerStatements, type LookUp } from '../../store/queries/answers.ts';
-import { createJoinedAnswers } from './joined-answers.ts';
+import { createAnswerStatements, type LookUp } from '../../store/queries/compiled-responses.ts';
+import { createJoinedAnswers } from './query-batcher.ts';
 
 interface Waiting {
   readonly query: AnswerQuery;

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/answer-query.ts';
+import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/response-query.ts';
 import { preparedName, runPrepared } from '../postgres/prepared.ts';
 import type { Queryable, Statement } from '../postgres/statement.ts';
 import { encoded } from '../tables/row-values.ts';
-import { Slot, type Slots, slotFor, slottedAggregate, slottedFilter, slottedPage } from '../tables/slots.ts';
+import { Slot, type Slots, slotFor, slottedAggregate, slottedFilter, slottedPage } from '../tables/placeholders.ts';
 import { encodedMeasure } from './aggregate-rows.ts';
-import { answerSql, answersSql, joinedSql } from './answer-sql.ts';
+import { answerSql, answersSql, joinedSql } from './response-sql.ts';
 
 /** Builds whole responses in PostgreSQL, with one statement each. The statement is compiled once per form. */
 export interface AnswerStatements {

@@ -1,4 +1,4 @@
-import type { Asked } from '../../store/queries/answers.ts';
+import type { Asked } from '../../store/queries/compiled-responses.ts';
 
 interface Waiting {
   readonly asked: Asked;

@@ -11,7 +11,7 @@ import type {
   PagePart,
   RootPart,
   RowPart,
-} from '../../projections/queries/answer-query.ts';
+} from '../../projections/queries/response-query.ts';
 import { builder } from '../postgres/statement.ts';
 import type { TextParts } from '../tables/column-sql.ts';
 import { boundArray, boundValue, comparableRef } from '../tables/row-values.ts';

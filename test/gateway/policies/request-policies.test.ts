@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { anonymous } from '../../../src/access.ts';
-import { createAdmission } from '../../../src/gateway/policies/admission.ts';
+import { createAdmission } from '../../../src/gateway/policies/request-policies.ts';
 import { clientOf } from '../../../src/gateway/requests/client.ts';
 import type { TransportContext } from '../../../src/gateway/requests/transport-context.ts';
 

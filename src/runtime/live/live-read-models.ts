@@ -18,7 +18,7 @@ import { createFollower, type Follower } from './follower.ts';
 import { createListSubscription } from './list-subscription.ts';
 import { Mailbox } from './mailbox.ts';
 import { createRowSubscription } from './row-subscription.ts';
-import { accessSwitched, type Subscription } from './subscription.ts';
+import { accessSwitched, type Subscription } from './live-subscription.ts';
 
 export interface LiveReadModelsOptions {
   /** The database that holds the read tables, created with a statement timeout. */
