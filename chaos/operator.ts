@@ -4,7 +4,7 @@ import { cancelRebuild, requestRebuild } from '../src/runtime/rebuilds/rebuild.t
 import { rebuildInPlace } from '../src/runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../src/runtime/rebuilds/table-snapshots.ts';
 import { createLifecycle } from '../src/runtime/versions/lifecycle.ts';
-import type { StepReason } from '../src/runtime/versions/record-transition.ts';
+import type { TransitionReason } from '../src/runtime/versions/record-transition.ts';
 import { createDatabase } from '../src/store/postgres/database.ts';
 import { readRebuilds } from '../src/store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../src/store/registry/registry.ts';
@@ -34,7 +34,7 @@ export type Operation = Extract<
 export class NothingToDo extends Error {}
 
 const readSchema = 'read_models';
-const by: StepReason = { actor: 'chaos', reason: 'to see what comes of it' };
+const by: TransitionReason = { actor: 'chaos', reason: 'to see what comes of it' };
 /** Short, to drop retired tables within the run. */
 const graceSeconds = 3;
 

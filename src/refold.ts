@@ -144,7 +144,7 @@ async function openGateway(
   options: RefoldOptions & { development: boolean },
 ): Promise<Gateway> {
   const { createGateway } = await import('./gateway/create-gateway.ts');
-  const { createMetrics } = await import('./runtime/monitoring/metrics.ts');
+  const { createRuntimeMetrics: createMetrics } = await import('./runtime/monitoring/metrics.ts');
   const metrics = createMetrics(runtime);
   return createGateway({
     services: {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../config/define-config.ts';
-import { checkDeclarations, type Finding } from '../runtime/activation/check-declarations.ts';
+import { checkStoredDeclarations, type Finding } from '../runtime/activation/check-declarations.ts';
 import { createDatabase } from '../store/postgres/database.ts';
 import { pendingMigrations } from '../store/server/migrate.ts';
 import { declaredSchema } from './declared-schema.ts';
@@ -55,7 +55,7 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
           message: `The database lacks ${pending.length} of Refold's migrations (${pending.join(', ')}). Run 'refold migrate', then check again.`,
         },
       ];
-    return await checkDeclarations(db, config);
+    return await checkStoredDeclarations(db, config);
   } finally {
     await db.close();
     await server.stop();

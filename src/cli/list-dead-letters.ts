@@ -9,14 +9,14 @@ import { integer, json } from './format.ts';
 import type { Operation } from './open-operation.ts';
 import { textTable } from './text-table.ts';
 
-export interface ListArguments {
+export interface ListDeadLettersArguments {
   /** A version or a reactor; all versions and all reactors if absent. */
   readonly version?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
 /** Prints the dead letters of a version, of a reactor, or of all. */
-export async function listLetters(config: Config, operation: Operation, args: ListArguments): Promise<void> {
+export async function listLetters(config: Config, operation: Operation, args: ListDeadLettersArguments): Promise<void> {
   const letters = await lettersOf(config, operation, args.version);
   if (args.json)
     return console.log(json(args.version === undefined ? letters : letters.map(({ of, ...rest }) => rest)));
@@ -42,7 +42,7 @@ export async function listLetters(config: Config, operation: Operation, args: Li
 }
 
 /** Prints the discarded events of a version, or of all. */
-export async function listThrownAway(config: Config, { db }: Operation, args: ListArguments): Promise<void> {
+export async function listThrownAway(config: Config, { db }: Operation, args: ListDeadLettersArguments): Promise<void> {
   if (args.version !== undefined && isReactor(args.version))
     throw new RefoldError(
       'INVALID_CONFIG',

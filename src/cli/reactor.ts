@@ -2,7 +2,7 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../errors.ts';
 import { type GlobalPosition, globalPosition } from '../events/global-position.ts';
 import type { ReactorSteps } from '../runtime/reactors/reactor-steps.ts';
-import type { StepReason } from '../runtime/versions/record-transition.ts';
+import type { TransitionReason } from '../runtime/versions/record-transition.ts';
 import { telling } from './exit-with-error.ts';
 import { integer } from './format.ts';
 import { configArgument, loadConfig } from './load-config.ts';
@@ -122,7 +122,7 @@ export const reactor = defineCommand({
 
 async function change(
   args: { readonly config: string | undefined; readonly reason: string | undefined },
-  work: (reactors: ReactorSteps, step: StepReason) => Promise<string>,
+  work: (reactors: ReactorSteps, step: TransitionReason) => Promise<string>,
 ): Promise<void> {
   await withOperation(await loadConfig(args.config), async ({ reactors, actor }) => {
     console.log(await work(reactors, { actor, reason: args.reason ?? 'by hand' }));

@@ -13,7 +13,7 @@ export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
 // In milliseconds. Longer than the gateway and a batch need on a busy machine, and less than the 30 seconds after which Kubernetes and
 // others kill. After that something hangs, and the operator should not wait longer. It includes the default drain time; a longer drain is
 // added.
-const patience = 25_000;
+const stopTimeoutMs = 25_000;
 const drainWithin = 5;
 
 /** Runs an application until SIGINT or SIGTERM, then stops it in order. A second signal ends it at once. */
@@ -21,8 +21,8 @@ export async function serve(config: Config, { announce, beside, ...options }: Se
   const logger = createLogger();
   const ending = new AbortController();
   // Installed before the start: without a listener, a signal would end the process and leave an embedded server behind.
-  const longest = patience + Math.max(0, (config.gateway.drainSeconds ?? 0) - drainWithin) * 1000;
-  const told = signal().then(() => {
+  const longest = stopTimeoutMs + Math.max(0, (config.gateway.drainSeconds ?? 0) - drainWithin) * 1000;
+  const signaled = signal().then(() => {
     setTimeout(() => {
       logger.error(`refold: not stopped within ${longest / 1000} s`);
       process.exit(1);
@@ -35,7 +35,7 @@ export async function serve(config: Config, { announce, beside, ...options }: Se
     const work = beside?.(refold, ending.signal, logger).catch((error: unknown) =>
       logger.error({ err: error }, 'what runs beside the application has failed'),
     );
-    await told;
+    await signaled;
     await work;
   }
   await refold.stop();

@@ -25,7 +25,7 @@ const take = defineCommand({
     const snapshot = await withOperation(config, ({ db, actor }) =>
       takeSnapshot({ db, readSchema, name, version }, { actor, reason: args.reason ?? 'by hand' }),
     );
-    console.log(args.json ? json(snapshot) : `${args.version}: ${told(snapshot)}.`);
+    console.log(args.json ? json(snapshot) : `${args.version}: ${described(snapshot)}.`);
   }),
 });
 
@@ -65,7 +65,7 @@ const restore = defineCommand({
     const snapshot = await withOperation(config, ({ db, log, actor }) =>
       restoreSnapshot({ db, log, readSchema, projection }, { actor, reason: args.reason ?? 'by hand' }, which),
     );
-    const done = `${projection.id} serves ${told(snapshot)}, and catches up from there.`;
+    const done = `${projection.id} serves ${described(snapshot)}, and catches up from there.`;
     console.log(args.json ? json(snapshot) : done);
   }),
 });
@@ -109,7 +109,7 @@ function snapshotNumber(option: string, text: string): bigint {
   );
 }
 
-function told({ id, checkpoint, rows, bytes: size, deadLetters }: TableSnapshot): string {
+function described({ id, checkpoint, rows, bytes: size, deadLetters }: TableSnapshot): string {
   const letters = deadLetters > 0 ? `, ${integer(deadLetters)} dead letters` : '';
   return `snapshot ${id} at position ${integer(checkpoint)} (${integer(rows)} rows, ${bytes(size)}${letters})`;
 }

@@ -1,5 +1,5 @@
 /** Describes the first part of a value that a JSON round trip would change; undefined if JSON keeps the whole value. */
-export function changedByJson(value: unknown, path = ''): string | undefined {
+export function jsonRoundTripChange(value: unknown, path = ''): string | undefined {
   const here = path === '' ? 'at its top' : `at '${path}'`;
   switch (typeof value) {
     case 'string':
@@ -24,7 +24,7 @@ function changedObject(value: object, path: string, here: string): string | unde
   if (Array.isArray(value)) {
     // By index: iteration by `entries` would skip a hole, which reads as undefined.
     for (let index = 0; index < value.length; index++) {
-      const changed = changedByJson(value[index], `${path}[${index}]`);
+      const changed = jsonRoundTripChange(value[index], `${path}[${index}]`);
       if (changed) return changed;
     }
     return undefined;
@@ -34,7 +34,7 @@ function changedObject(value: object, path: string, here: string): string | unde
   if ('toJSON' in value) return `a toJSON ${here}`;
   for (const [name, part] of Object.entries(value)) {
     // JSON omits an undefined member, and reading the missing member returns undefined again.
-    const changed = part === undefined ? undefined : changedByJson(part, path === '' ? name : `${path}.${name}`);
+    const changed = part === undefined ? undefined : jsonRoundTripChange(part, path === '' ? name : `${path}.${name}`);
     if (changed) return changed;
   }
   return undefined;

@@ -2,7 +2,7 @@ import { invalidDeclaration, RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import { fingerprint } from '../projections/declaration/fingerprint.ts';
-import { changedByJson } from './json-round-trip.ts';
+import { jsonRoundTripChange } from './json-round-trip.ts';
 
 /** Options for snapshots, which save folding a long stream from its first event. */
 export interface StateOptions<S = unknown> {
@@ -63,7 +63,7 @@ export function stateSnapshots(
     ]),
     encode(state: unknown) {
       const value = encode ? encode(state) : state;
-      const changed = changedByJson(value);
+      const changed = jsonRoundTripChange(value);
       if (changed) {
         throw new RefoldError(
           'INVALID_STATE',

@@ -25,7 +25,7 @@ import { useReadableRequests } from './http/readable-requests.ts';
 import { useReadiness } from './http/readiness.ts';
 import { withReadableTargets } from './http/request-target.ts';
 import { useWordedRefusals } from './http/worded-refusals.ts';
-import { createMetrics, createRefusalCounter } from './gateway-metrics.ts';
+import { createGatewayMetrics, createRefusalCounter } from './gateway-metrics.ts';
 import { createCompiledOperations } from './operations/compiled-operations.ts';
 import { createDocumentCache } from './operations/document-cache.ts';
 import type { GatewayServices } from './operations/gateway-services.ts';
@@ -33,14 +33,14 @@ import { createOperationScope } from './operations/operation-scope.ts';
 import { type OperationRequest, prepareOperation, type Yoga } from './operations/run-operation.ts';
 import { createSchemaSource, useServedSchema } from './operations/served-schema.ts';
 import { createShadows } from './operations/shadow.ts';
-import { createAdmission, useAdmission } from './policies/request-policies.ts';
+import { createRequestPolicies, useRequestPolicies } from './policies/request-policies.ts';
 import { createAuthentication } from './policies/authentication.ts';
 import { createConcurrencyLimit } from './policies/concurrency-limit.ts';
 import { useNoIntrospection } from './policies/introspection.ts';
 import { limitPlugins } from './policies/limits.ts';
 import { documentOf, usePersistedOperations } from './policies/persisted-operations.ts';
 import { createRateLimit } from './policies/rate-limit.ts';
-import { type ClientOf, clientOf as clientBehind } from './requests/client.ts';
+import { type ClientOf, rateLimitClient as clientBehind } from './requests/client.ts';
 import { useCompression } from './requests/compression.ts';
 import { inOrder } from './requests/http-handler.ts';
 import { createErrorMask } from './requests/mask-errors.ts';
@@ -51,7 +51,7 @@ import { createEventStreams } from './transports/event-stream.ts';
 import { createSingleConnections } from './transports/single-connection.ts';
 import { createWebSocketEndpoint, refuseUpgrade } from './transports/web-socket.ts';
 
-export interface GatewayOptions {
+export interface GatewayParts {
   readonly services: GatewayServices;
   /** The declared commands; each becomes a mutation. */
   readonly commands: readonly Command[];
@@ -91,13 +91,13 @@ export interface Gateway {
 
 // By default a mutation waits up to 5 s for its stream, and a query up to 5 s for its position. Within 7 s both have had their own
 // response, and an operator does not wait long for a deployment.
-const closingPatience = 7000;
+const closeTimeoutMs = 7000;
 
 /**
  * @throws RefoldError `PORT_IN_USE`, `INVALID_DECLARATION` if the declarations do not form a schema, or `INVALID_CONFIG` if the installed
  * `graphql` does not fit
  */
-export async function createGateway(given: GatewayOptions): Promise<Gateway> {
+export async function createGateway(given: GatewayParts): Promise<Gateway> {
   const { services, commands, options, development, logger } = given;
   const { maxPageSize, maxBodySize, proxies, rateLimit, persistedOperations } = options;
   const isOpen = options.graphiql ?? development;
@@ -114,7 +114,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   const viewerOf = createAuthentication(given.auth, logger);
   const registry = given.metrics ?? new Registry();
   const onRefused = createRefusalCounter(registry);
-  const admission = createAdmission(
+  const policies = createRequestPolicies(
     viewerOf,
     rateLimit && createRateLimit({ limit: rateLimit, proxies, onRefused: () => onRefused('operations') }),
   );
@@ -133,9 +133,9 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   });
   const guardOf = (viewer: Viewer | 'system') =>
     viewer === 'system' ? undefined : createGuard(viewer, given.auth ? 'authenticated' : 'public');
-  const scope = createOperationScope({ services, logger, admission, guardOf, maxCost: options.maxCost });
-  const subscriptions = createSubscriptions({ scope, maskError, admission, limit: openSubscriptions, clientOf });
-  const metrics = createMetrics(registry, {
+  const scope = createOperationScope({ services, logger, policies, guardOf, maxCost: options.maxCost });
+  const subscriptions = createSubscriptions({ scope, maskError, policies, limit: openSubscriptions, clientOf });
+  const metrics = createGatewayMetrics(registry, {
     subscriptions: openSubscriptions.count,
     sockets: openSockets.count,
     canaries: () => services.versions.canaries?.() ?? [],
@@ -177,7 +177,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
       ...(isOpen ? [useGraphiql(given.defaultQuery, options.compression)] : []),
       metrics.plugin,
       useCsrfPrevention(),
-      useAdmission(admission),
+      useRequestPolicies(policies),
       useBodyLimit(maxBodySize),
       useReadableRequests(),
       useWordedRefusals(),
@@ -194,7 +194,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     ],
   });
   const documentFor = (request: OperationRequest) => documentOf(persistedOperations, request);
-  const transport = { yoga, subscriptions, admission, maskError, maxBodySize, documentFor };
+  const transport = { yoga, subscriptions, policies, maskError, maxBodySize, documentFor };
   const sockets = { limit: openSockets, clientOf, origins: options.cors?.origins ?? [] };
   const webSockets = createWebSocketEndpoint({
     ...transport,
@@ -209,7 +209,7 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
     yoga,
     source,
     services,
-    admission,
+    policies,
     readsFor,
     maxCost: options.maxCost,
     onAnswered: metrics.onAnswered,
@@ -250,9 +250,9 @@ export async function createGateway(given: GatewayOptions): Promise<Gateway> {
   async function close(): Promise<void> {
     http.drain();
     await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // it rejects only on abort
-    const closed = http.close(closingPatience, lastWord);
+    const closed = http.close(closeTimeoutMs, lastWord);
     eventStreams.close();
-    await Promise.all([webSockets.close(closingPatience), singleConnections.close(closingPatience)]);
+    await Promise.all([webSockets.close(closeTimeoutMs), singleConnections.close(closeTimeoutMs)]);
     subscriptions.endAll();
     await closed;
     await shadows.stop();

@@ -35,7 +35,7 @@ export function createRefusalCounter(registry: Registry): (limit: string) => voi
 }
 
 /** Counts and times operations, and serves the registry at `/metrics` in the Prometheus format. */
-export function createMetrics(registry: Registry, { subscriptions, sockets, canaries, onCanary }: Measured): Metrics {
+export function createGatewayMetrics(registry: Registry, { subscriptions, sockets, canaries, onCanary }: Measured): Metrics {
   // Memory, event loop, garbage collection. An application's own registry may already collect them.
   if (!registry.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: registry });
   const seconds = new Histogram({

@@ -10,7 +10,7 @@ import { createNotifications, type Notifications, noNotifications } from '../sto
 import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts';
 import { checkServer } from '../store/server/server-check.ts';
 import { checkSessions } from '../store/server/session-check.ts';
-import { createWaker } from '../store/server/poll-timer.ts';
+import { createPollTimer } from '../store/server/poll-timer.ts';
 import { createEvolution, type Evolution } from './activation/evolution.ts';
 import { openApplicationLog } from './commands/application-log.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './commands/command-handler.ts';
@@ -24,7 +24,7 @@ import { startMaintenance } from './maintenance.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
 import { readStatus, type VersionStatus } from './monitoring/status.ts';
 import { createUsageRecorder, type UsageRecorder } from './monitoring/usage-recorder.ts';
-import { crowdedServer } from './ownership/connection-limit.ts';
+import { connectionLimitWarnings } from './ownership/connection-limit.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
 import { createOutages } from './ownership/outages.ts';
 import { announcePresence, type ProcessDescription } from './ownership/presence.ts';
@@ -44,7 +44,7 @@ import { createVersions, type Versions } from './versions/versions.ts';
 // More examples than anybody reads would only take space.
 const shadowExamples = 50;
 
-export interface RuntimeOptions {
+export interface RuntimeParts {
   readonly config: Config;
   readonly url: string;
   /** Identifies this process in the registry and the audit log, for example `host:4711`. */
@@ -96,7 +96,7 @@ export interface Runtime {
   stop(): Promise<void>;
 }
 
-export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
+export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
   const { config, url, owner } = options;
   const outages = createOutages(options.logger);
   const { logger } = outages;
@@ -119,7 +119,7 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
       actor: owner,
       development: options.development,
     });
-    for (const warning of [...warnings, ...(await crowdedServer(db, config.database))]) logger.warn(warning);
+    for (const warning of [...warnings, ...(await connectionLimitWarnings(db, config.database))]) logger.warn(warning);
     await registerReactors(db, config.reactors, owner);
 
     let watch: DatabaseWatch | undefined;
@@ -139,15 +139,15 @@ export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
     const notifications = sessions ? createNotifications({ url, answerTimeoutMs }) : noNotifications;
     stops.push(() => notifications.close());
     const { min, max, step, jitter } = config.runtime.polling;
-    const waker = createWaker({
+    const pollTimer = createPollTimer({
       minMs: min,
       maxMs: max,
       stepMs: step,
       jitter,
     });
-    stops.push(async () => waker.wake());
+    stops.push(async () => pollTimer.wake());
     const history = createHistory(logger);
-    const source = createLogSource(log, waker, history);
+    const source = createLogSource(log, pollTimer, history);
     const unsubscribe = notifications.on('refold_events', (payload) => source.appended(positionTold(payload)));
     stops.push(async () => unsubscribe());
     const versions = await createVersions({

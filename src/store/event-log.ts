@@ -20,7 +20,7 @@ import { createPageDecoder } from './log/page-decoder.ts';
 import { createReadAhead } from './log/read-ahead.ts';
 import {
   copyPage,
-  type EventPage,
+  type LogPage,
   knownFamily,
   type LogTail,
   type ReadAllOptions,
@@ -122,7 +122,7 @@ export interface EventLog {
   /** The events at these positions, in log order. */
   readAt(positions: readonly GlobalPosition[]): Promise<RecordedEvent[]>;
   /** A page of the whole log, filtered, in log order, up to a horizon. */
-  readAll(options: ReadAllOptions): Promise<EventPage>;
+  readAll(options: ReadAllOptions): Promise<LogPage>;
   /**
    * The horizon and the first page of {@link EventLog.readAll} up to it, in one round trip. For readers at the head that poll again. If the
    * page ends before the horizon, continue with `readAll`.

@@ -1,7 +1,7 @@
 import { type Logger, pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { defineConfig } from '../../src/config/define-config.ts';
-import { createGateway, type Gateway, type GatewayOptions } from '../../src/gateway/create-gateway.ts';
+import { createGateway, type Gateway, type GatewayParts } from '../../src/gateway/create-gateway.ts';
 import type { ServedVersion } from '../../src/projections/declaration/version-map.ts';
 import { active, InMemoryServices } from '../schema/in-memory-services.ts';
 import { allCommands, courierDayV1, type ParcelRow, parcel, parcelRow, parcelV1 } from '../schema/parcels.ts';
@@ -26,7 +26,7 @@ export interface Answer {
   readonly errors?: readonly { message: string; path?: unknown[]; extensions: Record<string, unknown> }[];
 }
 
-export interface TestOptions extends Partial<Omit<GatewayOptions, 'options'>> {
+export interface TestOptions extends Partial<Omit<GatewayParts, 'options'>> {
   readonly served?: readonly ServedVersion[];
   readonly options?: Parameters<typeof defineConfig>[0]['gateway'];
 }

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Projection, type Refold, t } from '../../src/index.ts';
-import { checkDeclarations } from '../../src/runtime/activation/check-declarations.ts';
+import { checkStoredDeclarations } from '../../src/runtime/activation/check-declarations.ts';
 import { readStatus } from '../../src/runtime/monitoring/status.ts';
 import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
@@ -99,7 +99,7 @@ test('a table that is dropped in use is named, gives a typed error, and a rebuil
   expect((await fetch(`${app.url}/health/ready`)).status).toBe(200);
   const metrics = await (await fetch(`${app.url}/metrics`)).text();
   expect(metrics).toContain('refold_table_altered{projection="balance",version="1"} 1');
-  expect(await checkDeclarations(db, configOf(balanceV1, openingsV1))).toContainEqual({
+  expect(await checkStoredDeclarations(db, configOf(balanceV1, openingsV1))).toContainEqual({
     kind: 'problem',
     message: problem,
   });
@@ -227,7 +227,7 @@ test('a dropped index is reported, and nothing stops because of it', async () =>
   expect((await status(app, 'balance', 1))?.missingIndexes).toEqual([]);
   await db.query({ text: 'drop index read_models.balance_v1_amount' });
   expect(await status(app, 'balance', 1)).toMatchObject({ processor: 'running', missingIndexes: ['amount'] });
-  expect(await checkDeclarations(db, configOf(balanceV1, openingsV1))).toContainEqual({
+  expect(await checkStoredDeclarations(db, configOf(balanceV1, openingsV1))).toContainEqual({
     kind: 'note',
     message:
       "balance@1: its table lacks the index of 'amount', so reads that need it scan the table. 'refold rebuild balance@1' rebuilds it.",

@@ -3,9 +3,9 @@ import { ConcurrencyConflict, RefoldError } from '../../src/errors.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { beginning, type GlobalPosition, globalPosition, laterPosition } from '../../src/events/global-position.ts';
 import type {
-  CommandOptions,
+  CommandCall,
   GatewayServices,
-  OperationReadModels,
+  OperationReads,
   ReadPosition,
 } from '../../src/gateway/operations/gateway-services.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
@@ -50,7 +50,7 @@ export interface RecordedRead {
 /** Everything that the schema and the gateway need, in memory: a log, read tables, versions, commands and live reads. */
 export class InMemoryServices implements GatewayServices {
   readonly reads: RecordedRead[] = [];
-  readonly executed: { readonly command: string; readonly input: unknown; readonly options: CommandOptions }[] = [];
+  readonly executed: { readonly command: string; readonly input: unknown; readonly options: CommandCall }[] = [];
   readonly opened: { readonly snapshot: boolean }[] = [];
   /** Versions that can be pinned. */
   maintained: readonly Projection[] = [];
@@ -132,7 +132,7 @@ export class InMemoryServices implements GatewayServices {
     return recorded;
   }
 
-  async execute(command: Command, input: unknown, options: CommandOptions): Promise<CommandResult> {
+  async execute(command: Command, input: unknown, options: CommandCall): Promise<CommandResult> {
     this.executed.push({ command: command.name, input, options });
     const parsed = await command.parse(input);
     const streamId = command.streamOf(parsed);
@@ -159,7 +159,7 @@ export class InMemoryServices implements GatewayServices {
     return result;
   }
 
-  openReadModels(options: Parameters<GatewayServices['openReadModels']>[0]): OperationReadModels {
+  openReadModels(options: Parameters<GatewayServices['openReadModels']>[0]): OperationReads {
     this.opened.push({ snapshot: options.snapshot, ...(options.positions ? { positions: true } : {}) });
     this.open++;
     let closed = false;

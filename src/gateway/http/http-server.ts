@@ -12,7 +12,7 @@ export interface HttpServer {
    */
   drain(): void;
   /** Accepts no more requests, and waits for running ones. After `patience` milliseconds, `lastWord` answers the rest. */
-  close(patience: number, lastWord: (res: ServerResponse) => void): Promise<void>;
+  close(timeoutMs: number, lastWord: (res: ServerResponse) => void): Promise<void>;
 }
 
 export interface ListenOptions {
@@ -31,7 +31,7 @@ const keepAliveTimeout = 65_000;
 const waitingConnections = 4096;
 
 // In milliseconds, to send the last responses. Clients that have not read them by then are disconnected.
-const lastWordPatience = 500;
+const lastWordTimeoutMs = 500;
 
 /**
  * @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` if it cannot listen for another reason. Both say how to choose another address.
@@ -81,7 +81,7 @@ export async function listen(
       isDraining = true;
       for (const res of underWay) if (!res.headersSent) closesConnection(res);
     },
-    async close(patience, lastWord) {
+    async close(timeoutMs, lastWord) {
       const closed = new Promise<void>((done) => server.close(() => done()));
       // Browsers open connections in advance; Node counts a connection as idle only after its first request.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
@@ -89,8 +89,8 @@ export async function listen(
       const sweep = setInterval(() => server.closeIdleConnections(), 20);
       let deadline = setTimeout(() => {
         for (const res of underWay) lastWord(res);
-        deadline = setTimeout(() => server.closeAllConnections(), lastWordPatience);
-      }, patience);
+        deadline = setTimeout(() => server.closeAllConnections(), lastWordTimeoutMs);
+      }, timeoutMs);
       await closed;
       clearInterval(sweep);
       clearTimeout(deadline);

@@ -11,7 +11,7 @@ import {
 } from '../operations/plain-request.ts';
 import type { OperationRequest, Yoga } from '../operations/run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
-import type { Admission } from '../policies/request-policies.ts';
+import type { RequestPolicies } from '../policies/request-policies.ts';
 import { acceptedEncoding, compress, leastCompressed, varyByEncoding } from '../requests/compression.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
@@ -23,7 +23,7 @@ export interface PlainPostOptions {
   readonly maxBodySize: number;
   /** Returns the document of a request; empty if the request has none. */
   readonly documentFor: (request: OperationRequest) => string;
-  readonly admission: Admission;
+  readonly policies: RequestPolicies;
   /** Whether long responses are compressed for clients that accept it. */
   readonly isCompressed: boolean;
   readonly compiled: CompiledOperations;
@@ -47,7 +47,7 @@ interface Context extends TransportContext {
  */
 export function answerPlainPosts(
   yoga: Yoga,
-  { maskError, maxBodySize, documentFor, admission, isCompressed, compiled }: PlainPostOptions,
+  { maskError, maxBodySize, documentFor, policies, isCompressed, compiled }: PlainPostOptions,
 ): HttpHandler {
   const { getResultForParams, waitUntil } = yoga;
 
@@ -58,7 +58,7 @@ export function answerPlainPosts(
     mediaType: ResultMediaType,
   ): Promise<PlainResponse> {
     try {
-      await admission.admit(context);
+      await policies.authenticateAndLimit(context);
       const known = await compiled.answer(document, params, context);
       if (known) {
         context.served = known.served;

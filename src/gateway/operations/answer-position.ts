@@ -2,14 +2,14 @@ import type { ExecutionResult } from 'graphql';
 import type { Logger } from 'pino';
 import { laterToken, type PositionToken, tokenText } from '../../events/position-token.ts';
 import { cursorText, tokenIn } from '../../projections/queries/change-cursor.ts';
-import type { OperationReadModels } from './gateway-services.ts';
+import type { OperationReads } from './gateway-services.ts';
 
 /** Implements the header `refold-position: 1`. */
 export interface AnswerPosition {
   /** Records the position that a command of the operation wrote. */
   note(written: PositionToken): void;
   /** Returns the result with the position in `extensions`. */
-  told<R>(result: R, reads: OperationReadModels): Promise<R>;
+  withPosition<R>(result: R, reads: OperationReads): Promise<R>;
 }
 
 /**
@@ -20,7 +20,7 @@ export interface AnswerPosition {
 export function createAnswerPosition(logger: Logger): AnswerPosition {
   let written: PositionToken | undefined;
 
-  async function extensionsOf(reads: OperationReadModels): Promise<Record<string, unknown> | undefined> {
+  async function extensionsOf(reads: OperationReads): Promise<Record<string, unknown> | undefined> {
     const read = await reads.readPositions();
     if (read === undefined) return undefined;
     const [first, ...others] = read.map(tokenIn);
@@ -35,12 +35,12 @@ export function createAnswerPosition(logger: Logger): AnswerPosition {
     note(token) {
       written = written === undefined ? token : laterToken(written, token);
     },
-    async told(result, reads) {
+    async withPosition(result, reads) {
       const answer = result as ExecutionResult; // of an execution, not a stream
       try {
-        const told = await extensionsOf(reads);
-        if (!told) return result;
-        return { ...answer, extensions: { ...answer.extensions, ...told } } as typeof result;
+        const withPosition = await extensionsOf(reads);
+        if (!withPosition) return result;
+        return { ...answer, extensions: { ...answer.extensions, ...withPosition } } as typeof result;
       } catch (error) {
         // The writes are committed: the response must not become an error.
         logger.warn({ err: error }, 'the position of an answer could not be determined');

@@ -8,7 +8,7 @@ import { NotCompiled, type Variables } from '../../schema/compile/compiling.ts';
 import { coerceVariables } from '../../schema/contract/graphql-release.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
-import type { Admission } from '../policies/request-policies.ts';
+import type { RequestPolicies } from '../policies/request-policies.ts';
 import { checkCost } from '../policies/cost-limit.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { pinsOf } from '../rollout/pins.ts';
@@ -23,7 +23,7 @@ export interface CompiledOperationsOptions {
   readonly yoga: Yoga;
   readonly source: SchemaSource;
   readonly services: GatewayServices;
-  readonly admission: Admission;
+  readonly policies: RequestPolicies;
   /** Restricts reads to what a viewer may see. */
   readonly readsFor: (reads: ReadModels, viewer: Viewer | 'system') => ReadModels;
   readonly maxCost: number;
@@ -69,7 +69,7 @@ interface KnownOperation {
 const mostForms = 64;
 
 export function createCompiledOperations(options: CompiledOperationsOptions): CompiledOperations {
-  const { yoga, source, services, admission, readsFor, maxCost, onAnswered, shadows, logger } = options;
+  const { yoga, source, services, policies, readsFor, maxCost, onAnswered, shadows, logger } = options;
   const known = new WeakMap<GraphQLSchema, LRUCache<string, { readonly operation: KnownOperation | undefined }>>();
 
   function operationOf(
@@ -80,7 +80,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
   ): KnownOperation | undefined {
     const operations = known.get(schema) ?? createDocumentCache<{ readonly operation: KnownOperation | undefined }>();
     known.set(schema, operations);
-    const key = keyOf(text, name);
+    const key = documentKey(text, name);
     const before = operations.get(key);
     if (before) return before.operation;
     const operation = validated(yoga, text, name, transport);
@@ -112,7 +112,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
       const query = coerced && compiledOf(served, known, coerced)?.query(coerced);
       if (!query) return undefined;
       checkCost(operation, { document, variableValues: params.variables }, schema, maxCost);
-      const viewer = await admission.admit(transport);
+      const viewer = await policies.authenticateAndLimit(transport);
       const reads = services.openReadModels({ snapshot: false, replicaOf: versions });
       try {
         const data = await readsFor(reads, viewer).answer?.(query);
@@ -149,7 +149,7 @@ export function createCompiledOperations(options: CompiledOperationsOptions): Co
 /**
  * The cache key of a document and an operation name. Clients control both; the length of the name keeps different pairs from sharing a key.
  */
-export function keyOf(text: string, name: string | null | undefined): string {
+export function documentKey(text: string, name: string | null | undefined): string {
   return name == null ? ` ${text}` : `${name.length} ${name}${text}`;
 }
 

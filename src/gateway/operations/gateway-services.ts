@@ -14,7 +14,7 @@ export interface ReadPosition extends ChangeCursor {
 }
 
 /** The reads of one operation. Must be closed. */
-export interface OperationReadModels extends ReadModels {
+export interface OperationReads extends ReadModels {
   /** The position of both versions in the operation's snapshot; null if their positions differ. @default never the same position */
   samePosition?(a: Projection, b: Projection): Promise<GlobalPosition | null>;
   /** The log positions of the rows read so far, for reads opened with `positions`. Undefined if they cannot be determined. */
@@ -24,7 +24,7 @@ export interface OperationReadModels extends ReadModels {
   close(): Promise<void>;
 }
 
-export interface CommandOptions {
+export interface CommandCall {
   readonly idempotencyKey?: string;
   readonly expectedVersion?: ExpectedVersion;
   /** Metadata of the request: correlation and trace context. */
@@ -52,10 +52,10 @@ export interface GatewayServices {
     readonly positions?: boolean | undefined;
     /** For a query that may be answered from a replica: the versions that it reads. @default not from a replica */
     readonly replicaOf?: VersionMap | undefined;
-  }): OperationReadModels;
+  }): OperationReads;
   /** Whether reads without a snapshot can return whole answers (`answer`), so that queries are compiled. @default false */
   readonly compiles?: boolean;
-  execute(command: Command, input: unknown, options: CommandOptions): Promise<CommandResult>;
+  execute(command: Command, input: unknown, options: CommandCall): Promise<CommandResult>;
   /** Throws RefoldError `HISTORY_CHANGED` if the log now has other events at that position. @default never */
   checkToken?(token: PositionToken): Promise<void>;
   readonly live: LiveReadModels;

@@ -14,20 +14,20 @@ import { demandedAfter } from '../../schema/fields/after-directive.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
 import { writtenToken } from '../../schema/values/written-token.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
-import type { Admission } from '../policies/request-policies.ts';
+import type { RequestPolicies } from '../policies/request-policies.ts';
 import { checkCost } from '../policies/cost-limit.ts';
 import { eventMetadata } from '../requests/request-metadata.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { noteWritten } from '../requests/written-position.ts';
 import { createAnswerPosition } from './answer-position.ts';
 import { countUsage } from './field-usage.ts';
-import type { GatewayServices, OperationReadModels } from './gateway-services.ts';
+import type { GatewayServices, OperationReads } from './gateway-services.ts';
 import type { ServedSchemaContext } from './served-schema.ts';
 
 export interface OperationScopeOptions {
   readonly services: GatewayServices;
   readonly logger: Logger;
-  readonly admission: Admission;
+  readonly policies: RequestPolicies;
   /** Returns the access rules for a viewer; undefined if no rule applies to it. */
   readonly guardOf: (viewer: Viewer | 'system') => Guard | undefined;
   /** Maximum number of rows that an operation may read. */
@@ -72,12 +72,12 @@ interface OpenedScope extends Omit<Scope, 'context'> {
 type Context = TransportContext & ServedSchemaContext;
 
 export function createOperationScope(options: OperationScopeOptions): OperationScope {
-  const { services, logger, admission, guardOf, maxCost } = options;
+  const { services, logger, policies, guardOf, maxCost } = options;
 
   async function open(context: Context, args: ScopeArgs): Promise<OpenedScope> {
     const operation = getOperationAST(args.document, args.operationName) ?? undefined;
     const header = (name: string) => headerOf(context, name);
-    const viewer = await admission.admit(context);
+    const viewer = await policies.authenticateAndLimit(context);
     checkDepth(args.variableValues);
     const demanded = demandedAfter(operation, args.variableValues, header('refold-after'));
     if (operation) {
@@ -94,7 +94,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     const positions = position !== undefined;
     const snapshot =
       positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served.versions));
-    let opened: OperationReadModels | undefined;
+    let opened: OperationReads | undefined;
     let isClosed = false;
     let metadata: EventMetadata | undefined; // shared by all commands of the operation
     return {
@@ -128,7 +128,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         opened = services.openReadModels({ snapshot, positions, replicaOf });
         return guard ? restrictReads(opened, guard) : opened;
       },
-      finish: async (result) => (position && opened ? position.told(result, opened) : result),
+      finish: async (result) => (position && opened ? position.withPosition(result, opened) : result),
       close() {
         isClosed = true;
         if (opened) closeReads(opened);
@@ -141,7 +141,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     if (token.anchor !== null) await services.checkToken?.(token);
   }
 
-  function closeReads(reads: OperationReadModels): void {
+  function closeReads(reads: OperationReads): void {
     reads.close().catch((error) => logger.warn({ err: error }, 'could not close the reads of an operation'));
   }
 

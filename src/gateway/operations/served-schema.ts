@@ -96,17 +96,17 @@ export function versionHeaders({ versions, canaries }: ServedSchema): readonly (
 export function useServedSchema(
   source: SchemaSource,
 ): Plugin<TransportContext & CanaryContext & Partial<ServedSchemaContext>> {
-  const told = new WeakMap<object, ServedSchema>();
+  const servedBy = new WeakMap<object, ServedSchema>();
   return {
     onEnveloped({ context, setSchema, extendContext }) {
       const pins = pinsOf(context ? headerOf(context, 'refold-pin') : undefined);
       const served = source.pinned(pins, context?.canaries);
-      if (context?.request && served !== source.current()) told.set(context.request, served);
+      if (context?.request && served !== source.current()) servedBy.set(context.request, served);
       setSchema(served.schema);
       extendContext({ served });
     },
     onResponse({ request, response }) {
-      const served = told.get(request);
+      const served = servedBy.get(request);
       if (!served) return;
       for (const [name, value] of versionHeaders(served)) response.headers.set(name, value);
     },

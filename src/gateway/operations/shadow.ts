@@ -19,7 +19,7 @@ import type { ShadowRule } from '../../projections/declaration/version-map.ts';
 import { type AnswerDifference, answerDifferences, sharedDocument } from '../../schema/analysis/answer-differences.ts';
 import { documentUsage } from '../../schema/analysis/document-usage.ts';
 import type { LiveReadModels, OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
-import type { GatewayServices, OperationReadModels } from './gateway-services.ts';
+import type { GatewayServices, OperationReads } from './gateway-services.ts';
 import type { SchemaSource, ServedSchema, ServedSchemaContext } from './served-schema.ts';
 
 export interface ShadowOptions {
@@ -135,7 +135,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
     older: ServedSchema,
     newer: ServedSchema,
     name: string,
-    read: (reads: OperationReadModels, position: GlobalPosition) => Promise<T>,
+    read: (reads: OperationReads, position: GlobalPosition) => Promise<T>,
   ): Promise<T | null> {
     const [a, b] = [projectionOf(older, name), projectionOf(newer, name)];
     for (let attempt = 1; a && b && attempt <= tries && !stopping.signal.aborted; attempt++) {
@@ -155,7 +155,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
     sampled: Sampled,
     older: ServedSchema,
     newer: ServedSchema,
-    reads: OperationReadModels,
+    reads: OperationReads,
     position: GlobalPosition,
   ) {
     const run = ({ schema, versions }: ServedSchema, document: DocumentNode) =>
@@ -168,7 +168,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
     return { outcome: differences.length === 0 ? ('same' as const) : ('different' as const), position, differences };
   }
 
-  function contextOf({ context, viewer }: Sampled, versions: OperationContext['versions'], reads: OperationReadModels) {
+  function contextOf({ context, viewer }: Sampled, versions: OperationContext['versions'], reads: OperationReads) {
     const works: OperationContext = {
       versions,
       viewer,

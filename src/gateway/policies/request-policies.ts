@@ -5,22 +5,22 @@ import type { ViewerOf } from './authentication.ts';
 import type { RateLimit } from './rate-limit.ts';
 
 /** Authenticates and limits operations. */
-export interface Admission {
+export interface RequestPolicies {
   /**
    * Authenticates the caller and counts the operation. Called before the document is read: so a refused document counts as much as an
    * executed one, and costs the server less. A second call for the same operation returns the same viewer and counts nothing.
    *
    * @throws GraphQLError `UNAUTHENTICATED`, `AUTHENTICATION_UNAVAILABLE`, `RATE_LIMITED`
    */
-  admit(transport: TransportContext): Promise<Viewer | 'system'>;
-  /** Authenticates the caller of a request that is not an operation. Counts only failed attempts. Throws like {@link Admission.admit}. */
-  identify(transport: TransportContext): Promise<Viewer | 'system'>;
+  authenticateAndLimit(transport: TransportContext): Promise<Viewer | 'system'>;
+  /** Authenticates the caller of a request that is not an operation. Counts only failed attempts. Throws like {@link RequestPolicies.authenticateAndLimit}. */
+  authenticate(transport: TransportContext): Promise<Viewer | 'system'>;
 }
 
-export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undefined): Admission {
-  const admitted = new WeakMap<object, Promise<Viewer | 'system'>>();
+export function createRequestPolicies(viewerOf: ViewerOf, rateLimit: RateLimit | undefined): RequestPolicies {
+  const known = new WeakMap<object, Promise<Viewer | 'system'>>();
 
-  async function identify(transport: TransportContext): Promise<Viewer | 'system'> {
+  async function authenticate(transport: TransportContext): Promise<Viewer | 'system'> {
     if (!rateLimit) return viewerOf(transport);
     // An attempt with an invalid token counts for its address, which slows down clients that guess tokens.
     return viewerOf(transport).catch(async (refusal: unknown) => {
@@ -30,31 +30,31 @@ export function createAdmission(viewerOf: ViewerOf, rateLimit: RateLimit | undef
   }
 
   async function count(transport: TransportContext): Promise<Viewer | 'system'> {
-    const viewer = await identify(transport);
+    const viewer = await authenticate(transport);
     await rateLimit?.(viewer, transport);
     return viewer;
   }
 
   return {
-    identify,
-    admit(transport) {
+    authenticate,
+    authenticateAndLimit(transport) {
       // An HTTP request is one operation, whichever paths through the gateway it takes.
       const operation = transport.message ?? transport.req ?? transport.request;
       if (operation === undefined) return count(transport);
-      const before = admitted.get(operation);
+      const before = known.get(operation);
       if (before) return before;
       const counted = count(transport);
-      admitted.set(operation, counted);
+      known.set(operation, counted);
       return counted;
     },
   };
 }
 
 /** Authenticates and limits yoga's requests, before their body is read. */
-export function useAdmission({ admit }: Admission): Plugin {
+export function useRequestPolicies({ authenticateAndLimit }: RequestPolicies): Plugin {
   return {
     async onRequestParse({ request, serverContext }) {
-      await admit({ ...(serverContext as TransportContext), request }); // for a request to node:http, `req` is set
+      await authenticateAndLimit({ ...(serverContext as TransportContext), request }); // for a request to node:http, `req` is set
     },
   };
 }

@@ -9,7 +9,7 @@ export type ClientOf = (viewer: Viewer | 'system', transport: TransportContext) 
  * Returns who is limited together: a viewer, or all unauthenticated callers from one address. Undefined if that is unknown: the connection
  * comes from a proxy that `gateway.proxies` does not count, so all clients behind it would share one address.
  */
-export function clientOf(
+export function rateLimitClient(
   viewer: Viewer | 'system',
   transport: TransportContext,
   proxies: number | undefined,

@@ -28,10 +28,10 @@ const toldCodes: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNAVAI
   FORBIDDEN: () => ({}),
 };
 
-const told: Readonly<Partial<Record<RefoldErrorCode, ToldExtensions>>> = toldCodes;
+const publicExtensions: Readonly<Partial<Record<RefoldErrorCode, ToldExtensions>>> = toldCodes;
 
 /** Public messages for errors whose own message is for operators: clients must not learn what holds a stream. */
-const retold: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
+const publicMessages: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
   STREAM_LOCKED: 'The stream is locked by another writer. Nothing was written. Retry.',
   DATABASE_UNAVAILABLE: 'The database is not available. Nothing was done: try again.',
   OUTCOME_UNKNOWN:
@@ -58,9 +58,9 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
         const details = taken === null ? {} : { column: taken };
         return restatedError(located, reason, { code: 'COMMAND_REJECTED', reason, details });
       }
-      const extensions = told[(cause as RefoldError).code]?.(cause); // instanceof yields the widest type
+      const extensions = publicExtensions[(cause as RefoldError).code]?.(cause); // instanceof yields the widest type
       if (extensions) {
-        const message = retold[(cause as RefoldError).code] ?? cause.message; // as above
+        const message = publicMessages[(cause as RefoldError).code] ?? cause.message; // as above
         if (isOutage(cause)) logger.warn({ err: cause, path: located?.path }, 'an operation failed');
         return restatedError(located, message, { code: cause.code, ...plain(extensions), ...httpOf(cause, located) });
       }

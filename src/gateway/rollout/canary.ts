@@ -3,7 +3,7 @@ import { isPromise } from 'node:util/types';
 import type { Plugin } from 'graphql-yoga';
 import type { Canary, Pins } from '../../projections/declaration/version-map.ts';
 import type { ViewerOf } from '../policies/authentication.ts';
-import { clientOf } from '../requests/client.ts';
+import { rateLimitClient } from '../requests/client.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { noPins } from './pins.ts';
 
@@ -36,7 +36,7 @@ export function createCanaryChoice({ running, viewerOf, proxies }: CanaryChoiceO
     if (session !== undefined && session !== '') return `session ${session.slice(0, longestIdentity)}`;
     try {
       // Behind an unconfigured proxy all clients would share one identity: all or none would get the canary.
-      return clientOf(await viewerOf(transport), transport, proxies);
+      return rateLimitClient(await viewerOf(transport), transport, proxies);
     } catch {
       return undefined; // refused when it is executed
     }

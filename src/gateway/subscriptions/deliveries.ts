@@ -1,8 +1,8 @@
-import type { Subscription } from './subscription.ts';
+import type { ClientSubscription } from './subscription.ts';
 
 export interface Deliveries {
   /** Delivers in the next turn, together with all other subscriptions that have messages. */
-  add(subscription: Subscription): void;
+  add(subscription: ClientSubscription): void;
 }
 
 // In milliseconds. Between slices the process handles other requests. Ten milliseconds reach some thousand subscribers.
@@ -12,8 +12,8 @@ const betweenLooks = 32;
 
 /** Delivers in time slices. `onRound` is called when all subscriptions that had messages at one time are served. */
 export function createDeliveries(onRound: () => void): Deliveries {
-  let waiting: Subscription[] = [];
-  let round: Subscription[] = [];
+  let waiting: ClientSubscription[] = [];
+  let round: ClientSubscription[] = [];
   let delivered = 0;
   let isScheduled = false;
 

@@ -1,20 +1,20 @@
 import type { ExecutionResult } from 'graphql';
 import type { Answer } from './answer.ts';
-import type { Sink, Subscription } from './subscription.ts';
+import type { Sink, ClientSubscription } from './subscription.ts';
 
 /** Returns the answers of a subscription as an async iterator. */
-export function pulled(subscription: Subscription): AsyncIterableIterator<ExecutionResult> {
+export function pulled(subscription: ClientSubscription): AsyncIterableIterator<ExecutionResult> {
   return new PulledAnswers(subscription);
 }
 
 const done = { done: true, value: undefined } as const;
 
 class PulledAnswers implements AsyncIterableIterator<ExecutionResult>, Sink {
-  readonly #subscription: Subscription;
+  readonly #subscription: ClientSubscription;
   readonly #pulls: ((result: IteratorResult<ExecutionResult>) => void)[] = [];
   #state: 'new' | 'open' | 'ended' = 'new';
 
-  constructor(subscription: Subscription) {
+  constructor(subscription: ClientSubscription) {
     this.#subscription = subscription;
   }
 

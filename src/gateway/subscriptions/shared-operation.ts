@@ -72,7 +72,7 @@ interface Made {
   readonly looks: { readonly personal: boolean };
 }
 
-export function createAnswers(maskError: (error: unknown) => GraphQLError): Answers {
+export function createResponses(maskError: (error: unknown) => GraphQLError): Answers {
   let made = new Map<unknown, Map<SharedOperation, Made>>();
 
   function make(operation: SharedOperation, event: unknown, context: object): Made {

@@ -17,17 +17,17 @@ export interface SubscriptionOptions {
   /** The subscriber's own context, for resolvers that read it. */
   readonly context: object;
   readonly answers: Answers;
-  /** Schedules a call of {@link Subscription.deliver}. */
-  enqueue(subscription: Subscription): void;
+  /** Schedules a call of {@link ClientSubscription.deliver}. */
+  enqueue(subscription: ClientSubscription): void;
   /** Called once, whatever ends the subscription. */
-  onEnd(subscription: Subscription): void;
+  onEnd(subscription: ClientSubscription): void;
 }
 
 /**
  * One subscription of one client. It buffers no answers: each is computed from the newest state when the client's connection can take it.
  * So a slow client costs no memory and delays nobody. It is a class because there may be many thousands.
  */
-export class Subscription {
+export class ClientSubscription {
   readonly #options: SubscriptionOptions;
   #sink: Sink | undefined;
   /** An answer of asynchronous resolvers, or the last answer. */

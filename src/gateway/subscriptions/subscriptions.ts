@@ -3,20 +3,20 @@ import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { sourceEventStream } from '../../schema/contract/graphql-release.ts';
 import { liveMessages } from '../../schema/contract/live-messages.ts';
 import type { OperationScope } from '../operations/operation-scope.ts';
-import type { Admission } from '../policies/request-policies.ts';
+import type { RequestPolicies } from '../policies/request-policies.ts';
 import { expired } from '../policies/authentication.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { createDeliveries } from './deliveries.ts';
 import { pulled } from './pulled-answers.ts';
-import { createAnswers, createSharedOperations, type OperationArgs } from './shared-operation.ts';
-import { Subscription } from './subscription.ts';
+import { createResponses, createSharedOperations, type OperationArgs } from './shared-operation.ts';
+import { ClientSubscription } from './subscription.ts';
 
 export interface SubscriptionsOptions {
   readonly scope: OperationScope;
   readonly maskError: (error: unknown) => GraphQLError;
-  readonly admission: Admission;
+  readonly policies: RequestPolicies;
   /** Limits the number of concurrent subscriptions. */
   readonly limit: ConcurrencyLimit;
   /** Returns the client that a subscription counts for. */
@@ -35,7 +35,7 @@ export interface Refusal {
 /** The subscriptions of this process. */
 export interface Subscriptions {
   /** Opens a subscription. It sends nothing before `serve` is called. Returns masked errors if it is refused. */
-  open(args: SubscriptionArgs): Promise<Subscription | Refusal>;
+  open(args: SubscriptionArgs): Promise<ClientSubscription | Refusal>;
   /** Opens subscriptions that come through yoga itself. */
   readonly plugin: Plugin;
   /** Ends all subscriptions and refuses new ones. Responses end without `complete`: clients that get it would not reconnect. */
@@ -43,22 +43,22 @@ export interface Subscriptions {
 }
 
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
-  const { scope, maskError, admission, limit, clientOf } = options;
+  const { scope, maskError, policies, limit, clientOf } = options;
   /** Each with the response that yoga writes it to, if it does. */
-  const running = new Map<Subscription, TransportContext['res']>();
+  const running = new Map<ClientSubscription, TransportContext['res']>();
   const operations = createSharedOperations();
-  const answers = createAnswers(maskError);
+  const answers = createResponses(maskError);
   const deliveries = createDeliveries(answers.forget);
   let isClosed = false;
 
-  async function open(args: SubscriptionArgs): Promise<Subscription | Refusal> {
+  async function open(args: SubscriptionArgs): Promise<ClientSubscription | Refusal> {
     let leave = () => {};
     try {
       if (isClosed) throw stopping();
       const transport: TransportContext = args.contextValue;
-      leave = limit.open(clientOf(await admission.admit(transport), transport));
+      leave = limit.open(clientOf(await policies.authenticateAndLimit(transport), transport));
       const opened = await begin(args, leave);
-      if (!(opened instanceof Subscription)) leave();
+      if (!(opened instanceof ClientSubscription)) leave();
       return opened;
     } catch (error) {
       leave();
@@ -66,7 +66,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     }
   }
 
-  async function begin(args: SubscriptionArgs, leave: () => void): Promise<Subscription | Refusal> {
+  async function begin(args: SubscriptionArgs, leave: () => void): Promise<ClientSubscription | Refusal> {
     const { context, expiresAt, close } = await scope.open(args);
     let source: AsyncIterable<unknown> | ExecutionResult | undefined;
     try {
@@ -77,7 +77,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     if (!isAsyncIterable(source)) return { errors: (source.errors ?? []).map(maskError) };
     const operation = operations.join(args);
     let stopClock = () => {};
-    const subscription = new Subscription({
+    const subscription = new ClientSubscription({
       messages: liveMessages(source),
       operation,
       context,
@@ -104,7 +104,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       onSubscribe({ setSubscribeFn }) {
         setSubscribeFn(async (args) => {
           const opened = await open({ ...args, contextValue: args.contextValue as object }); // created by the pipeline
-          return opened instanceof Subscription ? pulled(opened) : opened;
+          return opened instanceof ClientSubscription ? pulled(opened) : opened;
         });
       },
     },
@@ -115,7 +115,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
   };
 }
 
-function goAway(subscription: Subscription, res: TransportContext['res']): void {
+function goAway(subscription: ClientSubscription, res: TransportContext['res']): void {
   if (!res) return void subscription.end();
   subscription.leave();
   // Yoga may still write a comment, or an answer that was on its way.

@@ -4,20 +4,20 @@ import type { GraphQLError } from 'graphql';
 import { operationOf, plainRequest, readBody } from '../operations/plain-request.ts';
 import { type OperationRequest, prepareOperation, type Yoga } from '../operations/run-operation.ts';
 import type { ServedSchemaContext } from '../operations/served-schema.ts';
-import type { Admission } from '../policies/request-policies.ts';
+import type { RequestPolicies } from '../policies/request-policies.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { deprecationHeaders } from '../rollout/pins.ts';
 import type { Answer } from '../subscriptions/answer.ts';
 import { createAnswer } from '../subscriptions/answer.ts';
-import { type Sink, Subscription } from '../subscriptions/subscription.ts';
+import { type Sink, ClientSubscription } from '../subscriptions/subscription.ts';
 import type { Subscriptions } from '../subscriptions/subscriptions.ts';
 import { eventStreamRequest } from './event-stream-request.ts';
 
 export interface EventStreamsOptions {
   readonly yoga: Yoga;
   readonly subscriptions: Subscriptions;
-  readonly admission: Admission;
+  readonly policies: RequestPolicies;
   readonly maskError: (error: unknown) => GraphQLError;
   /** Maximum size of a request body, in bytes. */
   readonly maxBodySize: number;
@@ -33,7 +33,7 @@ export interface EventStreams {
 }
 
 // The heartbeat interval in milliseconds. Proxies close idle connections after some ten seconds to a minute.
-const silence = 12_000;
+const heartbeatIntervalMs = 12_000;
 
 /**
  * Subscriptions over server-sent events on plain node:http. For each subscription, yoga holds a Request, a Response, a stream and a timer,
@@ -41,28 +41,28 @@ const silence = 12_000;
  * yoga's. Requests that yoga would refuse are passed to yoga.
  */
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
-  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor } = options;
+  const { yoga, subscriptions, policies, maskError, maxBodySize, documentFor } = options;
   const streams = new Set<EventStream>();
   let isClosed = false;
   const keepAlive = setInterval(() => {
     for (const stream of streams) stream.sayNothing();
-  }, silence);
+  }, heartbeatIntervalMs);
   keepAlive.unref();
 
   async function subscribe(req: IncomingMessage, res: ServerResponse, params: OperationRequest, refuse: () => void) {
     const context: TransportContext & Partial<ServedSchemaContext> = { req, request: plainRequest(req) };
     // Yoga refuses it again, with its own message.
-    const prepared = await admission.admit(context).then(
+    const prepared = await policies.authenticateAndLimit(context).then(
       () => prepareOperation(yoga, maskError, params, context, documentFor),
       () => [],
     );
     if (!('run' in prepared) || !prepared.isSubscription) return refuse();
     const opened = await subscriptions.open(prepared.args);
     // The client has disconnected, or the process has stopped.
-    if (res.destroyed || res.writableEnded) return void (opened instanceof Subscription && opened.leave());
+    if (res.destroyed || res.writableEnded) return void (opened instanceof ClientSubscription && opened.leave());
     const { served } = prepared.args.contextValue as Partial<ServedSchemaContext>; // set by the schema plugin
     const headers = Object.fromEntries(served ? deprecationHeaders(served.versions) : []);
-    if (!(opened instanceof Subscription)) return void sendOnce(res, opened.errors, headers);
+    if (!(opened instanceof ClientSubscription)) return void sendOnce(res, opened.errors, headers);
     const stream = new EventStream(res, opened);
     streams.add(stream);
     res.once('close', () => {
@@ -120,10 +120,10 @@ const complete = 'event: complete\ndata:\n\n';
 /** The stream of one client. It writes bytes to the socket directly: an event is serialized once for all subscribers. */
 class EventStream implements Sink {
   readonly #res: ServerResponse;
-  readonly #subscription: Subscription;
+  readonly #subscription: ClientSubscription;
   #isWaiting = false;
 
-  constructor(res: ServerResponse, subscription: Subscription) {
+  constructor(res: ServerResponse, subscription: ClientSubscription) {
     this.#res = res;
     this.#subscription = subscription;
   }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../subscriptions/answer.ts';
-import type { Sink, Subscription } from '../subscriptions/subscription.ts';
+import type { Sink, ClientSubscription } from '../subscriptions/subscription.ts';
 
 const streamHeaders = {
   'content-type': 'text/event-stream',
@@ -116,7 +116,7 @@ export class StreamedOperation implements Sink {
   readonly id: string;
   readonly #stream: OperationStream;
   readonly #idJson: string;
-  #subscription: Subscription | undefined;
+  #subscription: ClientSubscription | undefined;
   #answer: Answer | undefined;
   #isOver = false;
   isOwed = false;
@@ -152,7 +152,7 @@ export class StreamedOperation implements Sink {
     this.complete();
   }
 
-  serve(subscription: Subscription): void {
+  serve(subscription: ClientSubscription): void {
     if (this.#isOver) return void subscription.leave();
     this.#subscription = subscription;
     subscription.serve(this);

@@ -1,5 +1,5 @@
 import type { ExecutionResult } from 'graphql';
-import { unknownOutcome } from '../requests/unknown-outcome.ts';
+import { stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
 
 /** The queries and mutations of one WebSocket, from their arrival until they are answered. */
 export class OwedAnswers {
@@ -28,7 +28,7 @@ export class OwedAnswers {
 
   /** Waits for none of them any longer. */
   giveUp(): void {
-    for (const resolve of this.#owed.values()) resolve?.({ errors: [unknownOutcome()] });
+    for (const resolve of this.#owed.values()) resolve?.({ errors: [stoppedBeforeAnswer()] });
   }
 
   /** Resolves when none is owed any more. */

@@ -6,14 +6,14 @@ import { operationOf, plainRequest } from '../operations/plain-request.ts';
 import type { OperationRequest, PreparedOperation, Yoga } from '../operations/run-operation.ts';
 import { prepareOperation } from '../operations/run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
-import type { Admission } from '../policies/request-policies.ts';
+import type { RequestPolicies } from '../policies/request-policies.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
-import { unknownOutcome } from '../requests/unknown-outcome.ts';
+import { stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
 import { createAnswer } from '../subscriptions/answer.ts';
-import { Subscription } from '../subscriptions/subscription.ts';
+import { ClientSubscription } from '../subscriptions/subscription.ts';
 import { type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
 import { OperationStream, type StreamedOperation } from './operation-stream.ts';
 import { bodyOf, checkSite, isStreamOpening, operationIdIn, refusal, refuse } from './single-connection-request.ts';
@@ -21,7 +21,7 @@ import { bodyOf, checkSite, isStreamOpening, operationIdIn, refusal, refuse } fr
 export interface SingleConnectionsOptions {
   readonly yoga: Yoga;
   readonly subscriptions: Subscriptions;
-  readonly admission: Admission;
+  readonly policies: RequestPolicies;
   readonly maskError: (error: unknown) => GraphQLError;
   /** Maximum size of a request body, in bytes. */
   readonly maxBodySize: number;
@@ -44,7 +44,7 @@ export interface SingleConnections {
    * Ends all streams without completing their subscriptions, so that clients reconnect to another process. Streams on which results of queries
    * or mutations are pending end when these are written, after `patience` milliseconds at most. What is left then gets `OUTCOME_UNKNOWN`.
    */
-  close(patience: number): Promise<void>;
+  close(timeoutMs: number): Promise<void>;
 }
 
 interface ReservedStream {
@@ -59,7 +59,7 @@ type Context = TransportContext & Partial<ServedSchemaContext>;
 
 const path = '/graphql/stream';
 // The heartbeat interval in milliseconds, the same as for streams of a single operation.
-const silence = 12_000;
+const heartbeatIntervalMs = 12_000;
 
 /**
  * The single connection mode of the GraphQL over SSE protocol, at `/graphql/stream`. A client reserves a stream (PUT) and opens it (GET).
@@ -67,12 +67,12 @@ const silence = 12_000;
  * only the viewer who reserved a stream can use it.
  */
 export function createSingleConnections(options: SingleConnectionsOptions): SingleConnections {
-  const { yoga, subscriptions, admission, maskError, maxBodySize, documentFor, limit, clientOf, origins } = options;
+  const { yoga, subscriptions, policies, maskError, maxBodySize, documentFor, limit, clientOf, origins } = options;
   const streams = new Map<string, ReservedStream>();
   let isClosed = false;
   const keepAlive = setInterval(() => {
     for (const { stream } of streams.values()) stream.sayNothing();
-  }, silence);
+  }, heartbeatIntervalMs);
   keepAlive.unref();
 
   function drop(token: string): void {
@@ -85,7 +85,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
   }
 
   async function reserve(context: Context, res: ServerResponse): Promise<void> {
-    const viewer = await admission.admit(context);
+    const viewer = await policies.authenticateAndLimit(context);
     if (isClosed) throw stopping();
     const leave = limit.open(clientOf(viewer, context));
     const token = randomUUID();
@@ -103,7 +103,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
   }
 
   async function open(token: string, context: Context, res: ServerResponse): Promise<void> {
-    const { stream, expiry } = find(token, await admission.identify(context));
+    const { stream, expiry } = find(token, await policies.authenticate(context));
     if (stream.isOpen) throw refusal(409, 'BAD_REQUEST', 'The stream is open already. Reserve another one.');
     if (res.destroyed) return; // the client has disconnected, and may try again
     clearTimeout(expiry);
@@ -112,7 +112,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
   }
 
   async function operate(token: string, context: Context, req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const viewer = await admission.admit(context);
+    const viewer = await policies.authenticateAndLimit(context);
     find(token, viewer);
     const params = operationOf(await bodyOf(req, maxBodySize));
     if (!params) throw refusal(400, 'BAD_REQUEST', 'The body is not a GraphQL operation.');
@@ -137,7 +137,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
     // 204: the client has ended the operation meanwhile.
     const accept = () => void (res.writableEnded || res.writeHead(operation.isOver ? 204 : 202, headers).end());
     const opened = prepared.isSubscription ? await subscriptions.open(prepared.args) : undefined;
-    if (opened instanceof Subscription) {
+    if (opened instanceof ClientSubscription) {
       operation.serve(opened);
       return accept();
     }
@@ -165,7 +165,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
       throw refusal(405, 'BAD_REQUEST', 'Open a stream with accept: text/event-stream, and send operations by POST.', {
         allow: 'GET, POST, PUT, DELETE',
       });
-    const { stream } = find(token, await admission.identify(context));
+    const { stream } = find(token, await policies.authenticate(context));
     stream.stop(operationIdIn(query.get('operationId')));
     res.writeHead(200).end();
   }
@@ -181,13 +181,13 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
         else refuse(res, [masked]);
       });
     },
-    async close(patience) {
+    async close(timeoutMs) {
       isClosed = true;
       clearInterval(keepAlive);
       const lastWords = setTimeout(() => {
-        const unknown = createAnswer({ errors: [unknownOutcome()] });
+        const unknown = createAnswer({ errors: [stoppedBeforeAnswer()] });
         for (const { stream } of streams.values()) stream.lastWord(unknown);
-      }, patience);
+      }, timeoutMs);
       const ends = [...streams].map(([token, { stream }]) => stream.answered().then(() => drop(token)));
       await Promise.all(ends);
       clearTimeout(lastWords);

@@ -2,14 +2,14 @@ import type { Duplex } from 'node:stream';
 import type { ExecutionResult } from 'graphql';
 import type { WebSocket } from 'ws';
 import type { Answer } from '../subscriptions/answer.ts';
-import type { Sink, Subscription } from '../subscriptions/subscription.ts';
+import type { Sink, ClientSubscription } from '../subscriptions/subscription.ts';
 
 /** The raw socket of one client, below the WebSocket. A message for many clients is framed here, not by each WebSocket. */
 export class SocketWriter {
   readonly #webSocket: WebSocket;
   readonly #socket: Duplex;
   /** Subscriptions that wait for the client to read. */
-  #waiting: Set<Subscription> | undefined;
+  #waiting: Set<ClientSubscription> | undefined;
 
   constructor(webSocket: WebSocket, socket: Duplex) {
     this.#webSocket = webSocket;
@@ -17,7 +17,7 @@ export class SocketWriter {
   }
 
   /** Whether it can take a message now. When it can again, it wakes the subscription. */
-  isReadyFor(subscription: Subscription): boolean {
+  isReadyFor(subscription: ClientSubscription): boolean {
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return false;
     if (!this.#socket.writableNeedDrain) return true;
     if (!this.#waiting) {
@@ -68,12 +68,12 @@ const done = { done: true, value: undefined } as const;
  */
 export class WebSocketSink implements Sink, AsyncIterableIterator<ExecutionResult, undefined> {
   readonly #writer: SocketWriter;
-  readonly #subscription: Subscription;
+  readonly #subscription: ClientSubscription;
   readonly #head: Buffer;
   readonly #end = Promise.withResolvers<typeof done>();
   #isServed = false;
 
-  constructor(writer: SocketWriter, subscription: Subscription, id: string) {
+  constructor(writer: SocketWriter, subscription: ClientSubscription, id: string) {
     this.#writer = writer;
     this.#subscription = subscription;
     this.#head = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":`);

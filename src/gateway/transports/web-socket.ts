@@ -7,13 +7,13 @@ import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { anonymous, type Viewer } from '../../access.ts';
 import { type OperationRequest, prepareOperation, withoutHttp, type Yoga } from '../operations/run-operation.ts';
-import type { Admission } from '../policies/request-policies.ts';
+import type { RequestPolicies } from '../policies/request-policies.ts';
 import { isUnavailable } from '../policies/authentication.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
 import type { ClientOf } from '../requests/client.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import type { CanaryChoice } from '../rollout/canary.ts';
-import { Subscription } from '../subscriptions/subscription.ts';
+import { ClientSubscription } from '../subscriptions/subscription.ts';
 import { type SubscriptionArgs, type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
 import { OwedAnswers } from './owed-answers.ts';
 import { SocketWriter, WebSocketSink } from './web-socket-sink.ts';
@@ -35,7 +35,7 @@ export interface WebSocketOptions {
   readonly chooseCanaries: CanaryChoice;
   /** Origins of other sites whose pages may connect. */
   readonly origins: readonly string[];
-  readonly admission: Admission;
+  readonly policies: RequestPolicies;
   /** Limits the number of open WebSockets together with single-connection streams. */
   readonly limit: ConcurrencyLimit;
   /** Returns the client that a connection counts for. */
@@ -50,11 +50,11 @@ export interface WebSocketEndpoint {
    * Closes all connections with 1001 (going away), which makes clients reconnect to another process. Connections on which results of queries or
    * mutations are pending close when these are sent, after `patience` milliseconds at most. What is left then gets `OUTCOME_UNKNOWN`.
    */
-  close(patience: number): Promise<void>;
+  close(timeoutMs: number): Promise<void>;
 }
 
 // In milliseconds. A client acknowledges the close within a round trip; one that does not is gone or stuck.
-const goodbyePatience = 1000;
+const closeTimeoutMs = 1000;
 
 /** Serves operations over WebSocket, with the `graphql-transport-ws` protocol. */
 export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEndpoint {
@@ -64,7 +64,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
     maskError,
     connectionInitTimeout,
     maxPayload,
-    admission,
+    policies,
     limit,
     clientOf,
     chooseCanaries,
@@ -96,7 +96,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         const socket = context.extra.socket as WebSocket; // created by the server below
         const transport = transportOf(context);
         try {
-          const viewer = await admission.identify(transport);
+          const viewer = await policies.authenticate(transport);
           if (socket.readyState !== socket.OPEN) return false;
           count(socket, viewer, transport);
           return true;
@@ -113,7 +113,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         const answers = owedTo(context);
         answers.begin(id);
         const transport = { ...transportOf(context), message: {} };
-        const refusal = await admission.admit(transport).then(
+        const refusal = await policies.authenticateAndLimit(transport).then(
           () => undefined,
           (error) => withoutHttp(maskError(error)),
         );
@@ -142,7 +142,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
 
   async function open(args: SubscriptionArgs, writer: SocketWriter, id: string): Promise<Result | WebSocketSink> {
     const opened = await subscriptions.open(args);
-    return opened instanceof Subscription ? new WebSocketSink(writer, opened, id) : opened;
+    return opened instanceof ClientSubscription ? new WebSocketSink(writer, opened, id) : opened;
   }
 
   /** From now on the socket counts for this viewer. Before `connection_init`, it counts for its address. */
@@ -168,13 +168,13 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         hearErrors(webSocket, logger);
       });
     },
-    async close(patience) {
+    async close(timeoutMs) {
       isClosing = true;
       const clients = [...server.clients];
       const lastWords = setTimeout(() => {
         for (const client of clients) owed.get(client)?.giveUp();
-      }, patience);
-      const unread = setTimeout(terminateAll, patience + goodbyePatience);
+      }, timeoutMs);
+      const unread = setTimeout(terminateAll, timeoutMs + closeTimeoutMs);
       await Promise.all(
         clients.map(async (client) => {
           await Promise.race([owed.get(client)?.none(), closed(client)]);
@@ -184,7 +184,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
       );
       clearTimeout(lastWords);
       clearTimeout(unread);
-      const deadline = setTimeout(terminateAll, goodbyePatience);
+      const deadline = setTimeout(terminateAll, closeTimeoutMs);
       await protocol.dispose();
       clearTimeout(deadline);
     },
@@ -208,7 +208,7 @@ function isLater(error: unknown): error is GraphQLError {
 /** Closes with 1013 and the reason. A failed handshake would tell a browser nothing: it hides status and body from the page. */
 function tryLater(webSocket: WebSocket, { message }: GraphQLError): void {
   webSocket.close(1013, message.slice(0, longestReason));
-  setTimeout(() => webSocket.terminate(), goodbyePatience).unref(); // it no longer counts in the limit
+  setTimeout(() => webSocket.terminate(), closeTimeoutMs).unref(); // it no longer counts in the limit
 }
 
 // The payload of a close frame has 125 bytes, 2 of them for the code. Our messages are ASCII except for an apostrophe.

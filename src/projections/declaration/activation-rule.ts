@@ -1,6 +1,6 @@
 import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
-import { refuseUnknown } from './refuse-unknown.ts';
+import { refuseUnknownKeys } from './refuse-unknown.ts';
 
 /** The conditions under which a version that has caught up becomes active. `refold activate` skips all of them except `breaking`. */
 export interface ActivationOptions {
@@ -100,7 +100,7 @@ export function activationRule(
   option: 'auto' | 'manual' | ActivationOptions = 'auto',
 ): ActivationRule {
   const given = typeof option === 'string' ? { by: option } : option;
-  refuseUnknown(subject, 'activation', given, known);
+  refuseUnknownKeys(subject, 'activation', given, known);
   // 100: at the head of a busy log a reader is always a few events behind. A first page that old is fresh enough.
   const { by = 'auto', maxLag = 100, maxLagSeconds = null, minReadySeconds = 0, breaking = 'hold' } = given;
   if (!['auto', 'manual'].includes(by))
@@ -146,7 +146,7 @@ function shadowGate(subject: string, given: ShadowGateOptions): Required<ShadowG
       subject,
       `activation.shadow must be an object such as { queries: 1000 }, found ${String(given)}.`,
     );
-  refuseUnknown(subject, 'activation.shadow', given, ['queries', 'maxDifferent', 'withinSeconds', 'oneOf']);
+  refuseUnknownKeys(subject, 'activation.shadow', given, ['queries', 'maxDifferent', 'withinSeconds', 'oneOf']);
   const { queries, maxDifferent = 0, withinSeconds = 86_400, oneOf = 10 } = given;
   for (const [part, value, most] of [
     ['queries', queries, 1_000_000],
@@ -179,7 +179,7 @@ function checkBreaking(subject: string, breaking: unknown): void {
       subject,
       `activation.breaking is 'hold', 'allow' or { unusedDays: 30 }, found '${String(breaking)}'.`,
     );
-  refuseUnknown(subject, 'activation.breaking', breaking, ['unusedDays']);
+  refuseUnknownKeys(subject, 'activation.breaking', breaking, ['unusedDays']);
   const { unusedDays } = breaking as { unusedDays?: unknown }; // an object of unknown shape; its option names are checked
   if (typeof unusedDays !== 'number' || !Number.isInteger(unusedDays) || unusedDays < 1)
     throw invalidDeclaration(

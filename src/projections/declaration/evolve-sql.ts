@@ -5,7 +5,7 @@ import { isNumeric, isOrdered } from '../columns/aggregate-columns.ts';
 import type { Column, Columns, KeyColumnOf } from '../columns/column.ts';
 import { handledTypes } from './evolve-handlers.ts';
 import type { EventFilter } from './projection.ts';
-import { refuseUnknown } from './refuse-unknown.ts';
+import { refuseUnknownKeys } from './refuse-unknown.ts';
 import type { MergeRule, SqlFold } from './sql-fold.ts';
 
 /** The set-based form of a projection: SQL over a batch of events. One statement merges the result into the table. */
@@ -40,7 +40,7 @@ export function checkEvolveSql(
   given: EvolveSql<EventFamily, Columns>,
 ): { readonly fold: SqlFold; readonly filter: readonly EventFilter[] } {
   const refuse = (problem: string) => invalidDeclaration(subject, `evolveSql${problem}`);
-  refuseUnknown(subject, 'evolveSql', given, ['events', 'rows', 'merge', 'remove']);
+  refuseUnknownKeys(subject, 'evolveSql', given, ['events', 'rows', 'merge', 'remove']);
   if (!Array.isArray(given.events) || given.events.length === 0)
     throw refuse('.events names no event type; name those that the batch contains.');
   const filter = handledTypes(subject, families, given.events, (type) => `evolveSql.events names '${type}'`);

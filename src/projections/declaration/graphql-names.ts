@@ -1,7 +1,7 @@
 import pluralize from 'pluralize';
 import { invalidDeclaration } from '../../errors.ts';
 import type { GraphqlNames } from './projection.ts';
-import { refuseUnknown } from './refuse-unknown.ts';
+import { refuseUnknownKeys } from './refuse-unknown.ts';
 
 /**
  * Checks the option `graphql` and derives missing names from the projection's name. `hasId`: whether the projection declares an `id` of its
@@ -22,7 +22,7 @@ export function graphqlNames(
     globalId: !hasId,
   };
   const full = { ...derived, ...given };
-  refuseUnknown(subject, 'graphql', full, Object.keys(derived));
+  refuseUnknownKeys(subject, 'graphql', full, Object.keys(derived));
   const { globalId, ...names } = full;
   if (typeof globalId !== 'boolean')
     throw invalidDeclaration(subject, `graphql.globalId is true or false, found ${String(globalId)}.`);

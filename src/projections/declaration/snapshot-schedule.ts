@@ -1,6 +1,6 @@
 import { invalidDeclaration } from '../../errors.ts';
 import type { SnapshotSchedule } from './projection.ts';
-import { refuseUnknown } from './refuse-unknown.ts';
+import { refuseUnknownKeys } from './refuse-unknown.ts';
 
 /** Checks the option `snapshots` and fills in defaults. Null if it is not set. */
 export function snapshotSchedule(
@@ -10,7 +10,7 @@ export function snapshotSchedule(
   if (given === undefined) return null;
   // 3: when a bug is found, the last two snapshots may already contain its effects.
   const full = { keep: 3, ...given };
-  refuseUnknown(subject, 'snapshots', full, ['everyEvents', 'keep']);
+  refuseUnknownKeys(subject, 'snapshots', full, ['everyEvents', 'keep']);
   for (const name of ['everyEvents', 'keep'] as const) {
     if (!Number.isInteger(full[name]) || full[name] < 1)
       throw invalidDeclaration(subject, `snapshots.${name} is a whole number from 1 on, found ${String(full[name])}.`);

@@ -2,11 +2,11 @@ import type { Projection, RowKey } from '../declaration/projection.ts';
 import type { AggregateQuery, Measure, PageQuery, RowFilter } from './row-query.ts';
 
 /** A whole response that PostgreSQL builds: its shape, which is the same for every run of a document, and the reads of this run. */
-export interface AnswerQuery {
+export interface ResponseQuery {
   /** The key of the statement cache: the same object for the same document. */
-  readonly shape: AnswerShape;
+  readonly shape: ResponseShape;
   /** Ordered as the shape refers to them. */
-  readonly reads: readonly AnswerRead[];
+  readonly reads: readonly ResponseRead[];
 }
 
 /** The members of a response object by key, in order. */
@@ -18,7 +18,7 @@ export interface ConstantPart {
   readonly json: string;
 }
 
-export interface AnswerShape {
+export interface ResponseShape {
   readonly roots: Members<RootPart>;
 }
 
@@ -85,7 +85,7 @@ export type AggregatePart =
       readonly members: Members<ConstantPart | { readonly kind: 'grouping'; readonly name: string }>;
     };
 
-export type AnswerRead =
+export type ResponseRead =
   /** One row, found by the columns that identify it. */
   | {
       readonly kind: 'row';

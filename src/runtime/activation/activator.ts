@@ -14,7 +14,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
-import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
 import { type CompareOptions, compareWithPrevious } from '../verification/compare-with-previous.ts';
 import { type Verification, verifyVersion, withoutHiddenKeys } from '../verification/verify.ts';
 import { heldByDeadLetters } from '../versions/dead-letter-gate.ts';
@@ -43,14 +43,14 @@ const tryAgainSeconds = 5;
  * Activates ready versions as soon as the conditions of their declarations are met: time, freshness, rows that match the log and the previous
  * version. Every process that maintains read tables runs it; one process at a time makes a comparison.
  */
-export function createActivator(options: ActivatorOptions): Rounds {
+export function createActivator(options: ActivatorOptions): PeriodicTask {
   const { db, projections, versions, logger } = options;
-  const told = new Set<string>();
+  const logged = new Set<string>();
   const usageLookedAt = new Map<string, number>();
-  const rounds = createRounds(lookMilliseconds, look, (error) =>
+  const task = startPeriodicTask(lookMilliseconds, look, (error) =>
     logger.warn({ err: error }, `could not look for versions to activate; trying again: ${String(error)}`),
   );
-  const unsubscribe = versions.onChange(() => rounds.soon());
+  const unsubscribe = versions.onChange(() => task.soon());
 
   async function look(signal: AbortSignal): Promise<void> {
     const waiting = projections.filter(
@@ -91,8 +91,8 @@ export function createActivator(options: ActivatorOptions): Rounds {
 
   function tellHeld(id: string, { heldReason, heldBy }: ReadyVersion): void {
     const text = `${id} is held at ready: ${heldReason}`;
-    if (heldReason === null || heldBy === 'operator' || told.has(text)) return;
-    told.add(text);
+    if (heldReason === null || heldBy === 'operator' || logged.has(text)) return;
+    logged.add(text);
     logger.warn({ projection: id }, text);
   }
 
@@ -116,16 +116,16 @@ export function createActivator(options: ActivatorOptions): Rounds {
     if (outcome === 'met') return `, ${said}`;
     // Not part of the subject: the numbers, which change all the time.
     const subject = `${id} ${outcome}`;
-    if (!told.has(subject)) logger.warn({ projection: id }, `${id} is held at ready: ${said}`);
-    told.add(subject);
+    if (!logged.has(subject)) logger.warn({ projection: id }, `${id} is held at ready: ${said}`);
+    logged.add(subject);
     return null;
   }
 
   return {
-    soon: rounds.soon,
+    soon: task.soon,
     stop() {
       unsubscribe();
-      return rounds.stop();
+      return task.stop();
     },
   };
 }

@@ -19,7 +19,7 @@ export interface Finding {
 }
 
 /** Compares the declarations with the registry, as a start of the application would. Changes nothing. */
-export async function checkDeclarations(db: Database, declarations: SchemaDeclarations): Promise<Finding[]> {
+export async function checkStoredDeclarations(db: Database, declarations: SchemaDeclarations): Promise<Finding[]> {
   const registered = await readRegistry(db);
   const standings = await readShadowStandings(db);
   const findings = removed(registered, declarations.projections);

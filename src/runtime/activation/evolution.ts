@@ -7,7 +7,7 @@ import { recordStep } from '../../store/registry/transitions.ts';
 import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
 import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
-import type { StepReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/record-transition.ts';
 
 /** How a projection moves from one version to the next while clients use it. */
 export interface Evolution {
@@ -25,9 +25,9 @@ export interface Evolution {
    *
    * @throws RefoldError `INVALID_TRANSITION` if the version is not ready
    */
-  startShadow(name: string, version: number, options: { readonly oneOf: number }, step: StepReason): Promise<void>;
+  startShadow(name: string, version: number, options: { readonly oneOf: number }, step: TransitionReason): Promise<void>;
   /** Ends the comparison and keeps its results. @throws RefoldError `INVALID_TRANSITION` if none is running */
-  stopShadow(name: string, version: number, step: StepReason): Promise<void>;
+  stopShadow(name: string, version: number, step: TransitionReason): Promise<void>;
   /** Returns the results of all comparisons. The examples contain data from responses to clients. */
   shadows(): Promise<readonly Shadow[]>;
   /** Returns which fields clients used, as recorded by all gateways. Counts of the last ten seconds may be missing. */

@@ -27,7 +27,7 @@ import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import { expectOrder } from '../../store/tables/write-rows.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from '../processors/pruning.ts';
-import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { isHeld } from '../versions/leave-inline.ts';
 import type { TableWatch } from '../versions/table-watch.ts';
@@ -58,18 +58,18 @@ const mostLeft = 200n;
 const passedSeconds = 5;
 
 /** Makes inline versions join the appends as soon as their processors have caught up. Every process that maintains them runs it. */
-export function createGoLive(options: GoLiveOptions): Rounds {
+export function createGoLive(options: GoLiveOptions): PeriodicTask {
   const { db, versions, logger } = options;
   const inline = options.projections.filter(({ mode }) => mode === 'inline');
   const waits = new Map<string, { readonly until: number; readonly milliseconds: number }>();
   let lastPrune = performance.now();
-  const rounds = createRounds(lookMilliseconds, look, (error) =>
+  const task = startPeriodicTask(lookMilliseconds, look, (error) =>
     logger.warn(
       { err: error },
       `could not look for inline versions that have caught up; trying again. ${String(error)}`,
     ),
   );
-  const unsubscribe = versions.onChange(() => rounds.soon());
+  const unsubscribe = versions.onChange(() => task.soon());
 
   async function look(signal: AbortSignal): Promise<void> {
     if (inline.length === 0) return;
@@ -122,10 +122,10 @@ export function createGoLive(options: GoLiveOptions): Rounds {
   }
 
   return {
-    soon: rounds.soon,
+    soon: task.soon,
     stop() {
       unsubscribe();
-      return rounds.stop();
+      return task.stop();
     },
   };
 }

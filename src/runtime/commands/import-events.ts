@@ -38,7 +38,7 @@ export interface ImportOptions {
   readonly signal?: AbortSignal;
   onProgress?(progress: ImportProgress): void;
   /** For how long an outage of the database may last, in milliseconds, before the import gives up. @default 300,000 */
-  readonly patience?: number;
+  readonly outageTimeoutMs?: number;
   onOutage?(note: OutageNote): void;
 }
 
@@ -87,7 +87,7 @@ export async function importEvents(options: ImportOptions): Promise<ImportProgre
   async function settle(range: ImportRange): Promise<void> {
     const { line } = range.last;
     const settled = await throughOutages(() => settleRange(options, range), {
-      patience: options.patience ?? longestOutage,
+      timeoutMs: options.outageTimeoutMs ?? longestOutage,
       signal,
       onOutage: (note) => options.onOutage?.(note),
     }).catch((cause: unknown) => {

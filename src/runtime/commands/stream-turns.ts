@@ -10,12 +10,12 @@ export type StreamName = Pick<RecordedEvent, 'family' | 'streamId'>;
 export interface StreamTurns {
   /** Whether a command already has or waits for a turn. */
   isTaken(stream: StreamName): boolean;
-  /** Resolves when it is the caller's turn, or after {@link patience}. The returned function ends the turn. */
+  /** Resolves when it is the caller's turn, or after {@link turnTimeoutMs}. The returned function ends the turn. */
   take(stream: StreamName): Promise<() => void>;
 }
 
 // As long as an append waits for a lock by default: if another transaction blocks the stream, waiting commands fail together, not one after the other.
-const patience = 5000;
+const turnTimeoutMs = 5000;
 
 export function createStreamTurns(): StreamTurns {
   /** By stream, the end of the last turn in its queue. */
@@ -27,7 +27,7 @@ export function createStreamTurns(): StreamTurns {
       const before = lines.get(line);
       const { promise: over, resolve } = Promise.withResolvers<void>();
       lines.set(line, over);
-      if (before) await noLongerThan(patience, before);
+      if (before) await noLongerThan(turnTimeoutMs, before);
       return () => {
         resolve();
         if (lines.get(line) === over) lines.delete(line);

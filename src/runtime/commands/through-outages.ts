@@ -10,7 +10,7 @@ export type OutageNote =
 
 export interface ThroughOutagesOptions {
   /** For how long one outage may last, in milliseconds. */
-  readonly patience: number;
+  readonly timeoutMs: number;
   /** Ends the waiting; the error of the outage is thrown then. */
   readonly signal?: AbortSignal | undefined;
   onOutage(note: OutageNote): void;
@@ -21,7 +21,7 @@ export interface ThroughOutagesOptions {
  * longer pauses of up to 30 seconds.
  */
 export async function throughOutages<T>(work: () => Promise<T>, options: ThroughOutagesOptions): Promise<T> {
-  const { patience, signal, onOutage } = options;
+  const { timeoutMs, signal, onOutage } = options;
   const start = performance.now();
   for (let attempts = 1; ; attempts++) {
     try {
@@ -30,17 +30,17 @@ export async function throughOutages<T>(work: () => Promise<T>, options: Through
       return done;
     } catch (error) {
       if (!(error instanceof RefoldError) || !isOutage(error)) throw error;
-      const left = start + patience - performance.now();
-      if (left <= 0) throw waitedInVain(error, patience);
+      const left = start + timeoutMs - performance.now();
+      if (left <= 0) throw waitedInVain(error, timeoutMs);
       if (signal?.aborted) throw error;
-      if (attempts === 1) onOutage({ kind: 'waiting', error, forSeconds: patience / 1000 });
+      if (attempts === 1) onOutage({ kind: 'waiting', error, forSeconds: timeoutMs / 1000 });
       const wait = pauseBeforeRetry([], error, attempts, Math.random()) ?? 0; // it has a rule for outages
       await pause(Math.min(wait, left), undefined, { signal }).catch(() => {}); // only the signal rejects
     }
   }
 }
 
-function waitedInVain(cause: RefoldError, patience: number): RefoldError {
-  const message = `The database was not available for ${patience / 1000} s. ${cause.message}`;
+function waitedInVain(cause: RefoldError, timeoutMs: number): RefoldError {
+  const message = `The database was not available for ${timeoutMs / 1000} s. ${cause.message}`;
   return new RefoldError(cause.code, message, { ...cause.fields }, { cause });
 }

@@ -19,7 +19,7 @@ export interface ConsumerOptions {
 }
 
 /** A processor's registration with a consumer. */
-export interface Subscription {
+export interface LogSubscription {
   /** Resolves when the processor has stopped or was removed; rejects with the error that ended it. */
   readonly done: Promise<void>;
   /** Removes the processor. Resolves when its current page is finished. */
@@ -37,7 +37,7 @@ export interface Consumer {
    * Starts feeding these processors, each with the events past its checkpoint. A shared reading starts at the earliest checkpoint, and
    * no processor receives an event that it already has. More processors can be added at any time.
    */
-  add(processors: readonly Processor[]): readonly Subscription[];
+  add(processors: readonly Processor[]): readonly LogSubscription[];
   /**
    * Resolves when no processor is left, because each has stopped, failed or was removed; reading then stops too. If any failed, it rejects
    * with the error of the first, after all have ended. Before the first `add` it resolves at once, so use it after adding.
@@ -89,7 +89,7 @@ class SharedReadings {
     return this.#untilOver();
   }
 
-  add(processors: readonly Processor[]): readonly Subscription[] {
+  add(processors: readonly Processor[]): readonly LogSubscription[] {
     const { cuts } = this.#options.source;
     const members = processors.map(
       (processor) => new Member(processor, newReading([], processor.checkpoint), cuts, this.#stopping.signal),

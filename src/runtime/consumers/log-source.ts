@@ -7,10 +7,10 @@ import type { EventPage, EventSource } from './event-source.ts';
 import { type History, historyChanged } from './history.ts';
 
 /** Sleeps until there may be new events in the log. */
-export interface LogWaker {
+export interface LogPollTimer {
   wait(): Promise<void>;
   /** Reports that there were new events: the next polls come soon. */
-  news(): void;
+  foundWork(): void;
   /** Ends a wait at once. */
   wake(): void;
 }
@@ -18,7 +18,7 @@ export interface LogWaker {
 // New events at the head are usually few. More of them arrive faster by COPY, in pages of the reader's size.
 const tailSize = 100;
 // Larger than any position: the position of the new events is unknown.
-const anywhere = globalPosition(2n ** 62n);
+const positionUnknown = globalPosition(2n ** 62n);
 
 /** A source of events that accepts notifications of new events. */
 export interface LogSource extends EventSource {
@@ -37,7 +37,7 @@ export interface LogSource extends EventSource {
  */
 export function createLogSource(
   log: Pick<EventLog, 'readHead' | 'readAll' | 'readTail'>,
-  waker: LogWaker,
+  pollTimer: LogPollTimer,
   history: History,
 ): LogSource {
   let known: GlobalPosition | undefined;
@@ -46,16 +46,16 @@ export function createLogSource(
   let looking: Promise<void> | undefined;
   let waiting: Promise<void> | undefined;
   // A notified position past `known`, received after the last poll began.
-  let told: GlobalPosition | undefined;
+  let pendingPosition: GlobalPosition | undefined;
   // The last poll found more events than it could return.
-  let crowded = false;
+  let hasBacklog = false;
 
   history.onChange((change) => {
     known = undefined;
-    told = undefined;
-    crowded = false;
+    pendingPosition = undefined;
+    hasBacklog = false;
     if (change === 'cut') anchored = undefined;
-    if (waiting !== undefined) waker.wake();
+    if (waiting !== undefined) pollTimer.wake();
   });
 
   /** Polls the head, and returns a page if the poll returned one. If another reading polls already, waits for that poll instead. */
@@ -70,10 +70,10 @@ export function createLogSource(
     const before = anchored;
     const asked = before?.position ?? null;
     const along =
-      known === undefined || crowded
+      known === undefined || hasBacklog
         ? null
         : log.readTail({ after, filter, limit: Math.min(limit, tailSize), known: asked });
-    told = undefined;
+    pendingPosition = undefined;
     looking = (along ?? log.readHead(asked))
       .then((head) => learn(head, before))
       .finally(() => {
@@ -83,7 +83,7 @@ export function createLogSource(
     const tail = await along;
     if (!tail || tail.upTo <= after) return null;
     const { events, upTo, horizon } = tail;
-    crowded = upTo < horizon;
+    hasBacklog = upTo < horizon;
     return { after, upTo, events, horizon };
   }
 
@@ -97,16 +97,16 @@ export function createLogSource(
     const risen = known !== undefined && horizon > known;
     known = laterPosition(known ?? horizon, horizon);
     if (known === horizon) anchored = anchor === null ? undefined : { position: horizon, anchor };
-    if (told !== undefined && told <= known) told = undefined;
+    if (pendingPosition !== undefined && pendingPosition <= known) pendingPosition = undefined;
     // Another reading may wait although there are new events, and this poll was too early for a notification received meanwhile.
-    if (waiting !== undefined && (risen || told !== undefined)) waker.wake();
+    if (waiting !== undefined && (risen || pendingPosition !== undefined)) pollTimer.wake();
   }
 
-  function appended(position: GlobalPosition = anywhere): void {
+  function appended(position: GlobalPosition = positionUnknown): void {
     if (known !== undefined && position <= known) return;
-    told = laterPosition(told ?? position, position);
+    pendingPosition = laterPosition(pendingPosition ?? position, position);
     // Do not wake a reader that is about to wait: its next wait would end early.
-    if (waiting !== undefined && looking === undefined) waker.wake();
+    if (waiting !== undefined && looking === undefined) pollTimer.wake();
   }
 
   /** Reads a page up to the known horizon. An earlier statement read that horizon, so this snapshot holds everything below it. */
@@ -128,7 +128,7 @@ export function createLogSource(
     const atHead = known === undefined || after >= known;
     const along = atHead ? await look(after, filter, limit) : null;
     const page = along ?? (await readPage(after, filter, limit));
-    if (atHead && !along) crowded = page.events.length > tailSize;
+    if (atHead && !along) hasBacklog = page.events.length > tailSize;
     return page;
   }
 
@@ -142,13 +142,13 @@ export function createLogSource(
       const page = await readNext(after, filter, limit);
       // Another reading found the cut meanwhile.
       if (history.cuts !== cuts) throw historyChanged(after);
-      if (page.events.length > 0 || (filter.length === 0 && page.upTo > after)) waker.news();
+      if (page.events.length > 0 || (filter.length === 0 && page.upTo > after)) pollTimer.foundWork();
       return page;
     },
     async wait(after, signal) {
-      if (signal.aborted || told !== undefined || known === undefined || after < known) return;
+      if (signal.aborted || pendingPosition !== undefined || known === undefined || after < known) return;
       // One shared wait for all readings: all of them wake together.
-      waiting ??= waker.wait().finally(() => {
+      waiting ??= pollTimer.wait().finally(() => {
         waiting = undefined;
       });
       const woken = waiting;

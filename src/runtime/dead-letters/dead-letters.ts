@@ -13,7 +13,7 @@ import { lockPartitions } from '../../store/processors/partitions.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
 import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
-import type { StepReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/record-transition.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
 
 export { letterError, type Redelivery };
@@ -36,12 +36,12 @@ export async function listDeadLetters({ db, projection }: DeadLetterOptions): Pr
  * @param key the row's key as JSON, for example `["c1"]`; all rows if absent
  * @throws RefoldError `INVALID_TRANSITION` if there is nothing to retry
  */
-export function retryDeadLetters(options: DeadLetterOptions, step: StepReason, key?: string): Promise<Redelivery> {
+export function retryDeadLetters(options: DeadLetterOptions, step: TransitionReason, key?: string): Promise<Redelivery> {
   return redeliver(options, step, key, 'retry');
 }
 
 /** Discards the events that failed, and folds those that waited behind them. @throws RefoldError `INVALID_TRANSITION` */
-export function discardDeadLetters(options: DeadLetterOptions, step: StepReason, key?: string): Promise<Redelivery> {
+export function discardDeadLetters(options: DeadLetterOptions, step: TransitionReason, key?: string): Promise<Redelivery> {
   return redeliver(options, step, key, 'discard');
 }
 
@@ -58,7 +58,7 @@ export function listDiscarded({ db, projection: { name, version } }: DeadLetterO
  */
 export function recallDiscarded(
   { db, projection }: DeadLetterOptions,
-  { actor, reason }: StepReason,
+  { actor, reason }: TransitionReason,
   key?: string,
 ): Promise<number> {
   const { name, version } = projection;
@@ -86,7 +86,7 @@ export function tellOfDeadLetters(logger: Logger, id: string, letters: readonly 
 
 async function redeliver(
   { db, log, readSchema, projection }: DeadLetterOptions,
-  { actor, reason }: StepReason,
+  { actor, reason }: TransitionReason,
   key: string | undefined,
   what: 'retry' | 'discard',
 ): Promise<Redelivery> {

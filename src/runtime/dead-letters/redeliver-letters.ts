@@ -58,7 +58,7 @@ export async function redeliverInherited(
   });
 }
 
-export interface Discarding {
+export interface DiscardedLetters {
   isDiscarded(letter: DeadLetter): boolean;
   onDiscard(ids: readonly bigint[]): Promise<void>;
 }
@@ -67,7 +67,7 @@ export async function redeliverRows(
   tx: Queryable,
   table: LetterTable,
   letters: readonly DeadLetter[],
-  discarding: Discarding,
+  discarding: DiscardedLetters,
 ): Promise<Redelivery> {
   const positions = [...new Set(letters.map(({ position }) => position))];
   const events = new Map((await table.log.readAt(positions)).map((event) => [event.position, event]));
@@ -89,7 +89,7 @@ async function redeliverRow(
   table: LetterTable,
   letters: readonly DeadLetter[],
   events: ReadonlyMap<bigint, RecordedEvent>,
-  discarding: Discarding,
+  discarding: DiscardedLetters,
 ): Promise<Redelivery> {
   const one = (each: boolean) => redeliverOne(tx, table, letters, events, { ...discarding, each });
   // A unique value may be taken and released again in between, which only shows if each letter is written.
@@ -107,7 +107,7 @@ async function redeliverOne(
   { projection, readSchema }: LetterTable,
   letters: readonly DeadLetter[],
   events: ReadonlyMap<bigint, RecordedEvent>,
-  discarding: Discarding & { readonly each: boolean },
+  discarding: DiscardedLetters & { readonly each: boolean },
 ): Promise<Redelivery> {
   const table = createReadTable(projection, readSchema);
   const { key } = letters[0] as DeadLetter; // groups are not empty

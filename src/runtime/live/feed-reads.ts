@@ -14,7 +14,7 @@ import {
   readChangePage,
   readChangesKept,
 } from '../../store/queries/change-feed.ts';
-import { findByKeys, findPage, keyOf } from '../../store/queries/row-queries.ts';
+import { findByKeys, findPage, rowKey } from '../../store/queries/row-queries.ts';
 import type { FeedQuery, RowsPart } from './feed-watcher.ts';
 
 /** Limits for the memory of one round and one message. */
@@ -75,7 +75,7 @@ export class FeedReads {
         ...{ direction: 'forward', limit: limits.rows },
       });
       const changes = page.rows.map(
-        (row: Row): RowChange => ({ operation: 'UPSERT', key: keyOf(projection, row), row, position }),
+        (row: Row): RowChange => ({ operation: 'UPSERT', key: rowKey(projection, row), row, position }),
       );
       const last = page.hasNextPage ? changes.at(-1) : undefined;
       return { changes, from, after: last?.key ?? null };

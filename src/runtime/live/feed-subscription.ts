@@ -6,9 +6,9 @@ import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason, RowChange } from '../../schema/contract/change-feed.ts';
 import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
-import type { FeedWatcher, FeedWish } from './feed-watcher.ts';
+import type { FeedWatcher, FeedRequest } from './feed-watcher.ts';
 import { windowQuery } from './lists.ts';
-import { projectionSwitched, type Subscription } from './live-subscription.ts';
+import { projectionSwitched, type LiveSubscription } from './live-subscription.ts';
 
 export interface FeedSubscriptionOptions {
   readonly projection: Projection;
@@ -42,15 +42,15 @@ const progressMilliseconds = 60_000;
  * Delivers the changes of a version's rows. A consumer that is slower than the changes receives only the latest of each row. One that is slower
  * by more than `mostWaiting` rows receives nothing until it pulls, and then the changes since its last message, in chunks.
  */
-export function createFeedSubscription(options: FeedSubscriptionOptions): Subscription<ChangeFeedUpdate> {
+export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSubscription<ChangeFeedUpdate> {
   const { projection, query, mostWaiting } = options;
-  let phase: 'head' | FeedWish = { kind: 'begin', since: query.since, lagged: null };
+  let phase: 'head' | FeedRequest = { kind: 'begin', since: query.since, lagged: null };
   let rows: RowGeneration | undefined;
   let waiting: Waiting | undefined;
   /** The cursor from which the consumer resumes, after all that it has received. */
   let given: ChangeCursor | null = query.since;
   let floor = options.after ?? beginning;
-  let told = 0;
+  let sentAt = 0;
   /** True while nothing is read for the subscription, until the consumer pulls. */
   let stalled = false;
   let failures = 0;
@@ -68,7 +68,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     get wants() {
       return phase !== 'head' && !waiting && !stalled;
     },
-    wish(position) {
+    request(position) {
       if (phase === 'head' || waiting || stalled || position < floor || performance.now() < notBefore) return null;
       return phase;
     },
@@ -92,7 +92,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
       phase = more ? { kind: 'changes', after: at.position } : 'head';
       const before = waiting;
       const relevant = held ? those(changes, changes.map(concerns)) : changes;
-      const quiet = relevant.length === 0 && told > 0 && performance.now() - told < progressMilliseconds;
+      const quiet = relevant.length === 0 && sentAt > 0 && performance.now() - sentAt < progressMilliseconds;
       if (!before && quiet && given && !more) {
         given = cursorAt(laterToken(tokenIn(given), at));
         return;
@@ -109,7 +109,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
     },
     fallBehind,
     historyChanged() {
-      const knew = given !== null || told > 0;
+      const knew = given !== null || sentAt > 0;
       waiting = undefined;
       stalled = false;
       given = null;
@@ -197,7 +197,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): Subscr
       const cursor = complete ? cursorAt(at) : null;
       given = cursor;
       floor = laterPosition(floor, position);
-      told = performance.now();
+      sentAt = performance.now();
       failures = 0;
       if (reset) held = query.where && query.snapshot ? new Set() : undefined;
       hold(changes);

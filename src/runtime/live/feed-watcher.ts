@@ -6,7 +6,7 @@ import type { ChangeFeedQuery, LagReason, RowChange } from '../../schema/contrac
 import type { ChangesKept } from '../../store/queries/change-feed.ts';
 
 /** A watcher's request for something that is not at the head: to begin, a chunk of all rows, or a chunk of changes. */
-export type FeedWish =
+export type FeedRequest =
   /** `lagged`: why there is no cursor to resume from, if that is already known. */
   | { readonly kind: 'begin'; readonly since: ChangeCursor | null; readonly lagged: LagReason | null }
   | { readonly kind: 'rows'; readonly after: RowKey; readonly from: PositionToken }
@@ -40,7 +40,7 @@ export interface FeedWatcher {
   /** Whether it has a pending request and room for the result. */
   readonly wants: boolean;
   /** Returns its request for a round at a position. */
-  wish(position: GlobalPosition): FeedWish | null;
+  request(position: GlobalPosition): FeedRequest | null;
   /** Starts over, because its cursor is missing or invalid. `part` is the first chunk of all rows, if it wants them. */
   begin(lagged: LagReason | null, kept: ChangesKept, at: PositionToken, part: RowsPart | null): void;
   /** Resumes from its cursor: the changes after it follow. */

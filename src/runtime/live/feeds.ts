@@ -5,7 +5,7 @@ import type { LagReason } from '../../schema/contract/change-feed.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import type { ChangeBatch, ChangesKept } from '../../store/queries/change-feed.ts';
 import { type FeedLimits, FeedReads, type FeedTable, latestOf, readRowChanges } from './feed-reads.ts';
-import type { FeedQuery, FeedWatcher, FeedWish } from './feed-watcher.ts';
+import type { FeedQuery, FeedWatcher, FeedRequest as FeedRequest } from './feed-watcher.ts';
 
 /** The changes of one round. */
 export interface FeedRound {
@@ -47,10 +47,10 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
       await serveHeads(db, table, watchers, round);
       const reads = new FeedReads(db, table);
       for (const watcher of [...watchers]) {
-        const wish = watchers.has(watcher) ? watcher.wish(round.at.position) : null;
-        if (!wish) continue;
+        const request = watchers.has(watcher) ? watcher.request(round.at.position) : null;
+        if (!request) continue;
         try {
-          const deliver = await chunkFor(reads, watcher.query, wish, round.at);
+          const deliver = await chunkFor(reads, watcher.query, request, round.at);
           // The watcher may have left meanwhile.
           if (watchers.has(watcher)) deliver?.(watcher);
         } catch (error) {
@@ -95,27 +95,27 @@ type Deliver = (watcher: FeedWatcher) => void;
 async function chunkFor(
   reads: FeedReads,
   query: FeedQuery,
-  wish: FeedWish,
+  request: FeedRequest,
   at: PositionToken,
 ): Promise<Deliver | undefined> {
-  switch (wish.kind) {
+  switch (request.kind) {
     case 'begin': {
       const kept = await reads.kept();
       if (!kept) return undefined;
-      const lagged = wish.lagged ?? (wish.since && (await reads.lagOf(wish.since, kept)));
-      if (!wish.since || lagged !== null) return beginning(reads, query, lagged, kept, at);
-      const changes = await changesChunk(reads, query, wish.since.position, at);
+      const lagged = request.lagged ?? (request.since && (await reads.lagOf(request.since, kept)));
+      if (!request.since || lagged !== null) return beginning(reads, query, lagged, kept, at);
+      const changes = await changesChunk(reads, query, request.since.position, at);
       return (watcher) => {
         watcher.resume(kept);
         changes?.(watcher);
       };
     }
     case 'rows': {
-      const part = await reads.rows(query, wish.after, wish.from);
+      const part = await reads.rows(query, request.after, request.from);
       return (watcher) => watcher.receiveRows(part);
     }
     case 'changes':
-      return changesChunk(reads, query, wish.after, at);
+      return changesChunk(reads, query, request.after, at);
   }
 }
 

@@ -94,14 +94,14 @@ export function createFollower(options: FollowerOptions): Follower {
 
   const unsubscribe = options.positions.onCheckpoint(projection, (checkpoint) => {
     if (checkpoint !== undefined && (requested || polling)) notified.add(checkpoint);
-    else if (checkpoint === undefined || isNews(checkpoint)) wake();
+    else if (checkpoint === undefined || isNew(checkpoint)) wake();
   });
 
   // Delivered rows may come from events that are gone. The next round checks.
   const forget = history?.onChange(() => wake());
 
   /** Any different checkpoint counts, not only a higher one: a version may have gone back. */
-  function isNews(checkpoint: GlobalPosition): boolean {
+  function isNew(checkpoint: GlobalPosition): boolean {
     return checkpoint !== seen?.checkpoint;
   }
 
@@ -124,7 +124,7 @@ export function createFollower(options: FollowerOptions): Follower {
       return asked || !isSame(before, seen?.checkpoints) ? 'found' : 'idle';
     } finally {
       polling = false;
-      if ([...notified].some(isNews)) wake();
+      if ([...notified].some(isNew)) wake();
       notified.clear();
     }
   }
@@ -155,8 +155,8 @@ export function createFollower(options: FollowerOptions): Follower {
       rows.readAllAgain();
       lists.readAllAgain();
     }
-    const news = known ? recent.batches.filter(({ checkpoint }) => !seen?.above.has(checkpoint)) : [];
-    const changed = changedKeys(news);
+    const newBatches = known ? recent.batches.filter(({ checkpoint }) => !seen?.above.has(checkpoint)) : [];
+    const changed = changedKeys(newBatches);
     await rows.serve(reads, changed, position, ahead);
     // From here on the lists know what concerns them: a failure below must not deliver the same changes again.
     lists.note(changed);
@@ -170,7 +170,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const { forgotten } = recent;
     const cuts = history?.cuts ?? 0;
     seen = { checkpoint: position, checkpoints, floors, above, complete, cuts, forgotten, readAt };
-    const batches = known ? news.map(({ checkpoint, keys }) => ({ position: checkpoint, keys })) : undefined;
+    const batches = known ? newBatches.map(({ checkpoint, keys }) => ({ position: checkpoint, keys })) : undefined;
     await feeds.serve(reads, { batches, at: complete });
     await lists.serve(reads, changed, position);
   }
@@ -212,9 +212,9 @@ export function createFollower(options: FollowerOptions): Follower {
     return isSame(checkpoints, before) || readAt - seen.readAt <= options.changesKept;
   }
 
-  function changedKeys(news: readonly RecentBatch[]): Map<string, RowKey> {
+  function changedKeys(newBatches: readonly RecentBatch[]): Map<string, RowKey> {
     const keys = new Map<string, RowKey>();
-    for (const raw of news.flatMap((batch) => batch.keys)) {
+    for (const raw of newBatches.flatMap((batch) => batch.keys)) {
       const key = projection.keyColumns.map((name, index) => projection.codec.decodeValue(name, raw[index]));
       keys.set(keyText(key), key);
     }

@@ -7,7 +7,7 @@ import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
 import { type ListWatcher, type ListWindow, type WindowChange, windowDifference, windowQuery } from './lists.ts';
-import { projectionSwitched, type Subscription } from './live-subscription.ts';
+import { projectionSwitched, type LiveSubscription } from './live-subscription.ts';
 
 export interface ListSubscriptionOptions {
   readonly projection: Projection;
@@ -37,12 +37,12 @@ const longestList = 1000;
 const noWindow: ListWindow = new Map();
 
 /** Delivers a list and its changes. A consumer that is slower than the changes receives them merged. */
-export function createListSubscription(options: ListSubscriptionOptions): Subscription<LiveListUpdate> {
+export function createListSubscription(options: ListSubscriptionOptions): LiveSubscription<LiveListUpdate> {
   return new ListSubscription(options);
 }
 
 /** A class that is also the watcher, to save memory: there is one for each of many thousand subscribers. */
-class ListSubscription implements Subscription<LiveListUpdate>, ListWatcher {
+class ListSubscription implements LiveSubscription<LiveListUpdate>, ListWatcher {
   readonly query: LiveListQuery;
   floor: GlobalPosition;
   readonly #options: ListSubscriptionOptions;

@@ -5,7 +5,7 @@ import type { PageQuery } from '../../projections/queries/row-query.ts';
 import type { LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { matchFilters } from '../../store/queries/live-queries.ts';
-import { findPage, keyOf } from '../../store/queries/row-queries.ts';
+import { findPage, rowKey } from '../../store/queries/row-queries.ts';
 
 /** The rows of a list at one time, in order, by the text of their keys. Immutable. */
 export type ListWindow = ReadonlyMap<string, Row>;
@@ -94,7 +94,7 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
 
   async function read(reads: Queryable, list: LiveList, position: GlobalPosition): Promise<void> {
     const page = await findPage(reads, readSchema, projection, windowQuery(list.query));
-    const window: ListWindow = new Map(page.rows.map((row) => [keyText(keyOf(projection, row)), row]));
+    const window: ListWindow = new Map(page.rows.map((row) => [keyText(rowKey(projection, row)), row]));
     const { window: before, written } = list;
     list.window = window;
     list.written = new Set();
@@ -201,7 +201,7 @@ export function windowDifference(
     if (!from.has(text)) entered.push(row);
     else if (written.has(text)) changed.push(row);
   }
-  const left = [...from].filter(([text]) => !to.has(text)).map(([, row]) => keyOf(projection, row));
+  const left = [...from].filter(([text]) => !to.has(text)).map(([, row]) => rowKey(projection, row));
   if (entered.length + changed.length + left.length === 0) return undefined;
   return { snapshot: null, entered, changed, left };
 }

@@ -18,7 +18,7 @@ import { createFollower, type Follower } from './follower.ts';
 import { createListSubscription } from './list-subscription.ts';
 import { Mailbox } from './mailbox.ts';
 import { createRowSubscription } from './row-subscription.ts';
-import { accessSwitched, type Subscription } from './live-subscription.ts';
+import { accessSwitched, type LiveSubscription } from './live-subscription.ts';
 
 export interface LiveReadModelsOptions {
   /** The database that holds the read tables, created with a statement timeout. */
@@ -106,7 +106,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
   function subscribe<T>(
     declared: Projection,
     { after, pinned = false }: LiveOptions,
-    create: (wake: () => void) => Subscription<T>,
+    create: (wake: () => void) => LiveSubscription<T>,
     known: PositionToken | null = null,
   ): AsyncIterableIterator<T> {
     let ending: AbortController | undefined;

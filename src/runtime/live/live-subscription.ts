@@ -3,7 +3,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Follower } from './follower.ts';
 
 /** One subscription, which can move from version to version. */
-export interface Subscription<T> {
+export interface LiveSubscription<T> {
   /**
    * Starts to watch a version. It never delivers a state older than one delivered before.
    *

@@ -21,7 +21,7 @@ interface Pull<T> {
 export class Mailbox<T> implements LiveMessages<T> {
   readonly #options: MailboxOptions<T>;
   #pulls: Pull<T>[] | undefined;
-  #onNews: (() => void) | undefined;
+  #onMessage: (() => void) | undefined;
   #state: 'new' | 'open' | 'ended' = 'new';
   #failure: { readonly error: unknown } | undefined;
 
@@ -29,8 +29,8 @@ export class Mailbox<T> implements LiveMessages<T> {
     this.#options = options;
   }
 
-  listen(onNews: () => void): void {
-    this.#onNews = onNews;
+  listen(onMessage: () => void): void {
+    this.#onMessage = onMessage;
     this.#begin();
   }
 
@@ -64,7 +64,7 @@ export class Mailbox<T> implements LiveMessages<T> {
 
   return(): Promise<IteratorResult<T, undefined>> {
     this.#failure = undefined;
-    this.#onNews = undefined;
+    this.#onMessage = undefined;
     this.end();
     return Promise.resolve({ done: true, value: undefined });
   }
@@ -82,8 +82,8 @@ export class Mailbox<T> implements LiveMessages<T> {
   /** Signals that there may be a message. */
   wake(): void {
     if (this.#state !== 'open') return;
-    if (this.#onNews) {
-      this.#onNews();
+    if (this.#onMessage) {
+      this.#onMessage();
       return;
     }
     while (this.#pulls && this.#pulls.length > 0) {
@@ -108,7 +108,7 @@ export class Mailbox<T> implements LiveMessages<T> {
     this.#state = 'ended';
     if (was === 'open') this.#options.stop();
     for (const pull of this.#pulls?.splice(0) ?? []) pull.resolve({ done: true, value: undefined });
-    if (was === 'open') this.#onNews?.();
+    if (was === 'open') this.#onMessage?.();
   }
 
   #begin(): void {

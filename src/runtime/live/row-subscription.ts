@@ -5,7 +5,7 @@ import { canonicalKey, columnOf } from '../../store/tables/row-values.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
 import type { RowWatcher } from './rows.ts';
-import { projectionSwitched, type Subscription } from './live-subscription.ts';
+import { projectionSwitched, type LiveSubscription } from './live-subscription.ts';
 
 export interface RowSubscriptionOptions {
   readonly projection: Projection;
@@ -16,12 +16,12 @@ export interface RowSubscriptionOptions {
 }
 
 /** Delivers the newest state of one row. A consumer that is slower than the changes skips intermediate states. */
-export function createRowSubscription(options: RowSubscriptionOptions): Subscription<LiveRow> {
+export function createRowSubscription(options: RowSubscriptionOptions): LiveSubscription<LiveRow> {
   return new RowSubscription(options);
 }
 
 /** A class that is also the watcher, to save memory: there is one for each of many thousand subscribers. */
-class RowSubscription implements Subscription<LiveRow>, RowWatcher {
+class RowSubscription implements LiveSubscription<LiveRow>, RowWatcher {
   readonly columns: readonly string[];
   key: RowKey;
   floor: GlobalPosition;

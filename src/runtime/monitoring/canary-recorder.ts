@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { addCanaryFigures, type CanaryFigures } from '../../store/registry/canaries.ts';
-import { createRounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** One operation during a canary. */
 export interface CanaryOperation {
@@ -42,7 +42,7 @@ export function createCanaryRecorder(db: Queryable, logger: Logger): CanaryRecor
   }
 
   const warn = (error: unknown) => logger.warn({ err: error }, `canary metrics not saved. ${String(error)}`);
-  const rounds = createRounds(flushMilliseconds, flush, warn);
+  const task = startPeriodicTask(flushMilliseconds, flush, warn);
 
   return {
     count({ name, version, byCanary, failed }) {
@@ -61,7 +61,7 @@ export function createCanaryRecorder(db: Queryable, logger: Logger): CanaryRecor
     },
     flush,
     async stop() {
-      await rounds.stop();
+      await task.stop();
       await flush().catch(warn);
     },
   };

@@ -13,7 +13,7 @@ import { registerServedMetrics } from './served-metrics.ts';
 import type { VersionStatus } from './status.ts';
 
 /** Creates Prometheus metrics of the projection versions and the reactors. */
-export function createMetrics(runtime: {
+export function createRuntimeMetrics(runtime: {
   status(): Promise<readonly VersionStatus[]>;
   readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
   readonly history: Pick<History, 'cuts'>;

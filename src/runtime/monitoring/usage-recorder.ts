@@ -7,7 +7,7 @@ import {
   pruneUsage,
   type UsageCount,
 } from '../../store/registry/field-usage.ts';
-import { createRounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** A client, as usage identifies it. */
 export interface UsageClient {
@@ -86,7 +86,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
     }
   }
 
-  async function round(): Promise<void> {
+  async function pruneAndFlush(): Promise<void> {
     if (performance.now() - lookedAt > hour) {
       await markRecording(db, usage !== false);
       if (usage) await pruneUsage(db, usage.keepDays);
@@ -96,7 +96,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
   }
 
   const warn = (error: unknown) => logger.warn({ err: error }, `field usage not saved; trying again. ${String(error)}`);
-  const rounds = createRounds(flushMilliseconds, round, warn);
+  const task = startPeriodicTask(flushMilliseconds, pruneAndFlush, warn);
 
   return {
     count({ name, version, pins }, paths, more) {
@@ -115,7 +115,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
     },
     flush,
     async stop() {
-      await rounds.stop();
+      await task.stop();
       await flush().catch(warn);
     },
   };

@@ -11,11 +11,11 @@ import {
   releaseProcessor,
 } from '../../store/processors/checkpoints.ts';
 import { unitText } from '../../store/server/processor-unit.ts';
-import type { Subscription } from '../consumers/consumer.ts';
+import type { LogSubscription } from '../consumers/consumer.ts';
 import { lostProcessor } from '../processors/lost-history.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
 import { stopOf } from '../processors/stopped-processor.ts';
-import { ownedDatabase } from './fenced-database.ts';
+import { fencedDatabase } from './fenced-database.ts';
 
 export interface ClaimOptions {
   readonly db: Database;
@@ -37,7 +37,7 @@ interface Owned {
   readonly claim: ProcessorClaim;
   readonly processor: MaintainedProcessor;
   readonly since: number;
-  subscription?: Subscription;
+  subscription?: LogSubscription;
   /** Whether the processor has stopped and needs an operator or other code. */
   stopped: boolean;
 }
@@ -89,7 +89,7 @@ export class ClaimableUnit {
       const claim = await claimProcessor(db, unit, owner);
       const processor = claim.lost
         ? await this.#hold(claim)
-        : await this.#maintained.start(ownedDatabase(db, lock, longestStallMs), claim);
+        : await this.#maintained.start(fencedDatabase(db, lock, longestStallMs), claim);
       logger.info(
         { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
         `${id}: this process owns its ${unit.kind}`,
@@ -104,7 +104,7 @@ export class ClaimableUnit {
   }
 
   /** Follows the processor of a claim until it ends. */
-  follow(subscription: Subscription): void {
+  follow(subscription: LogSubscription): void {
     const owned = this.#owned;
     if (!owned) return void subscription.remove();
     owned.subscription = subscription;

@@ -4,7 +4,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { readAdmittedConnections } from '../../store/server/server-facts.ts';
 
 /** Returns a warning if this process and the live ones together may open more connections than the server admits. Skipped behind a pooler. */
-export async function crowdedServer(
+export async function connectionLimitWarnings(
   db: Queryable,
   { maxConnections, notifications: sessions }: Pick<CheckedDatabase, 'maxConnections' | 'notifications'>,
 ): Promise<readonly string[]> {

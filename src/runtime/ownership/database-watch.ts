@@ -1,7 +1,7 @@
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { takesWrites } from '../../store/server/server-check.ts';
-import { createRounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** Why appends or reads cannot reach the database at present. Empty if both can. */
 export interface DatabaseProblems {
@@ -74,7 +74,7 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
   }
 
   // Checks run without being awaited: on a silent network, the connection's own timeout ends them.
-  const rounds = createRounds(
+  const task = startPeriodicTask(
     Math.min(whileAwayMs, answerTimeoutMs),
     async () => {
       for (const one of [appends, reads]) {
@@ -97,6 +97,6 @@ export function createDatabaseWatch(options: DatabaseWatchOptions): DatabaseWatc
     appended(outage) {
       appendFailedAt = isOutage(outage) ? now() : Number.NEGATIVE_INFINITY;
     },
-    stop: () => rounds.stop(),
+    stop: () => task.stop(),
   };
 }

@@ -7,7 +7,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
  * was stalled and its timers have not run yet. A transaction begun before a stall cannot hold its locks against the next owner for longer
  * than `longestStallMs`: then the server rolls it back.
  */
-export function ownedDatabase(db: Database, lock: OwnershipLock, longestStallMs: number): Database {
+export function fencedDatabase(db: Database, lock: OwnershipLock, longestStallMs: number): Database {
   return {
     ...db,
     query: whileOwned(db.query),

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ProcessRole } from '../../store/ownership/live-processes.ts';
 import { announceProcess, withdrawProcess } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
-import { createRounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** How a process describes itself to other processes, beside its units. */
 export interface ProcessDescription {
@@ -23,14 +23,14 @@ export function announcePresence(
   logger: Logger,
 ): { stop(): Promise<void> } {
   const own = { id: randomUUID(), ...described, declares: [], owns: [], keeps: [] };
-  const rounds = createRounds(
+  const task = startPeriodicTask(
     announceMilliseconds,
     () => announceProcess(db, own),
     (error) => logger.debug({ err: error }, 'this process could not be announced; trying again'),
   );
   return {
     async stop() {
-      await rounds.stop();
+      await task.stop();
       await withdrawProcess(db, own.id).catch(() => {});
     },
   };

@@ -171,7 +171,7 @@ function rebuildUnit(
     id,
     codeFingerprint: projection.codeFingerprint,
     async start(db, claim) {
-      let told: string | null = null;
+      let announced: string | null = null;
       return createProcessor({
         ...options,
         db,
@@ -180,10 +180,10 @@ function rebuildUnit(
         state: 'building',
         async onCaughtUp(progress) {
           const held = deadLettersAccepted ? null : await heldAt(progress);
-          if (held !== told) await holdRebuild(db, claim, held);
-          if (held !== null && told === null)
+          if (held !== announced) await holdRebuild(db, claim, held);
+          if (held !== null && announced === null)
             logger.warn({ projection: id }, `The rebuild of ${id} does not take over: ${held}`);
-          told = held;
+          announced = held;
           if (held !== null) return 'building';
           await completeRebuild({ ...options, db, projection, claim, progress, actor: owner, deadLettersAccepted });
           logger.info({ projection: id }, `${id} is rebuilt`);

@@ -14,22 +14,22 @@ import { spreadUnits } from './spread-units.ts';
 export type Standing = Omit<AnnouncedProcess, 'id'>;
 
 /** The assignment of a process. */
-export interface Shares {
+export interface Assignment {
   /** Units to release: another process that declares them has fewer. */
-  readonly surplus: readonly string[];
+  readonly release: readonly string[];
   /** Units to take if they are free. */
   readonly take: readonly string[];
   /**
    * For each other process, the units to take over if it is gone. Trying the first unit shows whether it is: its locks end with it, while its
    * announcement remains for seconds.
    */
-  readonly inherit: readonly { readonly process: string; readonly units: readonly string[] }[];
+  readonly takeOver: readonly { readonly process: string; readonly units: readonly string[] }[];
 }
 
 /** Rebalances units between the processes that share them. */
-export interface WorkShares {
+export interface Rebalancer {
   /** Announces this process and returns its assignment. Call it periodically: it is also the heartbeat. */
-  next(standing: Standing): Promise<Shares>;
+  next(standing: Standing): Promise<Assignment>;
   announce(standing: Standing): Promise<void>;
   /** Removes the announcement of a process found to be gone, so the others need not find out too. If it is alive after all, it announces itself again. */
   declareGone(process: string): Promise<void>;
@@ -43,7 +43,7 @@ const forgottenAfterSeconds = 60;
 // If the assigned process does not take a free unit, any process may take it after the time in which the assigned one would count as gone.
 const freeLongMilliseconds = goneAfterSeconds * 1000;
 
-export function createWorkShares(db: Queryable, described: ProcessDescription): WorkShares {
+export function createRebalancer(db: Queryable, described: ProcessDescription): Rebalancer {
   const id = randomUUID();
   const freeSince = new Map<string, number>();
   let forgotten = Number.NEGATIVE_INFINITY;
@@ -75,7 +75,7 @@ export function createWorkShares(db: Queryable, described: ProcessDescription): 
         ...process,
         owns: process.owns.filter((unit) => !mine.has(unit)),
       }));
-      return sharesOf({ id, ...standing }, others, freeLong);
+      return assignmentOf({ id, ...standing }, others, freeLong);
     },
     announce: (standing) => announceProcess(db, { id, ...described, ...standing }),
     declareGone: (process) => withdrawProcess(db, process),
@@ -83,20 +83,20 @@ export function createWorkShares(db: Queryable, described: ProcessDescription): 
   };
 }
 
-function sharesOf(
+function assignmentOf(
   own: AnnouncedProcess,
   others: readonly AnnouncedProcess[],
   freeLong: (free: ReadonlySet<string>) => ReadonlySet<string>,
-): Shares {
+): Assignment {
   const wanted = own.declares.filter((unit) => !own.owns.includes(unit));
   const elsewhere = new Set(others.flatMap(({ owns }) => owns));
   const longFree = freeLong(new Set(wanted.filter((unit) => !elsewhere.has(unit))));
   const spread = spreadUnits([own, ...others]);
   const isMine = (unit: string) => spread.get(unit) === own.id;
   return {
-    surplus: own.owns.filter((unit) => !isMine(unit)),
+    release: own.owns.filter((unit) => !isMine(unit)),
     take: wanted.filter((unit) => isMine(unit) || longFree.has(unit)),
-    inherit: others.map((gone) => {
+    takeOver: others.map((gone) => {
       const without = spreadUnits([own, ...others.filter((other) => other !== gone)]);
       const units = gone.owns.filter((unit) => wanted.includes(unit) && without.get(unit) === own.id);
       return { process: gone.id, units };

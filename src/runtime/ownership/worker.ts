@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
 import type { Ownership } from '../../store/ownership/ownership.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { type Consumer, createConsumer, type Subscription } from '../consumers/consumer.ts';
+import { type Consumer, createConsumer, type LogSubscription } from '../consumers/consumer.ts';
 import type { EventSource } from '../consumers/event-source.ts';
 import type { History } from '../consumers/history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from '../processors/maintained-unit.ts';
-import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { ClaimableUnit, type ClaimOptions } from './claimable-unit.ts';
 import type { ProcessDescription } from './presence.ts';
-import { createWorkShares, type Shares, type Standing, type WorkShares } from './rebalancer.ts';
+import { createRebalancer, type Assignment, type Standing, type Rebalancer } from './rebalancer.ts';
 
 export interface WorkerOptions {
   readonly db: Database;
@@ -48,10 +48,10 @@ class PeriodicWorker implements Worker {
   readonly #options: WorkerOptions;
   readonly #claims: ClaimOptions;
   readonly #consumer: Consumer;
-  readonly #shares: WorkShares;
+  readonly #rebalancer: Rebalancer;
   readonly #units = new Map<string, ClaimableUnit>();
   readonly #stopping = new AbortController();
-  readonly #rounds: Rounds;
+  readonly #task: PeriodicTask;
   readonly #unsubscribe: readonly (() => void)[];
 
   constructor(options: WorkerOptions) {
@@ -59,14 +59,14 @@ class PeriodicWorker implements Worker {
     const { versions, history } = options;
     this.#options = options;
     this.#consumer = createConsumer({ source, pageSize, bufferedPages });
-    this.#shares = createWorkShares(db, described);
+    this.#rebalancer = createRebalancer(db, described);
     this.#claims = {
       ...{ db, ownership, longestStallMs, logger },
       owner: described.name,
       stopping: this.#stopping.signal,
-      onFinished: () => this.#rounds.soon(),
+      onFinished: () => this.#task.soon(),
     };
-    this.#rounds = createRounds(
+    this.#task = startPeriodicTask(
       lookForWorkMilliseconds,
       () => this.#lookForWork(),
       (error) =>
@@ -76,7 +76,7 @@ class PeriodicWorker implements Worker {
         ),
     );
     this.#unsubscribe = [
-      versions.onChange(() => this.#rounds.soon()),
+      versions.onChange(() => this.#task.soon()),
       history.onChange(() => {
         for (const unit of this.#units.values()) unit.discard();
       }),
@@ -88,13 +88,13 @@ class PeriodicWorker implements Worker {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     // Interrupt all units at once: nothing new starts, and the waits for running work overlap.
     this.#interruptAll();
-    await this.#rounds.stop();
+    await this.#task.stop();
     // Interrupt also the units claimed meanwhile.
     this.#interruptAll();
     await this.#consumer.stop();
-    await this.#release([...this.#units.values()], this.#shares.leave);
+    await this.#release([...this.#units.values()], this.#rebalancer.leave);
     // Also if no unit was owned. If the database does not get this, the announcement expires by itself.
-    await this.#shares.leave().catch(() => {});
+    await this.#rebalancer.leave().catch(() => {});
   }
 
   async #lookForWork(): Promise<void> {
@@ -103,11 +103,11 @@ class PeriodicWorker implements Worker {
     await this.#adjustUnits(units);
     await this.#letOthersRetry(keptStopped.filter(({ name }) => !stopped.has(name)));
     if (oldTables) await this.#options.dropOldTables();
-    const { surplus, take, inherit } = await this.#shares.next(this.#standing());
-    await this.#release(this.#named(surplus), () => this.#announce());
+    const { release, take, takeOver } = await this.#rebalancer.next(this.#standing());
+    await this.#release(this.#named(release), () => this.#announce());
     const claimed = new Map<ClaimableUnit, MaintainedProcessor>();
     try {
-      await this.#claim({ take, inherit }, claimed);
+      await this.#claim({ take, takeOver }, claimed);
     } finally {
       // Also those that were claimed before a failure: no other process feeds them.
       this.#feed(claimed);
@@ -115,18 +115,18 @@ class PeriodicWorker implements Worker {
     if (claimed.size > 0) await this.#announce();
   }
 
-  async #claim({ take, inherit }: Pick<Shares, 'take' | 'inherit'>, claimed: Map<ClaimableUnit, MaintainedProcessor>) {
+  async #claim({ take, takeOver }: Pick<Assignment, 'take' | 'takeOver'>, claimed: Map<ClaimableUnit, MaintainedProcessor>) {
     const claim = async (unit: ClaimableUnit): Promise<boolean> => {
       const processor = await unit.claim();
       if (processor) claimed.set(unit, processor);
       return processor !== null;
     };
     for (const unit of this.#named(take)) await claim(unit);
-    for (const { process, units } of inherit) {
+    for (const { process, units } of takeOver) {
       // If the first unit is still locked, the process is alive, and the others need not be tried.
       const [first, ...rest] = this.#named(units);
       if (!first || !(await claim(first))) continue;
-      await this.#shares.declareGone(process);
+      await this.#rebalancer.declareGone(process);
       for (const unit of rest) await claim(unit);
     }
   }
@@ -135,7 +135,7 @@ class PeriodicWorker implements Worker {
   #feed(claimed: ReadonlyMap<ClaimableUnit, MaintainedProcessor>): void {
     const subscriptions = this.#consumer.add([...claimed.values()]);
     for (const [index, unit] of [...claimed.keys()].entries()) {
-      unit.follow(subscriptions[index] as Subscription); // one for each
+      unit.follow(subscriptions[index] as LogSubscription); // one for each
     }
   }
 
@@ -145,7 +145,7 @@ class PeriodicWorker implements Worker {
   }
 
   #announce(): Promise<void> {
-    return this.#shares.announce(this.#standing());
+    return this.#rebalancer.announce(this.#standing());
   }
 
   #standing(): Standing {

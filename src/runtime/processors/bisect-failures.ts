@@ -8,7 +8,7 @@ import { isRowRefusal } from '../../store/tables/refused-rows.ts';
  * @param poison decides whether to continue past a failing position
  * @returns how far it came; less than `upTo` if `poison` returned `stop`
  */
-export async function isolatePoison(
+export async function bisectFailures(
   after: GlobalPosition,
   upTo: GlobalPosition,
   work: (after: GlobalPosition, upTo: GlobalPosition) => Promise<void>,
@@ -21,7 +21,7 @@ export async function isolatePoison(
     if (!isRowRefusal(error)) throw error;
     if (upTo - after <= 1n) return (await poison(upTo, error)) === 'skip' ? upTo : after;
     const middle = globalPosition(after + (upTo - after) / 2n);
-    const reached = await isolatePoison(after, middle, work, poison);
-    return reached < middle ? reached : isolatePoison(middle, upTo, work, poison);
+    const reached = await bisectFailures(after, middle, work, poison);
+    return reached < middle ? reached : bisectFailures(middle, upTo, work, poison);
   }
 }

@@ -1,5 +1,5 @@
 /** A set of keys that may report false positives, at two bytes a key. */
-export interface KeyFilter {
+export interface BloomFilter {
   add(text: string): void;
   /** False: the key was never added. True: it may have been; about one in a thousand keys that were not added also returns true. */
   mayHold(text: string): boolean;
@@ -11,7 +11,7 @@ const bitsPerKey = 16;
 const probes = 5;
 
 /** A Bloom filter that grows: it saves looking up keys that were never written to a table. When all parts are full, every key may be in it. */
-export function createKeyFilter(sizes: readonly number[] = capacities): KeyFilter {
+export function createBloomFilter(sizes: readonly number[] = capacities): BloomFilter {
   const parts: { readonly bits: Uint32Array; readonly capacity: number; keys: number }[] = [];
   let full = false;
   let first = 0;

@@ -13,7 +13,7 @@ import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { createCompletion } from './completion.ts';
-import { isolatePoison } from './bisect-failures.ts';
+import { bisectFailures } from './bisect-failures.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import { createPruning } from './pruning.ts';
 import { createRowBatch, type Move } from './row-batch.ts';
@@ -126,7 +126,7 @@ export function createProjectionProcessor(options: ProjectionProcessorOptions): 
     transaction: (work: (tx: Queryable) => Promise<void>) => Promise<void>,
     source?: Queryable,
   ): Promise<void> {
-    await isolatePoison(
+    await bisectFailures(
       checkpoint,
       upTo,
       async (after, to) => {

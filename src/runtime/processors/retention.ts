@@ -4,7 +4,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { pruneChangesWithoutOwner, pruneLeases, pruneRetired, pruneRuns } from '../../store/processors/retention.ts';
 import { lockReactor, readReactors } from '../../store/reactors/reactors.ts';
 import { pruneStepKeys } from '../../store/reactors/step-keys.ts';
-import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
 import { keepChangesMinutes } from './pruning.ts';
 
 export interface RetentionOptions {
@@ -22,17 +22,17 @@ const keepRunsDays = 7;
 const keepLeasesDays = 1;
 
 /** Deletes expired records that no other component deletes; docs/operating.md lists all tables. Several processes may do it at the same time. */
-export function createRetention(db: Database, options: RetentionOptions, logger: Logger): Pick<Rounds, 'stop'> {
+export function createRetention(db: Database, options: RetentionOptions, logger: Logger): Pick<PeriodicTask, 'stop'> {
   const failed = (what: string) => (error: unknown) =>
     logger.warn({ err: error }, `${what} were not removed; trying again. ${String(error)}`);
-  const keys = createRounds(
+  const keys = startPeriodicTask(
     everyMinute,
     async (signal) => {
       while (!signal.aborted && (await pruneAppendKeys(db, options.idempotencyDays, atOnce)) === atOnce);
     },
     failed('old idempotency keys'),
   );
-  const rest = createRounds(everyHour, (signal) => pruneAll(db, options.stepDays, signal), failed('old records'));
+  const rest = startPeriodicTask(everyHour, (signal) => pruneAll(db, options.stepDays, signal), failed('old records'));
   return {
     stop: async () => void (await Promise.all([keys.stop(), rest.stop()])),
   };

@@ -3,7 +3,7 @@ import type { RowKey } from '../../projections/declaration/projection.ts';
 import type { FoldStep, RowMemory } from '../../projections/fold/fold.ts';
 import type { UniqueClaims } from '../../projections/fold/unique-claims.ts';
 import type { ChangedRow } from '../../store/tables/write-rows.ts';
-import { createKeyFilter } from './bloom-filter.ts';
+import { createBloomFilter } from './bloom-filter.ts';
 
 interface Entry {
   readonly text: string;
@@ -50,7 +50,7 @@ export interface RowCache extends RowMemory {
  */
 export function createRowCache(complete: boolean, claims?: UniqueClaims): RowCache {
   const entries = new Map<string, Entry>();
-  const forgotten = complete ? createKeyFilter() : undefined;
+  const forgotten = complete ? createBloomFilter() : undefined;
   const exists = (text: string) => forgotten?.mayHold(text) ?? true;
   let knowsAll = complete;
   let dirty: Entry[] = [];

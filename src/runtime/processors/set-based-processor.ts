@@ -16,7 +16,7 @@ import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { tellOfSkips } from '../dead-letters/skips.ts';
 import { createCompletion } from './completion.ts';
-import { isolatePoison } from './bisect-failures.ts';
+import { bisectFailures } from './bisect-failures.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import type { ProjectionProcessorOptions } from './projection-processor.ts';
 import { createPruning } from './pruning.ts';
@@ -72,7 +72,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
   }
 
   async function foldUpTo(end: GlobalPosition): Promise<void> {
-    await isolatePoison(
+    await bisectFailures(
       checkpoint,
       end,
       async (after, upTo) => {
@@ -121,7 +121,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
   }
 
   async function finish(tx: Queryable, _: readonly RecordedEvent[], end: GlobalPosition): Promise<void> {
-    await isolatePoison(
+    await bisectFailures(
       checkpoint,
       end,
       async (after, upTo) => {

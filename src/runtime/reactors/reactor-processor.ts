@@ -7,7 +7,7 @@ import { pauseBeforeRetry } from '../../reactors/retry-rules.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
-import { insertReactorLetter, readParkedKeys } from '../../store/reactors/reactor-letters.ts';
+import { insertReactorLetter, readBlockedKeys } from '../../store/reactors/reactor-letters.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { letterError } from '../dead-letters/dead-letters.ts';
 import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
@@ -43,7 +43,7 @@ const lastMoments = 1000;
  * checkpoint is handled, skipped or stored as a dead letter. The checkpoint is written under the fence of the owner's epoch.
  */
 export async function createReactorProcessor(options: ReactorProcessorOptions): Promise<ReactorProcessor> {
-  return new KeyedReactions(options, await readParkedKeys(options.db, options.reactor.name));
+  return new KeyedReactions(options, await readBlockedKeys(options.db, options.reactor.name));
 }
 
 class KeyedReactions implements ReactorProcessor {

@@ -21,7 +21,7 @@ import {
   setReactorPaused,
 } from '../../store/reactors/reactors.ts';
 import { stepsForgottenAfter } from '../../store/reactors/step-keys.ts';
-import type { StepReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/record-transition.ts';
 
 /** The state and progress of a reactor. */
 export interface ReactorStatus {
@@ -67,18 +67,18 @@ export async function readReactorStatus(db: Queryable, log: EventLog): Promise<R
 export interface ReactorSteps {
   status(): Promise<ReactorStatus[]>;
   /** Pauses the reactor, also across restarts. */
-  pause(name: string, step: StepReason): Promise<void>;
+  pause(name: string, step: TransitionReason): Promise<void>;
   /** Resumes a reactor that was paused, or that stopped at an error. */
-  resume(name: string, step: StepReason): Promise<void>;
+  resume(name: string, step: TransitionReason): Promise<void>;
   /**
    * Sets the checkpoint back: the reactor handles everything past the position again. Its dead letters past the position are deleted, because
    * those events come again. Refused if outcomes of steps of those events are already forgotten.
    */
-  rewind(name: string, to: GlobalPosition, step: StepReason): Promise<void>;
+  rewind(name: string, to: GlobalPosition, step: TransitionReason): Promise<void>;
   /** Moves the checkpoint ahead: the events up to the position are left out. */
-  skipAhead(name: string, to: GlobalPosition, step: StepReason): Promise<void>;
+  skipAhead(name: string, to: GlobalPosition, step: TransitionReason): Promise<void>;
   /** Deletes a reactor that is no longer declared, with its dead letters. If it is declared again, it is new. */
-  forget(name: string, step: StepReason): Promise<void>;
+  forget(name: string, step: TransitionReason): Promise<void>;
   /** Returns the operations on the reactor, the latest first. */
   history(name: string): Promise<readonly (ReactorStep & { readonly at: string })[]>;
   deadLetters(name: string): Promise<readonly ReactorLetter[]>;
@@ -88,13 +88,13 @@ export interface ReactorSteps {
    *
    * @param key limits the request to one key, as the dead letters have it
    */
-  redeliver(name: string, what: 'retry' | 'discard', step: StepReason, key?: string): Promise<number>;
+  redeliver(name: string, what: 'retry' | 'discard', step: TransitionReason, key?: string): Promise<number>;
 }
 
 export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
   function change(
     name: string,
-    { actor, reason }: StepReason,
+    { actor, reason }: TransitionReason,
     work: (tx: Queryable, found: LockedReactor) => Promise<{ step: ReactorStep['step']; to?: GlobalPosition }>,
   ): Promise<void> {
     return db.transaction(async (tx) => {

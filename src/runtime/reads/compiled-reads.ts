@@ -1,10 +1,10 @@
-import type { AnswerQuery } from '../../projections/queries/response-query.ts';
+import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { createAnswerStatements, type LookUp } from '../../store/queries/compiled-responses.ts';
-import { createJoinedAnswers } from './query-batcher.ts';
+import { createQueryBatcher } from './query-batcher.ts';
 
 interface Waiting {
-  readonly query: AnswerQuery;
+  readonly query: ResponseQuery;
   readonly key: readonly unknown[];
   resolve(answer: string): void;
   reject(error: unknown): void;
@@ -21,12 +21,12 @@ export function createAnswers(
   db: Queryable,
   readSchema: string,
   connections: number,
-): (query: AnswerQuery) => Promise<string> {
+): (query: ResponseQuery) => Promise<string> {
   const statements = createAnswerStatements(readSchema);
-  const joined = createJoinedAnswers((asked) => statements.answerTogether(db, asked), connections);
+  const joined = createQueryBatcher((asked) => statements.answerTogether(db, asked), connections);
   const groups = new Map<string, { readonly lookUp: LookUp; readonly waiting: Waiting[] }>();
 
-  function join(query: AnswerQuery, lookUp: LookUp): Promise<string> {
+  function join(query: ResponseQuery, lookUp: LookUp): Promise<string> {
     return new Promise((resolve, reject) => {
       const group = groups.get(lookUp.group) ?? { lookUp, waiting: [] };
       group.waiting.push({ query, key: lookUp.key, resolve, reject });
@@ -68,7 +68,7 @@ export function createAnswers(
   return async (query) => {
     const lookUp = statements.lookUp(query);
     if (lookUp) return join(query, lookUp);
-    const asked = statements.askedOf(query);
+    const asked = statements.batchable(query);
     return asked ? joined(asked) : statements.answer(db, query);
   };
 }

@@ -24,7 +24,7 @@ export interface PositionsOptions {
   readonly polling?: Required<Pick<PollingOptions, 'min' | 'max' | 'step'>>;
 }
 
-export interface WaitOptions {
+export interface PositionWait {
   /** Milliseconds; `Infinity` waits until aborted. @default the `timeout` of {@link PositionsOptions} */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
@@ -37,7 +37,7 @@ export interface Positions {
    *
    * @throws RefoldError `POSITION_TIMEOUT` with the position reached; the signal's reason.
    */
-  waitFor(projection: Projection, position: GlobalPosition, options?: WaitOptions): Promise<void>;
+  waitFor(projection: Projection, position: GlobalPosition, options?: PositionWait): Promise<void>;
   progress(projection: Projection): Promise<VersionProgress>;
   /** Calls the listener with each known checkpoint of the version. Returns a function that removes the listener. */
   onCheckpoint(projection: Projection, listener: CheckpointListener): () => void;
@@ -134,7 +134,7 @@ export function createPositions(options: PositionsOptions): Positions {
     }
   }
 
-  async function waitFor(projection: Projection, position: GlobalPosition, wait: WaitOptions = {}): Promise<void> {
+  async function waitFor(projection: Projection, position: GlobalPosition, wait: PositionWait = {}): Promise<void> {
     wait.signal?.throwIfAborted();
     if (closed) throw closedError();
     if ((leastOf(known.get(projection.id) ?? []) ?? beginning) >= position) return;

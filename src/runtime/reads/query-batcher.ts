@@ -1,7 +1,7 @@
-import type { Asked } from '../../store/queries/compiled-responses.ts';
+import type { BatchableQuery } from '../../store/queries/compiled-responses.ts';
 
 interface Waiting {
-  readonly asked: Asked;
+  readonly asked: BatchableQuery;
   resolve(answer: string): void;
   reject(error: unknown): void;
 }
@@ -16,13 +16,13 @@ const longestTogether = 5;
  * processes as much as the rows. Slow queries are batched only while `most` statements are running: they would wait for a
  * connection anyway.
  */
-export function createJoinedAnswers(
-  send: (asked: readonly Asked[]) => Promise<readonly string[]>,
+export function createQueryBatcher(
+  send: (asked: readonly BatchableQuery[]) => Promise<readonly string[]>,
   most: number,
-): (asked: Asked) => Promise<string> {
+): (asked: BatchableQuery) => Promise<string> {
   // In sending order: a group with queries left over moves to the end.
-  const groups = new Map<Asked['group'], Waiting[]>();
-  const took = new WeakMap<Asked['group'], number>();
+  const groups = new Map<BatchableQuery['group'], Waiting[]>();
+  const took = new WeakMap<BatchableQuery['group'], number>();
   let underWay = 0;
   let isPlanned = false;
 
@@ -31,11 +31,11 @@ export function createJoinedAnswers(
     while (underWay < most && groups.size > 0) sendNext(mostAtOnce);
   }
 
-  function mostAtOnce(group: Asked['group']): number {
+  function mostAtOnce(group: BatchableQuery['group']): number {
     return (took.get(group) ?? Infinity) <= longestTogether ? mostTogether : 1;
   }
 
-  function sendNext(mostOf: (group: Asked['group']) => number): void {
+  function sendNext(mostOf: (group: BatchableQuery['group']) => number): void {
     for (const [group, waiting] of groups) {
       groups.delete(group);
       const leaving = waiting.splice(0, mostOf(group));
@@ -45,7 +45,7 @@ export function createJoinedAnswers(
     }
   }
 
-  async function sendOff(group: Asked['group'], leaving: readonly Waiting[]): Promise<void> {
+  async function sendOff(group: BatchableQuery['group'], leaving: readonly Waiting[]): Promise<void> {
     const startedAt = performance.now();
     underWay++;
     try {
@@ -61,7 +61,7 @@ export function createJoinedAnswers(
   }
 
   // Other load on the machine only lengthens times. So a short time counts at once, and longer ones only when there are many.
-  function noteTime(group: Asked['group'], milliseconds: number): void {
+  function noteTime(group: BatchableQuery['group'], milliseconds: number): void {
     took.set(group, Math.min(milliseconds, (took.get(group) ?? Infinity) * 1.2));
   }
 

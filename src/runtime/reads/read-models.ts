@@ -14,7 +14,7 @@ import { readReplayedCheckpoint } from '../../store/server/replica-state.ts';
 import { samePosition } from '../verification/diff.ts';
 import { createAnswers } from './compiled-reads.ts';
 import { createKeyLookups } from './key-lookups.ts';
-import { notedReads } from './tracked-reads.ts';
+import { trackedReads } from './tracked-reads.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Positions } from './positions.ts';
 import { createReadPositions } from './read-positions.ts';
@@ -153,7 +153,7 @@ function openOperation(
     progress: (projection) => positions.progress(projection),
   };
   return {
-    ...(positioned ? notedReads(models, positioned.note) : models),
+    ...(positioned ? trackedReads(models, positioned.note) : models),
     holds: (projection, position) => holds(reads, projection, position),
     async samePosition(...versions) {
       const registered = await readRegistry(reads);

@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
-import type { AnswerQuery } from '../../projections/queries/response-query.ts';
+import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Replica } from './replica.ts';
@@ -59,7 +59,7 @@ export function readsFromReplica(
     get lost() {
       return lost;
     },
-    ...(near.answer ? { answer: (query: AnswerQuery) => read((reads) => answerOf(reads, query)) } : {}),
+    ...(near.answer ? { answer: (query: ResponseQuery) => read((reads) => answerOf(reads, query)) } : {}),
     async waitFor(projection, position) {
       if (!primary && (await holds(projection, position))) return;
       if (hasRead && !primary) {
@@ -77,7 +77,7 @@ export function readsFromReplica(
   };
 }
 
-function answerOf(reads: ReadModels, query: AnswerQuery): Promise<string> {
+function answerOf(reads: ReadModels, query: ResponseQuery): Promise<string> {
   if (!reads.answer) throw new TypeError('These reads cannot answer a whole operation.'); // reads without a snapshot can
   return reads.answer(query);
 }

@@ -11,7 +11,7 @@ import {
   readReplicaState,
   type WalPlace,
 } from '../../store/server/replica-state.ts';
-import { createRounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** A streaming replica that may serve queries as long as its lag is within the limit. */
 export interface Replica {
@@ -93,7 +93,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
   }
 
   const lag = () => performance.now() - currentAt;
-  const rounds = createRounds(pause, look, (error) => leave(error instanceof Error ? error.message : String(error)));
+  const task = startPeriodicTask(pause, look, (error) => leave(error instanceof Error ? error.message : String(error)));
 
   return {
     db,
@@ -117,7 +117,7 @@ export function createReplica({ primary, db, watch, maxLag, logger }: ReplicaOpt
     },
     async close() {
       closed = true;
-      await rounds.stop();
+      await task.stop();
       await Promise.all([watch.close(), db.close()]);
     },
   };

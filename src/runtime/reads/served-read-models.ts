@@ -3,7 +3,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { createRounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { answeringVersions } from '../versions/answering-versions.ts';
 import type { Versions } from '../versions/versions.ts';
 
@@ -75,19 +75,19 @@ export function createServedReadModels(options: {
     }));
   }
 
-  const rounds = createRounds(lookMilliseconds, look, (error) =>
+  const task = startPeriodicTask(lookMilliseconds, look, (error) =>
     logger.debug({ err: error }, 'the processes that answer for a lost read model could not be read; trying again'),
   );
   const unsubscribe = versions.onChange(() => {
     logChanges();
-    rounds.soon();
+    task.soon();
   });
   return {
     served,
     lost: () => lost,
     stop() {
       unsubscribe();
-      return rounds.stop();
+      return task.stop();
     },
   };
 }

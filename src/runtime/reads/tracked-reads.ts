@@ -7,7 +7,7 @@ import type { ReadModels, RowReads } from '../../schema/contract/operation-conte
  * Wraps reads and records the versions whose rows they read. The history of a row is folded from the log, so it records none. Each read passes on
  * all of its arguments, so none can be forgotten.
  */
-export function notedReads(
+export function trackedReads(
   reads: Omit<ReadModels, 'answer'>,
   note: (projection: Projection) => void,
 ): Omit<ReadModels, 'answer'> {

@@ -16,7 +16,7 @@ import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snap
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView } from '../versions/lifecycle.ts';
-import type { StepReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/record-transition.ts';
 import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
@@ -41,7 +41,7 @@ export interface InPlaceOptions {
  * @throws RefoldError `INVALID_TRANSITION` if a rebuild is running, if there is nothing to rebuild, or no such snapshot;
  *   `PROJECTION_CHANGED`.
  */
-export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, from?: WhichSnapshot): Promise<void> {
+export async function rebuildInPlace(options: InPlaceOptions, step: TransitionReason, from?: WhichSnapshot): Promise<void> {
   const { db, projection, readSchema } = options;
   const { name, version } = projection;
   await expectStart(options, from);
@@ -83,7 +83,7 @@ export async function rebuildInPlace(options: InPlaceOptions, step: StepReason, 
  */
 export async function restoreSnapshot(
   options: InPlaceOptions,
-  step: StepReason,
+  step: TransitionReason,
   from: WhichSnapshot,
 ): Promise<TableSnapshot> {
   const { db, projection, readSchema } = options;

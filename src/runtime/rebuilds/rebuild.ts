@@ -29,7 +29,7 @@ import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
 import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';
-import type { StepReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/record-transition.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
 /** How long an old table remains for running operations. The longest statement and the longest wait for a position are far shorter. */
@@ -52,7 +52,7 @@ export async function requestRebuild(
   db: Database,
   projection: Projection,
   readSchema: string,
-  step: StepReason,
+  step: TransitionReason,
   from?: RebuildStart,
 ): Promise<void> {
   const { name, version } = projection;
@@ -125,7 +125,7 @@ export async function cancelRebuild(
   name: string,
   version: number,
   readSchema: string,
-  step: StepReason,
+  step: TransitionReason,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const { state, heldReason } = await expectVersion(tx, name, version);
@@ -210,7 +210,7 @@ async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise
  *
  * @throws RefoldError `INVALID_TRANSITION` if none waits
  */
-export async function acceptRebuild(db: Database, name: string, version: number, step: StepReason): Promise<void> {
+export async function acceptRebuild(db: Database, name: string, version: number, step: TransitionReason): Promise<void> {
   await db.transaction(async (tx) => {
     const { state, heldReason } = await expectVersion(tx, name, version);
     if (!(await acceptDeadLetters(tx, name, version)))

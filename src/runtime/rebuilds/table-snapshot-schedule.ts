@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { eventsSinceSnapshot, pruneTableSnapshots, trySnapshotLock } from '../../store/tables/table-snapshots.ts';
-import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { takeSnapshot } from './table-snapshots.ts';
 
@@ -23,11 +23,11 @@ const lookMilliseconds = 1000;
  * Takes the scheduled snapshots of read tables, and drops older scheduled ones. Of several processes, one takes each snapshot.
  * Undefined if no projection declares a schedule.
  */
-export function createSnapshotSchedule(options: SnapshotScheduleOptions): Rounds | undefined {
+export function createSnapshotSchedule(options: SnapshotScheduleOptions): PeriodicTask | undefined {
   const { db, versions, logger } = options;
   const scheduled = options.projections.filter(({ snapshots }) => snapshots !== null);
   if (scheduled.length === 0) return undefined;
-  return createRounds(
+  return startPeriodicTask(
     lookMilliseconds,
     async (signal) => {
       for (const projection of scheduled) {

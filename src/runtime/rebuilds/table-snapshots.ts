@@ -18,7 +18,7 @@ import {
 } from '../../store/tables/table-snapshots.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
 import { leaveInlineAtRest } from '../versions/leave-inline.ts';
-import type { StepReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/record-transition.ts';
 import { createVersionTable, dropVersionTable } from '../versions/version-tables.ts';
 
 export interface TakeSnapshotOptions {
@@ -37,7 +37,7 @@ export interface TakeSnapshotOptions {
  * @throws RefoldError `INVALID_TRANSITION` if the version has no table; `DATABASE_ERROR` with `sqlState` 55P03 if it is inline and a
  *   transaction that has appended to it stays open
  */
-export async function takeSnapshot(options: TakeSnapshotOptions, step: StepReason): Promise<TableSnapshot> {
+export async function takeSnapshot(options: TakeSnapshotOptions, step: TransitionReason): Promise<TableSnapshot> {
   const { db, name, version } = options;
   for (;;) {
     await leaveInlineAtRest(db, { name, version });
@@ -50,7 +50,7 @@ export async function takeSnapshot(options: TakeSnapshotOptions, step: StepReaso
 async function copyTable(
   tx: Queryable,
   { readSchema, name, version, automatic = false }: TakeSnapshotOptions,
-  step: StepReason,
+  step: TransitionReason,
 ): Promise<TableSnapshot | undefined> {
   const found = (await readRegistry(tx)).find((entry) => entry.name === name && entry.version === version);
   if (!found) throw refused(name, version, `is not in the registry; 'refold status' lists the versions.`);
@@ -88,7 +88,7 @@ export async function dropSnapshot(
   name: string,
   version: number,
   id: bigint,
-  step: StepReason,
+  step: TransitionReason,
 ): Promise<void> {
   await db.transaction(async (tx) => {
     const { state, heldReason } = await expectVersion(tx, name, version);

@@ -1,7 +1,7 @@
 import { createPoller } from './poller.ts';
 
 /** A periodic task. */
-export interface Rounds {
+export interface PeriodicTask {
   /** Runs the task now, or once more right after the current run. */
   soon(): void;
   /** Aborts the current run, and resolves when it has ended. */
@@ -9,11 +9,11 @@ export interface Rounds {
 }
 
 /** Runs a task now and after every interval. Runs never overlap. `work` must end soon after the signal aborts. */
-export function createRounds(
+export function startPeriodicTask(
   milliseconds: number,
   work: (signal: AbortSignal) => Promise<void>,
   onError: (error: unknown) => void,
-): Rounds {
+): PeriodicTask {
   const poller = createPoller({
     ...{ min: milliseconds, max: milliseconds, step: 0, onError },
     async poll(signal) {

@@ -1,4 +1,4 @@
-import { createWaker } from '../../store/server/poll-timer.ts';
+import { createPollTimer } from '../../store/server/poll-timer.ts';
 
 export interface PollerOptions {
   /** The pause after something was found, in milliseconds. */
@@ -29,7 +29,7 @@ export interface Poller {
 /** Creates a poller that rests until its first `wake`. */
 export function createPoller(options: PollerOptions): Poller {
   const { min, max, step, poll, onError, backoff, isNeeded = () => true } = options;
-  const waker = createWaker({ minMs: min, maxMs: max, stepMs: step, jitter: 0 });
+  const pollTimer = createPollTimer({ minMs: min, maxMs: max, stepMs: step, jitter: 0 });
   const stopping = new AbortController();
   const { signal } = stopping;
   let running = Promise.resolve();
@@ -41,7 +41,7 @@ export function createPoller(options: PollerOptions): Poller {
       await new Promise((resolve) => setImmediate(resolve));
       if (signal.aborted) break;
       try {
-        if ((await poll(signal)) === 'found') waker.news();
+        if ((await poll(signal)) === 'found') pollTimer.foundWork();
         failures = 0;
       } catch (error) {
         failures++;
@@ -51,18 +51,18 @@ export function createPoller(options: PollerOptions): Poller {
           continue;
         }
       }
-      await waker.wait(signal);
+      await pollTimer.wait(signal);
     }
     isRunning = false;
   }
 
   return {
     wake() {
-      if (isRunning) return waker.wake();
+      if (isRunning) return pollTimer.wake();
       isRunning = true;
       running = run();
     },
-    quicken: waker.news,
+    quicken: pollTimer.foundWork,
     async stop() {
       stopping.abort(new Error('stopped'));
       await running;

@@ -22,7 +22,7 @@ import {
   verifyVersion,
 } from './verify.ts';
 
-export interface AuditOptions {
+export interface VersionAudit {
   readonly db: Database;
   readonly log: EventLog;
   readonly readSchema: string;
@@ -46,7 +46,7 @@ const pageSize = 2_000;
  * @returns undefined if the registry no longer knows the version.
  * @throws the signal's reason
  */
-export async function auditVersion(options: AuditOptions): Promise<Verification | undefined> {
+export async function auditVersion(options: VersionAudit): Promise<Verification | undefined> {
   const { db, log, readSchema, projection, oneOf, round, share, signal, onPage } = options;
   // Its SQL is evaluated once, however many rows are compared.
   if (projection.sqlFold) return verifyVersion({ db, log, readSchema, projection, ...(onPage ? { onPage } : {}) });
@@ -91,7 +91,7 @@ interface Sample {
 
 /** Reads the chosen rows and their position. Of other rows only the keys are read. */
 async function readSample(
-  { db, log, readSchema, projection }: Pick<AuditOptions, 'db' | 'log' | 'readSchema' | 'projection'>,
+  { db, log, readSchema, projection }: Pick<VersionAudit, 'db' | 'log' | 'readSchema' | 'projection'>,
   chosen: (text: string) => boolean,
 ): Promise<Sample | undefined> {
   // Read before the snapshot, so the snapshot contains everything up to it.

@@ -8,7 +8,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
-import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { auditVersion } from './audit.ts';
 import { withoutHiddenKeys } from './verify.ts';
@@ -32,10 +32,10 @@ const lookMilliseconds = 1000;
 const share = 0.05;
 
 /** Audits the declared versions that are ready or active, one at a time. Each audit runs in one process of the application. */
-export function createAuditor(options: AuditorOptions): Rounds {
+export function createAuditor(options: AuditorOptions): PeriodicTask {
   const { db, projections, versions, owner, logger, everySeconds } = options;
 
-  return createRounds(
+  return startPeriodicTask(
     lookMilliseconds,
     async (signal) => {
       for (const projection of projections) {

@@ -11,7 +11,7 @@ import { compareTables } from '../../store/tables/compare-tables.ts';
 import { createTemporaryTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { createSetMerge } from '../../store/tables/sql-fold.ts';
-import { isolatePoison } from '../processors/bisect-failures.ts';
+import { bisectFailures } from '../processors/bisect-failures.ts';
 import { upcastEvents } from '../processors/upcast-events.ts';
 
 export interface VerifySetBasedOptions {
@@ -59,7 +59,7 @@ export async function verifySetBased({
     }
     const last = skipped[0] !== undefined && skipped[0] <= upTo ? globalPosition(skipped[0] - 1n) : upTo;
     const end = after + size < last ? globalPosition(after + size) : last;
-    after = await isolatePoison(
+    after = await bisectFailures(
       after,
       end,
       async (from, to) => {

@@ -8,7 +8,7 @@ import { recordStep } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from './expect-version.ts';
-import type { ActivateOptions, StepReason } from './record-transition.ts';
+import type { ActivateOptions, TransitionReason } from './record-transition.ts';
 
 /** Starts and ends canaries: a ready version answers some clients. */
 export interface CanarySteps {
@@ -22,11 +22,11 @@ export interface CanarySteps {
     name: string,
     version: number,
     rule: Partial<CanaryRule>,
-    step: StepReason,
+    step: TransitionReason,
     options?: ActivateOptions,
   ): Promise<void>;
   /** Lets the active version answer all clients again, at once. @throws RefoldError `INVALID_TRANSITION` if there is no canary */
-  endCanary(name: string, step: StepReason): Promise<{ version: number }>;
+  endCanary(name: string, step: TransitionReason): Promise<{ version: number }>;
 }
 
 export function createCanarySteps(db: Database, declarations: SchemaDeclarations): CanarySteps {

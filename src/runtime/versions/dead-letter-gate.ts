@@ -3,7 +3,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { countNewlyLeftOut, type LeftOut } from '../../store/processors/left-out.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { type HeldBy, recordStep, restateHold } from '../../store/registry/transitions.ts';
-import type { StepReason } from './record-transition.ts';
+import type { TransitionReason } from './record-transition.ts';
 
 /**
  * Returns why a version must not answer: it left out (as dead letters or skipped) more events than its declaration allows. Only events that the
@@ -41,7 +41,7 @@ export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projec
 export async function holdForDeadLetters(
   tx: Queryable,
   projection: Projection,
-  { actor }: StepReason,
+  { actor }: TransitionReason,
   heldBy: HeldBy | null = null,
 ): Promise<boolean> {
   const { name, version } = projection;

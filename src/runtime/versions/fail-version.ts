@@ -3,7 +3,7 @@ import type { Queryable } from '../../store/postgres/statement.ts';
 import { stoppedPartitions } from '../../store/processors/stopped-processors.ts';
 import { lockVersion } from '../../store/registry/registry.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
-import type { StepReason } from './record-transition.ts';
+import type { TransitionReason } from './record-transition.ts';
 
 /**
  * Records that a version cannot continue. A version that does not answer yet (`building`, `ready`) becomes `failed`. A version that answers stays
@@ -16,7 +16,7 @@ export async function failVersion(
   tx: Queryable,
   name: string,
   version: number,
-  step: StepReason,
+  step: TransitionReason,
 ): Promise<VersionState | undefined> {
   const found = await lockVersion(tx, name, version);
   if (found?.state !== 'building' && found?.state !== 'ready') return found?.state;
@@ -34,7 +34,7 @@ export async function resumeVersion(
   tx: Queryable,
   name: string,
   version: number,
-  step: StepReason,
+  step: TransitionReason,
 ): Promise<VersionState | undefined> {
   const found = await lockVersion(tx, name, version);
   if (found?.state !== 'failed') return found?.state;

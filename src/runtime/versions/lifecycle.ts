@@ -21,7 +21,7 @@ import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
 import { holdForDeadLetters } from './dead-letter-gate.ts';
 import { expectVersion, refused } from './expect-version.ts';
-import type { ActivateOptions, StepReason } from './record-transition.ts';
+import type { ActivateOptions, TransitionReason } from './record-transition.ts';
 
 export interface Lifecycle extends CanarySteps {
   /**
@@ -31,24 +31,24 @@ export interface Lifecycle extends CanarySteps {
    */
   caughtUp(projection: Projection, actor: string, claim?: ProcessorClaim, goal?: GlobalPosition): Promise<VersionState>;
   /** Activates a ready version that meets all conditions of its declaration, unless it is held or would break clients. */
-  becomeActive(projection: Projection, step: StepReason): Promise<VersionState>;
+  becomeActive(projection: Projection, step: TransitionReason): Promise<VersionState>;
   /** Keeps a ready version from becoming active by itself until an operator activates it. Does nothing if it is no longer ready. */
-  hold(projection: Projection, heldBy: HeldBy, step: StepReason): Promise<void>;
+  hold(projection: Projection, heldBy: HeldBy, step: TransitionReason): Promise<void>;
   /**
    * Activates a ready version, whatever conditions its declaration has.
    *
    * @throws RefoldError `INVALID_TRANSITION`. If it would break clients of the version that answers, `fields.breaking` lists the changes.
    */
-  activate(name: string, version: number, step: StepReason, options?: ActivateOptions): Promise<void>;
+  activate(name: string, version: number, step: TransitionReason, options?: ActivateOptions): Promise<void>;
   /** Takes the highest active version out of service; the next lower active one then answers. @throws RefoldError `INVALID_TRANSITION` */
-  rollback(name: string, step: StepReason): Promise<{ from: number; to: number }>;
+  rollback(name: string, step: TransitionReason): Promise<{ from: number; to: number }>;
   /**
    * Ends the maintenance of a version; its table is dropped after a grace period.
    *
    * @param graceSeconds how long SQL can still read the table; a day by default
    * @throws RefoldError `INVALID_TRANSITION`
    */
-  retire(name: string, version: number, step: StepReason, graceSeconds?: number): Promise<void>;
+  retire(name: string, version: number, step: TransitionReason, graceSeconds?: number): Promise<void>;
 }
 
 // A long query on the stable view must not hold up an activation for long, nor everything that queues behind its lock.
@@ -62,7 +62,7 @@ export async function completeVersion(
   tx: Queryable,
   readSchema: string,
   projection: Projection,
-  step: StepReason,
+  step: TransitionReason,
   /** Null if no client has been served yet. */
   declarations: SchemaDeclarations | null,
 ): Promise<VersionState> {
@@ -80,7 +80,7 @@ async function activateUnlessHeld(
   tx: Queryable,
   readSchema: string,
   projection: Projection,
-  step: StepReason,
+  step: TransitionReason,
   declarations: SchemaDeclarations | null,
   heldBy: HeldBy | null = null,
 ): Promise<VersionState> {
@@ -104,7 +104,7 @@ async function becomeActive(
   readSchema: string,
   name: string,
   version: number,
-  step: StepReason,
+  step: TransitionReason,
 ): Promise<void> {
   await recordStep(tx, { name, version, from: 'ready', to: 'active', heldReason: null, ...step });
   await deleteCanary(tx, name, version);

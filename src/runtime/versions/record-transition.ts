@@ -1,5 +1,5 @@
 /** Who changes the state of a version or a reactor, and why; stored in the audit log. */
-export interface StepReason {
+export interface TransitionReason {
   readonly actor: string;
   readonly reason: string;
 }

@@ -4,11 +4,11 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { readTableProblems, type TableProblem } from '../../store/tables/table-problems.ts';
-import { createRounds, type Rounds } from '../scheduling/periodic-task.ts';
+import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
 import { leaveInline } from './leave-inline.ts';
 
 /** Detects read tables that are missing or were altered by hand. */
-export interface TableWatch extends Rounds {
+export interface TableWatch extends PeriodicTask {
   /**
    * Returns what keeps a version's table from being folded into, as of the last check; null if nothing does. `projection` is the version with
    * the table that holds its rows.
@@ -27,7 +27,7 @@ export function createTableWatch(options: {
   readonly logger: Logger;
 }): TableWatch {
   const { db, projections, logger } = options;
-  const told = new Set<string>();
+  const logged = new Set<string>();
   let damaged = new Map<string, RefoldError>();
 
   async function look(): Promise<void> {
@@ -54,17 +54,17 @@ export function createTableWatch(options: {
 
   function warnOfIndexes(problem: TableProblem): void {
     const text = missingIndexesText(problem);
-    if (problem.missingIndexes.length === 0 || told.has(text)) return;
-    told.add(text);
+    if (problem.missingIndexes.length === 0 || logged.has(text)) return;
+    logged.add(text);
     logger.warn({ projection: `${problem.name}@${problem.version}` }, text);
   }
 
-  const rounds = createRounds(lookMilliseconds, look, (error) =>
+  const task = startPeriodicTask(lookMilliseconds, look, (error) =>
     logger.warn({ err: error }, `could not check the read tables; trying again. ${String(error)}`),
   );
   const damageOf = ({ tableName }: Projection) => damaged.get(tableName) ?? null;
   return {
-    ...rounds,
+    ...task,
     damageOf,
     async look(projection) {
       await look();

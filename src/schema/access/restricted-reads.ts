@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
-import type { AnswerRead } from '../../projections/queries/response-query.ts';
+import type { ResponseRead } from '../../projections/queries/response-query.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import { matchesFilter } from '../../projections/queries/matches-filter.ts';
 import type { AggregateQuery, RowFilter } from '../../projections/queries/row-query.ts';
@@ -70,7 +70,7 @@ export function restrictReads(reads: ReadModels, guard: Guard): ReadModels {
   };
 }
 
-function restrictedRead(guard: Guard, read: AnswerRead): AnswerRead {
+function restrictedRead(guard: Guard, read: ResponseRead): ResponseRead {
   const { projection } = read;
   switch (read.kind) {
     case 'row':

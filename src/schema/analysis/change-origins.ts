@@ -8,7 +8,7 @@ import {
   isInterfaceType,
   isObjectType,
 } from 'graphql';
-import { meaningOf } from '../types/field-metadata.ts';
+import { metadataOf } from '../types/field-metadata.ts';
 import type { SchemaChange } from './schema-diff.ts';
 
 /** A schema, and the name of the projection's row type in it. */
@@ -149,7 +149,7 @@ function rowTypesOf(schema: GraphQLSchema, rowType: string): Set<string> {
   const row = schema.getType(rowType);
   if (!isObjectType(row)) return found;
   for (const field of Object.values(row.getFields()))
-    if (meaningOf(field)?.kind === 'column') add(getNamedType(field.type));
+    if (metadataOf(field)?.kind === 'column') add(getNamedType(field.type));
   return found;
 }
 

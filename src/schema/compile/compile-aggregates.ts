@@ -1,5 +1,5 @@
 import type { ServedVersion } from '../../projections/declaration/version-map.ts';
-import type { AggregatePart, AnswerRead, Members, RootPart } from '../../projections/queries/response-query.ts';
+import type { AggregatePart, ResponseRead, Members, RootPart } from '../../projections/queries/response-query.ts';
 import type { Measure } from '../../projections/queries/row-query.ts';
 import { type AggregateArguments, type GroupArguments, groupedQuery, wholeQuery } from '../input/aggregate-query.ts';
 import {
@@ -22,7 +22,7 @@ export function compileAggregate(selection: Selection, served: ServedVersion, co
   const projection = activeOf(served);
   const { members, measures } = compileMeasures(selection, compiling);
   const argumentsFor = argumentsOf(selection);
-  const read = addRead(compiling, (variables): AnswerRead => {
+  const read = addRead(compiling, (variables): ResponseRead => {
     const args = argumentsFor(variables) as AggregateArguments; // typed by the field's arguments
     const query = wholeQuery(projection, args, measures, compiling.versions);
     refuseInactive(query.where, compiling.versions);
@@ -42,7 +42,7 @@ export function compileGroups(
   const projection = activeOf(served);
   const { members, measures } = compileMeasures(selection, compiling);
   const argumentsFor = argumentsOf(selection);
-  const read = addRead(compiling, (variables): AnswerRead => {
+  const read = addRead(compiling, (variables): ResponseRead => {
     const args = argumentsFor(variables) as unknown as GroupArguments; // typed by the field's arguments
     const { query, by } = groupedQuery(projection, args, measures, maxPageSize, compiling.versions);
     refuseInactive(query.where, compiling.versions);
@@ -59,7 +59,7 @@ function compileMeasures(
   const measures = new Map<string, Measure>();
   const type = objectOf(selection.field);
   const members = membersOf(compiling.selected(selection.nodes, type), type, (part): AggregatePart => {
-    const { meaning, field, nodes } = withoutArguments(part);
+    const { metadata: meaning, field, nodes } = withoutArguments(part);
     if (meaning.kind === 'groupKey') {
       const key = objectOf(field);
       return {
@@ -91,7 +91,7 @@ function compileMeasures(
 }
 
 function columnOf(selection: Selection): string {
-  const { meaning } = withoutArguments(selection);
+  const { metadata: meaning } = withoutArguments(selection);
   if (meaning.kind === 'column') return meaning.name;
   throw notOf(selection);
 }

@@ -4,7 +4,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import { fromColumns, type Relation } from '../../projections/declaration/relations.ts';
 import type { ServedVersion } from '../../projections/declaration/version-map.ts';
 import type {
-  AnswerRead,
+  ResponseRead,
   ColumnPart,
   EdgePart,
   Members,
@@ -15,7 +15,7 @@ import type {
 } from '../../projections/queries/response-query.ts';
 import { type ListArguments, listQuery } from '../input/list-arguments.ts';
 import { boundOf } from '../types/connection.ts';
-import type { FieldMeaning } from '../types/field-metadata.ts';
+import type { FieldMetadata } from '../types/field-metadata.ts';
 import { canonicalInput } from '../values/canonical-input.ts';
 import { orderName } from '../values/cursor.ts';
 import { compileAggregate, compileGroups } from './compile-aggregates.ts';
@@ -37,7 +37,7 @@ import { type Compiling, NotCompiled } from './compiling.ts';
 
 export function compileRoots(selected: Selected, query: GraphQLObjectType, compiling: Compiling): Members<RootPart> {
   return membersOf(selected, query, (selection): RootPart => {
-    const { meaning } = selection;
+    const { metadata: meaning } = selection;
     if (meaning.kind === 'row') return compileLookUp(selection, meaning, compiling);
     if (meaning.kind === 'list') {
       return { kind: 'page', ...compilePage(selection, meaning.served, meaning.maxPageSize, null, [], compiling) };
@@ -50,14 +50,14 @@ export function compileRoots(selected: Selected, query: GraphQLObjectType, compi
 
 function compileLookUp(
   selection: Selection,
-  { served, by }: Extract<FieldMeaning, { readonly kind: 'row' }>,
+  { served, by }: Extract<FieldMetadata, { readonly kind: 'row' }>,
   compiling: Compiling,
 ): RootPart {
   refuseArguments(selection, by);
   const projection = activeOf(served);
   const { row, columns } = compileRow(selection, projection, [], compiling);
   const argumentsFor = argumentsOf(selection);
-  const read = addRead(compiling, (variables): AnswerRead => {
+  const read = addRead(compiling, (variables): ResponseRead => {
     const args = argumentsFor(variables);
     const key = by.map((name) => canonicalInput(projection.columns[name] as Column, name, args[name])); // one argument for each
     return { kind: 'row', projection, columns, by, key, where: null };
@@ -79,7 +79,7 @@ function compilePage(
   const argumentsFor = argumentsOf(selection);
   const selectedColumns = new Set<string>();
   let columns: readonly string[] = [];
-  const read = addRead(compiling, (variables): AnswerRead => {
+  const read = addRead(compiling, (variables): ResponseRead => {
     const args = argumentsFor(variables) as ListArguments; // typed by the field's arguments
     const { query } = listQuery(projection, args, columns, maxPageSize, compiling.versions);
     refuseInactive(query.where, compiling.versions);
@@ -93,7 +93,7 @@ function compilePage(
     return compiled.row;
   };
   const page = membersOf(compiling.selected(selection.nodes, type), type, (part): PagePart => {
-    const { kind } = part.meaning;
+    const { kind } = part.metadata;
     if (kind !== 'totalCount') withoutArguments(part);
     switch (kind) {
       case 'nodes':
@@ -101,7 +101,7 @@ function compilePage(
       case 'edges': {
         const edge = objectOf(part.field);
         const members = membersOf(compiling.selected(part.nodes, edge), edge, (inner): EdgePart => {
-          const { meaning } = withoutArguments(inner);
+          const { metadata: meaning } = withoutArguments(inner);
           if (meaning.kind === 'cursor') return { kind: 'cursor' };
           if (meaning.kind === 'node') return { kind: 'node', row: rowOf(inner) };
           throw notOf(inner);
@@ -126,7 +126,7 @@ function compilePage(
 }
 
 function pageInfoPart(selection: Selection): PageInfoPart {
-  const { kind } = withoutArguments(selection).meaning;
+  const { kind } = withoutArguments(selection).metadata;
   switch (kind) {
     case 'hasNextPage':
     case 'hasPreviousPage':
@@ -148,7 +148,7 @@ function compileRow(
   const type = objectOf(selection.field);
   const columns = new Set<string>();
   const row = membersOf(compiling.selected(selection.nodes, type), type, (part): RowPart => {
-    const { meaning } = part;
+    const { metadata: meaning } = part;
     switch (meaning.kind) {
       case 'column':
         columns.add(meaning.name);
@@ -169,7 +169,7 @@ function compileRow(
 
 function compileRelation(
   selection: Selection,
-  { target, maxPageSize }: Extract<FieldMeaning, { readonly kind: 'relation' }>,
+  { target, maxPageSize }: Extract<FieldMetadata, { readonly kind: 'relation' }>,
   relation: Relation,
   within: readonly number[],
   compiling: Compiling,
@@ -180,12 +180,12 @@ function compileRelation(
   }
   const projection = activeOf(target);
   const { row, columns } = compileRow(withoutArguments(selection), projection, within, compiling);
-  const one: AnswerRead = { kind: 'one', projection, columns, where: null };
+  const one: ResponseRead = { kind: 'one', projection, columns, where: null };
   return { kind: 'one', from: relation.from, read: addRead(compiling, () => one), row };
 }
 
 function compileColumn(selection: Selection, column: Column, projection: Projection, compiling: Compiling): ColumnPart {
-  const { meaning, field, nodes } = selection;
+  const { metadata: meaning, field, nodes } = selection;
   const name = meaning.kind === 'column' ? meaning.name : '';
   const { kind } = column.type;
   // A document written by SQL must be canonicalized when it is read.
@@ -194,8 +194,8 @@ function compileColumn(selection: Selection, column: Column, projection: Project
   const type = getNamedType(field.type);
   if (!isObjectType(type)) return { kind: 'column', name, members: null };
   const members = membersOf(compiling.selected(nodes, type), type, (part): ColumnPart => {
-    if (part.meaning.kind !== 'column') throw notOf(part);
-    return compileColumn(withoutArguments(part), part.meaning.column, projection, compiling);
+    if (part.metadata.kind !== 'column') throw notOf(part);
+    return compileColumn(withoutArguments(part), part.metadata.column, projection, compiling);
   });
   return { kind: 'column', name, members };
 }

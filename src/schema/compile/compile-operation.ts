@@ -15,7 +15,7 @@ import {
   visit,
 } from 'graphql';
 import type { VersionMap } from '../../projections/declaration/version-map.ts';
-import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/response-query.ts';
+import type { ResponseQuery, ResponseRead, ResponseShape } from '../../projections/queries/response-query.ts';
 import { directiveValues } from '../contract/graphql-release.ts';
 import { compileRoots } from './compile-fields.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
@@ -23,7 +23,7 @@ import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 /** An operation that one statement answers, for any values of its variables. */
 export interface CompiledOperation {
   /** Returns the reads for these variables. @throws NotCompiled, RefoldError `BAD_USER_INPUT` */
-  query(variables: Variables): AnswerQuery;
+  query(variables: Variables): ResponseQuery;
 }
 
 export interface CompileInput {
@@ -82,7 +82,7 @@ export function compileOperation({
     name: { kind: Kind.NAME, value: '' },
     selectionSet: operation.selectionSet,
   } as const;
-  const shape: AnswerShape = { roots: compileRoots(compiling.selected([root], query), query, compiling) };
+  const shape: ResponseShape = { roots: compileRoots(compiling.selected([root], query), query, compiling) };
   return {
     query(variables) {
       const reads = compiling.reads.map((read) => read(variables));
@@ -157,7 +157,7 @@ function applies(condition: string | undefined, type: GraphQLObjectType, { schem
 }
 
 /** Assumes that each page of a relation is full. If that could be too much, the executor runs the operation and counts the actual rows. */
-function refuseTooMany(reads: readonly AnswerRead[], { within }: Compiling): void {
+function refuseTooMany(reads: readonly ResponseRead[], { within }: Compiling): void {
   const limitOf = (index: number) => {
     const read = reads[index];
     return read?.kind === 'page' ? read.query.limit : 1;

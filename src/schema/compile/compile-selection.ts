@@ -9,11 +9,11 @@ import {
 } from 'graphql';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type { ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
-import type { AnswerRead, ConstantPart, Members } from '../../projections/queries/response-query.ts';
+import type { ResponseRead, ConstantPart, Members } from '../../projections/queries/response-query.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { argumentValues } from '../contract/graphql-release.ts';
-import { type FieldMeaning, meaningOf } from '../types/field-metadata.ts';
+import { type FieldMetadata, metadataOf } from '../types/field-metadata.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 
 export type Selected = ReadonlyMap<string, readonly FieldNode[]>;
@@ -21,7 +21,7 @@ type AnyField = GraphQLField<unknown, unknown>;
 
 /** A selected field with its selection set. */
 export interface Selection {
-  readonly meaning: FieldMeaning;
+  readonly metadata: FieldMetadata;
   readonly nodes: readonly FieldNode[];
   readonly node: FieldNode;
   readonly field: AnyField;
@@ -37,9 +37,9 @@ export function membersOf<Part>(
     const name = node.name.value;
     if (name === '__typename') return [key, { kind: 'constant', json: JSON.stringify(type.name) }];
     const field = type.getFields()[name];
-    const meaning = field && meaningOf(field);
-    if (!field || !meaning) throw new NotCompiled(`'${name}' of ${type.name} is resolved.`);
-    return [key, compile({ meaning, nodes, node, field })];
+    const metadata = field && metadataOf(field);
+    if (!field || !metadata) throw new NotCompiled(`'${name}' of ${type.name} is resolved.`);
+    return [key, compile({ metadata, nodes, node, field })];
   });
 }
 
@@ -66,7 +66,7 @@ function hasVariable(value: ValueNode): boolean {
   return value.kind === Kind.OBJECT && value.fields.some((member) => hasVariable(member.value));
 }
 
-export function addRead(compiling: Compiling, read: (variables: Variables) => AnswerRead): number {
+export function addRead(compiling: Compiling, read: (variables: Variables) => ResponseRead): number {
   return compiling.reads.push(read) - 1;
 }
 

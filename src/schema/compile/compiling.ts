@@ -1,6 +1,6 @@
 import type { FieldNode, GraphQLObjectType } from 'graphql';
 import type { VersionMap } from '../../projections/declaration/version-map.ts';
-import type { AnswerRead } from '../../projections/queries/response-query.ts';
+import type { ResponseRead } from '../../projections/queries/response-query.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
@@ -8,7 +8,7 @@ export type Variables = Readonly<Record<string, unknown>>;
 export interface Compiling {
   readonly versions: VersionMap;
   /** Each read as a function of the variables; its index is its number. */
-  readonly reads: ((variables: Variables) => AnswerRead)[];
+  readonly reads: ((variables: Variables) => ResponseRead)[];
   /** For each read of a page, the reads of the pages that contain it. */
   readonly within: Map<number, readonly number[]>;
   /** The selection below these fields of an object type, by response key, in order. */

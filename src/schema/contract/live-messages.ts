@@ -4,7 +4,7 @@
  */
 export interface LiveMessages<T> extends AsyncIterableIterator<T> {
   /** Starts. Calls `onNews` whenever there may be a message to take, and at the end. */
-  listen(onNews: () => void): void;
+  listen(onMessage: () => void): void;
   /** Returns the next message, made from the newest state; undefined if there is none. Throws the error of the source once. */
   take(): T | undefined;
   /** Whether no more messages or errors will come. */
@@ -28,7 +28,7 @@ function isLive<T>(source: AsyncIterable<T>): source is LiveMessages<T> {
 
 class PulledMessages<T> implements LiveMessages<T> {
   readonly #source: AsyncIterator<T>;
-  #onNews: () => void = () => {};
+  #onMessage: () => void = () => {};
   #taken: { readonly message: T } | { readonly error: unknown } | undefined;
   ended = false;
 
@@ -36,8 +36,8 @@ class PulledMessages<T> implements LiveMessages<T> {
     this.#source = source;
   }
 
-  listen(onNews: () => void): void {
-    this.#onNews = onNews;
+  listen(onMessage: () => void): void {
+    this.#onMessage = onMessage;
     this.#pull();
   }
 
@@ -58,7 +58,7 @@ class PulledMessages<T> implements LiveMessages<T> {
       if (this.ended) return;
       this.#taken = taken;
       if (!taken) this.ended = true;
-      this.#onNews();
+      this.#onMessage();
     };
     // Defers the call, in case the source throws synchronously.
     Promise.resolve()
@@ -95,8 +95,8 @@ class MappedMessages<T extends object, U> implements LiveMessages<U> {
     this.#map = map;
   }
 
-  listen(onNews: () => void): void {
-    this.#source.listen(onNews);
+  listen(onMessage: () => void): void {
+    this.#source.listen(onMessage);
   }
 
   take(): U | undefined {

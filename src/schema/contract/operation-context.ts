@@ -6,7 +6,7 @@ import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { VersionMap, VersionProgress } from '../../projections/declaration/version-map.ts';
-import type { AnswerQuery } from '../../projections/queries/response-query.ts';
+import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type {
   AggregateQuery,
   AggregateRow,
@@ -96,7 +96,7 @@ export interface ReadModels extends RowReads {
    * Returns the JSON of all root fields with one statement, so the whole answer is from one state of the database. Lookups of a single row
    * share statements. If it is missing, every query runs through resolvers.
    */
-  answer?(query: AnswerQuery): Promise<string>;
+  answer?(query: ResponseQuery): Promise<string>;
 }
 
 /** A row before and after one of its events, with all columns. */

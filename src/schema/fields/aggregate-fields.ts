@@ -7,7 +7,7 @@ import { selectedFields } from '../analysis/selected-columns.ts';
 import { type GroupArguments, groupedQuery, wholeQuery } from '../input/aggregate-query.ts';
 import { aggregateOf } from '../types/aggregate-types.ts';
 import type { Builder } from '../types/builder.ts';
-import { meaning } from '../types/field-metadata.ts';
+import { metadata } from '../types/field-metadata.ts';
 import { groupableColumns } from '../types/groupings.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { queryNames } from '../types/query-names.ts';
@@ -33,7 +33,7 @@ function addAggregate(builder: Builder, names: TypeNames, { served, projection, 
     t.field({
       type: aggregates.aggregate,
       description: 'Numbers about all rows that match, in as many pages as they may be; what is selected is computed.',
-      ...meaning({ kind: 'aggregate', served }),
+      ...metadata({ kind: 'aggregate', served }),
       args: { where: t.arg({ type: where, required: false, description: 'Which rows; all of them without it.' }) },
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, root?.after, info);
@@ -57,7 +57,7 @@ function addGrouped(
     t.field({
       type: [aggregates.group],
       description: 'Numbers about groups of the rows that match.',
-      ...meaning({ kind: 'groups', served, maxPageSize }),
+      ...metadata({ kind: 'groups', served, maxPageSize }),
       args: {
         by: t.arg({
           type: [aggregates.groupBy],

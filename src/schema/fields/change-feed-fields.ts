@@ -79,23 +79,23 @@ function messageOf(
       operation: t.field({
         type: operation,
         description: 'Whether the row is to be set or removed.',
-        resolve: (told) => told.operation,
+        resolve: (change) => change.operation,
       }),
       key: t.field({
         type: key,
         description: 'Which row it is.',
-        resolve: (told) => keyRow(projection, told.key),
+        resolve: (change) => keyRow(projection, change.key),
       }),
       row: t.field({
         type: row,
         nullable: true,
         description: 'As it is now; null where it is gone.',
-        resolve: (told) => told.row,
+        resolve: (change) => change.row,
       }),
       position: t.field({
         type: 'Position',
         description: 'How far into the event log the change reaches.',
-        resolve: (told) => told.position,
+        resolve: (change) => change.position,
       }),
     }),
   });

@@ -6,8 +6,8 @@ import type { Builder, Types } from '../types/builder.ts';
 import { boundOf, pageInfo, pageInfoOf } from '../types/connection.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import type { TypeNames } from '../types/type-names.ts';
-import { badInput, canonicalKey } from '../values/canonical-input.ts';
-import { defaultPageSize, type PageArguments, pageOf } from '../values/page-arguments.ts';
+import { badInput, keyArgument } from '../values/canonical-input.ts';
+import { defaultPageSize, type PageArguments, requestedPage } from '../values/page-arguments.ts';
 import { beforeRead } from './before-read.ts';
 import { refuseRelationsOfThePast } from './history-fields.ts';
 
@@ -53,7 +53,7 @@ export function addEventsField(builder: Builder, names: TypeNames, types: Projec
         refuseRelationsOfThePast(projection, selectedFields(info, rowPaths));
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
-        const key = canonicalKey(projection, args as Readonly<Record<string, unknown>>); // other arguments are ignored
+        const key = keyArgument(projection, args as Readonly<Record<string, unknown>>); // other arguments are ignored
         const window = windowOf(args);
         for (const cursor of [window.after, window.before])
           if (cursor) await context.checkToken?.(cursor[0] as PositionToken); // as decoded above
@@ -70,7 +70,7 @@ type Window = ReturnType<typeof windowOf>;
 
 /** @throws RefoldError `BAD_USER_INPUT` */
 function windowOf(args: PageArguments) {
-  return pageOf(args, { decode: (text, argument) => [tokenIn(text, argument)] }, mostEvents);
+  return requestedPage(args, { decode: (text, argument) => [tokenIn(text, argument)] }, mostEvents);
 }
 
 /** A cursor is the event's position. It stays valid as long as the log has the event, whatever happens to the row. */

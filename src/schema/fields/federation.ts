@@ -4,7 +4,7 @@ import type { Projection, RowKey } from '../../projections/declaration/projectio
 import { columnSelection } from '../analysis/selected-columns.ts';
 import type { Builder } from '../types/builder.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
-import { badInput, canonicalKey } from '../values/canonical-input.ts';
+import { badInput, keyArgument } from '../values/canonical-input.ts';
 import { beforeRead } from './before-read.ts';
 
 /** Identifies an entity for a gateway: its type and its key. */
@@ -104,7 +104,7 @@ function keyIn(projection: Projection, representation: Representation): RowKey {
   );
   if (missing !== undefined)
     throw badInput(`An entity '${representation.__typename}' is named by '${missing}', among others.`);
-  return canonicalKey(projection, representation);
+  return keyArgument(projection, representation);
 }
 
 /** Returns the schema with the directives of federation, without the types that federation adds: gateways know those. */

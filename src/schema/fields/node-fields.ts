@@ -6,7 +6,7 @@ import { columnSelection } from '../analysis/selected-columns.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
 import type { Builder, Root, Types } from '../types/builder.ts';
 import { computedFrom } from '../types/computed-fields.ts';
-import { meaning } from '../types/field-metadata.ts';
+import { metadata } from '../types/field-metadata.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import type { TypeNames } from '../types/type-names.ts';
 import { badInput } from '../values/canonical-input.ts';
@@ -68,7 +68,7 @@ function addId(
   builder.objectField(row, field, (t) =>
     t.id({
       description: 'Names the row among all rows of all types; see `node`.',
-      ...meaning({ kind: 'globalId' }),
+      ...metadata({ kind: 'globalId' }),
       resolve: (values) => globalId(projection, values),
     }),
   );

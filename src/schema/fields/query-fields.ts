@@ -6,11 +6,11 @@ import type { OperationContext } from '../contract/operation-context.ts';
 import { listArguments, listQuery } from '../input/list-arguments.ts';
 import type { AnyInput, Builder, Root } from '../types/builder.ts';
 import type { Connection } from '../types/connection.ts';
-import { meaning } from '../types/field-metadata.ts';
+import { metadata } from '../types/field-metadata.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { uniqueLookUps } from '../types/query-names.ts';
 import type { TypeNames } from '../types/type-names.ts';
-import { canonicalInput, canonicalKey } from '../values/canonical-input.ts';
+import { canonicalInput, keyArgument } from '../values/canonical-input.ts';
 import { beforeFilter, beforeRead } from './before-read.ts';
 import { type AsOfInput, asOfType, refuseRelationsOfThePast, rowAsOf } from './history-fields.ts';
 
@@ -36,7 +36,7 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
       type: row,
       nullable: true,
       description: `The \`${projection.graphql.type}\` with this key; null if there is none or the viewer may not see it.`,
-      ...meaning({ kind: 'row', served, by: projection.keyColumns }),
+      ...metadata({ kind: 'row', served, by: projection.keyColumns }),
       args: {
         ...Object.fromEntries(
           keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
@@ -50,7 +50,7 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
         if (asOf) refuseRelationsOfThePast(projection, selectedFields(info, [[]]));
         const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
-        const key = canonicalKey(projection, args);
+        const key = keyArgument(projection, args);
         if (asOf) return rowAsOf(context, projection, key, columnsOf(info), asOf);
         const [found] = await context.readModels.findByKeys(projection, [key], columnsOf(info));
         return found;
@@ -72,7 +72,7 @@ function addUnique(builder: Builder, names: TypeNames, { served, projection, row
         type: row,
         nullable: true,
         description: `The \`${projection.graphql.type}\` with this \`${by[0]}\`; null if there is none or the viewer may not see it.`,
-        ...meaning({ kind: 'row', served, by }),
+        ...metadata({ kind: 'row', served, by }),
         args: Object.fromEntries(by.map((column) => [column, t.arg({ ...argumentOf(column), required: true })])),
         async resolve(root, args, context, info) {
           const waiting = beforeRead(served, context, positionOf(root), info);
@@ -93,7 +93,7 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
     t.field({
       type: connection,
       description: `A page of all \`${projection.graphql.type}\` rows that match.`,
-      ...meaning({ kind: 'list', served, maxPageSize }),
+      ...metadata({ kind: 'list', served, maxPageSize }),
       args: listArguments(builder, types, maxPageSize),
       async resolve(root, args, context, info) {
         const waiting = beforeRead(served, context, positionOf(root), info);

@@ -7,7 +7,7 @@ import { columnSelection, type SelectionPath, selectedFields } from '../analysis
 import { listArguments, listQuery } from '../input/list-arguments.ts';
 import type { Builder } from '../types/builder.ts';
 import type { Connection } from '../types/connection.ts';
-import { meaning } from '../types/field-metadata.ts';
+import { metadata } from '../types/field-metadata.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { badInput, columnHolds } from '../values/canonical-input.ts';
 import { beforeFilter, beforeRelatedRead } from './before-read.ts';
@@ -43,7 +43,7 @@ function addOne(
       nullable: true,
       description:
         description ?? `The \`${projection.graphql.type}\` that \`${from.join('`, `')}\` names; null if there is none.`,
-      ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
+      ...metadata({ kind: 'relation', relation, target: served, maxPageSize }),
       async resolve(parent, _, context, info) {
         const waiting = beforeRelatedRead(served, context);
         if (waiting) await waiting;
@@ -72,7 +72,7 @@ function addMany(
       type: connection,
       description:
         description ?? `The \`${projection.graphql.type}\` rows whose \`${to}\` is the \`${from}\` of this one.`,
-      ...meaning({ kind: 'relation', relation, target: served, maxPageSize }),
+      ...metadata({ kind: 'relation', relation, target: served, maxPageSize }),
       args: listArguments(builder, target, maxPageSize),
       async resolve(parent, args, context, info): Promise<Connection> {
         const waiting = beforeRelatedRead(served, context);

@@ -8,7 +8,7 @@ import { keyRow } from '../types/key-type.ts';
 import { rowOrder } from '../types/order.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import type { TypeNames } from '../types/type-names.ts';
-import { badInput, canonicalKey } from '../values/canonical-input.ts';
+import { badInput, keyArgument } from '../values/canonical-input.ts';
 import { defaultPageSize, firstOf } from '../values/page-arguments.ts';
 import { refuseUnlessActive } from './before-read.ts';
 import { addChangeFeed } from './change-feed-fields.ts';
@@ -41,7 +41,7 @@ function addRow(builder: Builder, names: TypeNames, { served, projection, row, k
         keyArguments.map(([name, type, description]) => [name, t.arg({ type, required: true, description })]),
       ),
       async subscribe(_, args, context, info) {
-        const key = canonicalKey(projection, args);
+        const key = keyArgument(projection, args);
         refuseRelations(projection, info, paths);
         await refuseUnlessActive(served, context);
         return context.live.row(projection, key, columnsOf(info), { after: context.after });

@@ -7,7 +7,7 @@ import type { WhereInput } from '../types/filter-types.ts';
 import { type OrderInput, rowOrder } from '../types/order.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { cursorCodec } from '../values/cursor.ts';
-import { defaultPageSize, type PageArguments, pageOf } from '../values/page-arguments.ts';
+import { defaultPageSize, type PageArguments, requestedPage } from '../values/page-arguments.ts';
 import { rowFilter } from './where.ts';
 
 /** The arguments of a field that returns a connection of a projection's rows. */
@@ -45,5 +45,5 @@ export function listQuery(
   const orderBy = rowOrder(args.orderBy);
   const cursors = cursorCodec(projection, orderBy);
   const where = rowFilter(projection, args.where, versions);
-  return { query: { where, orderBy, columns, ...pageOf(args, cursors, maxPageSize) }, cursorOf: cursors.encode };
+  return { query: { where, orderBy, columns, ...requestedPage(args, cursors, maxPageSize) }, cursorOf: cursors.encode };
 }

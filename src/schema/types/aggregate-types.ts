@@ -7,7 +7,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { AggregateQuery, AggregateRow, Measure } from '../../projections/queries/row-query.ts';
 import type { Builder, Types } from './builder.ts';
 import { type ColumnField, implement } from './column-types.ts';
-import { meaning } from './field-metadata.ts';
+import { metadata } from './field-metadata.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { TypeNames } from './type-names.ts';
 
@@ -79,7 +79,7 @@ export function createAggregateTypes(
       fields: (t) => ({
         count: t.int({
           description: 'How many rows there are.',
-          ...meaning({ kind: 'measure', of: 'count' }),
+          ...metadata({ kind: 'measure', of: 'count' }),
           resolve: (aggregate) => aggregate.count,
         }),
         ...(distinct
@@ -87,7 +87,7 @@ export function createAggregateTypes(
               countDistinct: t.field({
                 type: distinct,
                 description: 'How many different values each column has.',
-                ...meaning({ kind: 'measure', of: 'countDistinct' }),
+                ...metadata({ kind: 'measure', of: 'countDistinct' }),
                 resolve: (aggregate) => aggregate.countDistinct,
               }),
             }
@@ -97,13 +97,13 @@ export function createAggregateTypes(
               sum: t.field({
                 type: sum,
                 description: 'The sum of each column.',
-                ...meaning({ kind: 'measure', of: 'sum' }),
+                ...metadata({ kind: 'measure', of: 'sum' }),
                 resolve: (aggregate) => aggregate.sum,
               }),
               avg: t.field({
                 type: avg,
                 description: 'The average of each column.',
-                ...meaning({ kind: 'measure', of: 'avg' }),
+                ...metadata({ kind: 'measure', of: 'avg' }),
                 resolve: (aggregate) => aggregate.avg,
               }),
             }
@@ -113,13 +113,13 @@ export function createAggregateTypes(
               min: t.field({
                 type: extreme,
                 description: 'The least value of each column.',
-                ...meaning({ kind: 'measure', of: 'min' }),
+                ...metadata({ kind: 'measure', of: 'min' }),
                 resolve: (aggregate) => aggregate.min,
               }),
               max: t.field({
                 type: extreme,
                 description: 'The greatest value of each column.',
-                ...meaning({ kind: 'measure', of: 'max' }),
+                ...metadata({ kind: 'measure', of: 'max' }),
                 resolve: (aggregate) => aggregate.max,
               }),
             }
@@ -135,7 +135,7 @@ export function createAggregateTypes(
       t.field({
         type: key,
         description: 'What its rows have in common.',
-        ...meaning({ kind: 'groupKey' }),
+        ...metadata({ kind: 'groupKey' }),
         resolve: ({ key }) => key,
       }),
     );

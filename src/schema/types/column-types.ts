@@ -6,7 +6,7 @@ import type { Row } from '../../projections/columns/row-codec.ts';
 import { columnKinds } from '../values/column-kinds.ts';
 import type { AnyOutput, Builder, Types } from './builder.ts';
 import { columnDescription, words } from './descriptions.ts';
-import { meaning } from './field-metadata.ts';
+import { metadata } from './field-metadata.ts';
 import { textScalar } from './ids.ts';
 import { pascalCase, type TypeNames } from './type-names.ts';
 
@@ -119,7 +119,7 @@ export function implement(builder: Builder, name: string, fields: readonly Colum
             type: field.type,
             nullable: field.nullable,
             resolve: field.resolve,
-            ...(field.column ? meaning({ kind: 'column', name: field.name, column: field.column }) : {}),
+            ...(field.column ? metadata({ kind: 'column', name: field.name, column: field.column }) : {}),
             description: field.description,
             ...(field.deprecated === undefined ? {} : { deprecationReason: field.deprecated }),
           }),

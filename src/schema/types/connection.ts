@@ -4,7 +4,7 @@ import type { Projection } from '../../projections/declaration/projection.ts';
 import type { RowPage } from '../../projections/queries/row-query.ts';
 import { badInput } from '../values/canonical-input.ts';
 import type { Builder, Types } from './builder.ts';
-import { meaning } from './field-metadata.ts';
+import { metadata } from './field-metadata.ts';
 import type { TypeNames } from './type-names.ts';
 
 /** A page that is read once, and only if one of its fields is selected. */
@@ -46,13 +46,13 @@ export function connectionOf(
     fields: (t) => ({
       cursor: t.string({
         description: 'The place of this row in the list, for `after` and `before`.',
-        ...meaning({ kind: 'cursor' }),
+        ...metadata({ kind: 'cursor' }),
         resolve: ({ connection, row }) => connection.cursorOf(row),
       }),
       node: t.field({
         type: row,
         description: 'The row.',
-        ...meaning({ kind: 'node' }),
+        ...metadata({ kind: 'node' }),
         resolve: (edge) => edge.row,
       }),
     }),
@@ -63,24 +63,24 @@ export function connectionOf(
       edges: t.field({
         type: [edge],
         description: 'The rows, each with its cursor.',
-        ...meaning({ kind: 'edges' }),
+        ...metadata({ kind: 'edges' }),
         resolve: async (connection) => (await connection.page()).rows.map((row) => ({ row, connection })),
       }),
       nodes: t.field({
         type: [row],
         description: 'The rows without their cursors.',
-        ...meaning({ kind: 'nodes' }),
+        ...metadata({ kind: 'nodes' }),
         resolve: async (connection) => (await connection.page()).rows,
       }),
       pageInfo: t.field({
         type: pageInfoOf(builder),
         description: 'Where the page is in the list.',
-        ...meaning({ kind: 'pageInfo' }),
+        ...metadata({ kind: 'pageInfo' }),
         resolve: async (connection) => pageInfo(await connection.page(), connection.cursorOf),
       }),
       totalCount: t.int({
         description: 'How many rows the list has in all pages; counted only when it is asked for.',
-        ...meaning({ kind: 'totalCount' }),
+        ...metadata({ kind: 'totalCount' }),
         args: {
           upTo: t.arg.int({
             required: false,
@@ -103,24 +103,24 @@ export function pageInfoOf(builder: Builder): ObjectRef<Types, PageInfo> {
     fields: (t) => ({
       hasNextPage: t.boolean({
         description: 'Whether there are rows after this page.',
-        ...meaning({ kind: 'hasNextPage' }),
+        ...metadata({ kind: 'hasNextPage' }),
         resolve: (info) => info.hasNextPage,
       }),
       hasPreviousPage: t.boolean({
         description: 'Whether there are rows before this page.',
-        ...meaning({ kind: 'hasPreviousPage' }),
+        ...metadata({ kind: 'hasPreviousPage' }),
         resolve: (info) => info.hasPreviousPage,
       }),
       startCursor: t.string({
         description: 'The cursor of the first row; null if the page is empty.',
         nullable: true,
-        ...meaning({ kind: 'startCursor' }),
+        ...metadata({ kind: 'startCursor' }),
         resolve: (info) => info.startCursor(),
       }),
       endCursor: t.string({
         description: 'The cursor of the last row, for the next page; null if the page is empty.',
         nullable: true,
-        ...meaning({ kind: 'endCursor' }),
+        ...metadata({ kind: 'endCursor' }),
         resolve: (info) => info.endCursor(),
       }),
     }),

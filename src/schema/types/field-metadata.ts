@@ -8,7 +8,7 @@ import type { Measure } from '../../projections/queries/row-query.ts';
  * Metadata of a generated field, used to answer a whole operation with one statement. A field without metadata, such as one that an
  * application adds, runs its resolver.
  */
-export type FieldMeaning =
+export type FieldMetadata =
   | { readonly kind: 'row'; readonly served: ServedVersion; readonly by: readonly string[] }
   | { readonly kind: 'list'; readonly served: ServedVersion; readonly maxPageSize: number }
   | { readonly kind: 'aggregate'; readonly served: ServedVersion }
@@ -40,10 +40,10 @@ type ConnectionPart =
 const key = 'refold';
 
 /** Returns the metadata as part of a field's options. */
-export function meaning(given: FieldMeaning): { readonly extensions: Readonly<Record<string, unknown>> } {
+export function metadata(given: FieldMetadata): { readonly extensions: Readonly<Record<string, unknown>> } {
   return { extensions: { [key]: given } };
 }
 
-export function meaningOf({ extensions }: GraphQLField<unknown, unknown>): FieldMeaning | undefined {
-  return extensions[key] as FieldMeaning | undefined; // only `meaning` sets it
+export function metadataOf({ extensions }: GraphQLField<unknown, unknown>): FieldMetadata | undefined {
+  return extensions[key] as FieldMetadata | undefined; // only `meaning` sets it
 }

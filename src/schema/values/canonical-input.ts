@@ -39,7 +39,7 @@ export function columnHolds(column: Column, value: unknown): boolean {
 }
 
 /** Returns the key from the arguments of a field. @throws RefoldError `BAD_USER_INPUT` */
-export function canonicalKey(projection: Projection, values: Readonly<Record<string, unknown>>): RowKey {
+export function keyArgument(projection: Projection, values: Readonly<Record<string, unknown>>): RowKey {
   return projection.keyColumns.map((name) => canonicalInput(projection.columns[name] as Column, name, values[name])); // there is a column for each
 }
 

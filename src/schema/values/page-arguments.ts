@@ -13,7 +13,7 @@ export interface PageArguments {
 export const defaultPageSize = 20;
 
 /** Returns the requested page. @throws RefoldError `BAD_USER_INPUT` */
-export function pageOf(
+export function requestedPage(
   args: PageArguments,
   cursors: Pick<CursorCodec, 'decode'>,
   maxPageSize: number,

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { embeddedBinaries, serverAccount } from './embedded-binaries.ts';
 import { reachableBinaries } from './embedded-programs.ts';
-import { clientOf, isUser, longestTransition, runningServer, stopIfUnused } from './embedded-users.ts';
+import { embeddedClient, isUser, longestTransition, runningServer, stopIfUnused } from './embedded-users.ts';
 
 const [, , dataDir = '', user = ''] = process.argv;
 if ((await text(process.stdin)) === '') await leave();
@@ -20,7 +20,7 @@ async function leave(): Promise<void> {
     const account = serverAccount();
     const binaries = await reachableBinaries(await embeddedBinaries(), account);
     const password = await readFile(join(dataDir, 'refold.password'), 'utf8');
-    const client = clientOf(password, running.port);
+    const client = embeddedClient(password, running.port);
     try {
       await client.connect();
       while (await isUser(client, user)) await setTimeout(20);

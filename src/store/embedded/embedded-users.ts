@@ -34,7 +34,7 @@ export async function joinServer(
   { port }: RunningServer,
   user: string,
 ): Promise<ServerShare | undefined> {
-  const client = clientOf(cluster.password, port, user);
+  const client = embeddedClient(cluster.password, port, user);
   try {
     await client.connect();
     const { rows } = await client.query<{ joined: boolean }>('select pg_try_advisory_lock_shared($1) as joined', [
@@ -90,7 +90,7 @@ export async function usersOf(client: pg.Client): Promise<readonly number[]> {
 }
 
 /** A connection that does not hold the shared lock yet. */
-export function clientOf(password: string, port: number, applicationName = 'refold-visitor'): pg.Client {
+export function embeddedClient(password: string, port: number, applicationName = 'refold-visitor'): pg.Client {
   const connection = { host: '127.0.0.1', port, user: 'postgres', password, database: 'postgres' };
   const client = new pg.Client({ ...connection, application_name: applicationName });
   client.on('error', () => {}); // it ends with the server

@@ -4,7 +4,7 @@ import { type FoldFailure, keyText, type Projection } from '../../projections/de
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import type { Queryable } from '../postgres/statement.ts';
 import { insertDeadLetters, readBlockedAmong } from '../processors/dead-letters.ts';
-import { tellChanges } from '../processors/record-changes.ts';
+import { recordChanges } from '../processors/record-changes.ts';
 import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 import { refusalOf } from '../tables/refused-rows.ts';
@@ -65,5 +65,5 @@ async function publish(
   if (written.length === 0 || checkpoint === undefined) return;
   const upserted = written.flatMap(({ key, row }) => (row ? [key] : []));
   const deleted = written.flatMap(({ key, row }) => (row ? [] : [key]));
-  await tellChanges(tx, { projection, checkpoint, upserted, deleted });
+  await recordChanges(tx, { projection, checkpoint, upserted, deleted });
 }

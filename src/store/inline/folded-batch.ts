@@ -10,7 +10,7 @@ import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/un
 import type { Queryable } from '../postgres/statement.ts';
 import { insertDeadLetters, type NewDeadLetter } from '../processors/dead-letters.ts';
 import { recordSkips } from '../processors/left-out.ts';
-import { tellChanges } from '../processors/record-changes.ts';
+import { recordChanges } from '../processors/record-changes.ts';
 import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 
@@ -110,14 +110,14 @@ export function writesOf(
     } else deletedKeys.push(key);
   }
   const writes: (() => Promise<unknown>)[] = [];
-  const told = { projection, checkpoint, upserted: upsertedKeys, deleted: deletedKeys };
+  const changes = { projection, checkpoint, upserted: upsertedKeys, deleted: deletedKeys };
   if (deletedKeys.length > 0) writes.push(() => table.remove(tx, deletedKeys));
   if (upserted.length > 0)
     writes.push(
       () => table.vacate(tx, upserted),
-      () => table.upsert(tx, upserted, told),
+      () => table.upsert(tx, upserted, changes),
     );
-  else if (deletedKeys.length > 0) writes.push(() => tellChanges(tx, told));
+  else if (deletedKeys.length > 0) writes.push(() => recordChanges(tx, changes));
   if (letters.length > 0) writes.push(() => insertDeadLetters(tx, projection, letters));
   if (skipped.length > 0) writes.push(() => recordSkipsOf(tx, projection, skipped));
   return writes;

@@ -94,7 +94,7 @@ function fitting(waiting: readonly Waiting[], maxBatch: number): number {
   return tooMany < 0 ? waiting.length : tooMany;
 }
 
-interface Patience {
+interface LockWait {
   readonly lockTimeoutMs: number;
   /** How long the appends have already waited without success. */
   readonly waitedMs: number;
@@ -106,8 +106,8 @@ interface Patience {
 const lookAgainMs = 100;
 
 /** Resolves or rejects each append of the batch. Never rejects itself. */
-async function settle(sendBatch: SendAppends, batch: readonly Waiting[], patience: Patience): Promise<void> {
-  const { lockTimeoutMs, waitedMs, locked } = patience;
+async function settle(sendBatch: SendAppends, batch: readonly Waiting[], lockWait: LockWait): Promise<void> {
+  const { lockTimeoutMs, waitedMs, locked } = lockWait;
   const free = batch.filter((one) => !namesOf(one.checked.prepared).some((name) => locked.has(name)));
   for (const { checked, reject } of batch.filter((one) => !free.includes(one)))
     reject(streamLocked(checked.prepared, waitedMs));
@@ -135,8 +135,8 @@ async function settle(sendBatch: SendAppends, batch: readonly Waiting[], patienc
     }
     // PostgreSQL refuses one of the appends, or one waits for a lock. Nothing was written. Bisect the batch until that append is alone.
     const next = isLocked
-      ? { ...patience, lockTimeoutMs: Math.min(lockTimeoutMs, lookAgainMs), waitedMs: waited }
-      : patience;
+      ? { ...lockWait, lockTimeoutMs: Math.min(lockTimeoutMs, lookAgainMs), waitedMs: waited }
+      : lockWait;
     // Sort by stream, keeping the order within it. A locked stream is then found once, and not waited for in every half.
     const sorted = isLocked ? free.toSorted((a, b) => compare(firstName(a), firstName(b))) : free;
     const middle = Math.ceil(sorted.length / 2);

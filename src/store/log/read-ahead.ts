@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { CopiedPage, EventPage, ReadAllOptions } from './read-events.ts';
+import type { CopiedPage, LogPage, ReadAllOptions } from './read-events.ts';
 
 interface Reading<Page> {
   /** The end of its last page. */
@@ -18,8 +18,8 @@ const mostReadings = 8;
  */
 export function createReadAhead<Page extends Pick<CopiedPage, 'upTo' | 'full'>>(
   copyPage: (options: ReadAllOptions) => Promise<Page>,
-  decode: (page: Page) => EventPage['events'],
-): (options: ReadAllOptions) => Promise<EventPage> {
+  decode: (page: Page) => LogPage['events'],
+): (options: ReadAllOptions) => Promise<LogPage> {
   const readings = new Map<string, Reading<Page>>();
 
   return async (options) => {

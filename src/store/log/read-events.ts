@@ -13,7 +13,7 @@ import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 
 /** Events of one family, by type. */
-export interface EventFilter {
+export interface FamilyFilter {
   readonly family: string;
   readonly types: readonly string[];
 }
@@ -28,12 +28,12 @@ export interface ReadAllOptions {
   /** A new era discards pages that were read ahead in an earlier one. @default 0 */
   readonly era?: number;
   /** @default all events of the known families */
-  readonly filter?: readonly EventFilter[];
+  readonly filter?: readonly FamilyFilter[];
   /** The maximum of events in a page. */
   readonly limit: number;
 }
 
-export interface EventPage {
+export interface LogPage {
   readonly events: readonly RecordedEvent[];
   /** The page covers all matching events up to here. The next page starts after it. */
   readonly upTo: GlobalPosition;
@@ -48,7 +48,7 @@ export interface ReadTailOptions extends Omit<ReadAllOptions, 'upTo' | 'anchor' 
  * The horizon and a page of new events. The horizon can be lower than the `after` of the request: a later horizon may be lower than an
  * earlier one.
  */
-export interface LogTail extends EventPage, LogHead {}
+export interface LogTail extends LogPage, LogHead {}
 
 /** A page of copied rows that are not decoded yet. */
 export interface CopiedPage {
@@ -159,7 +159,7 @@ export async function readVisible(
   snapshot: Queryable,
   families: ReadonlyMap<string, EventFamily>,
   { after, upTo }: { readonly after: GlobalPosition; readonly upTo: GlobalPosition },
-  filter: readonly EventFilter[],
+  filter: readonly FamilyFilter[],
 ): Promise<RecordedEvent[]> {
   const rows = await snapshot.query<EventRow>({
     text: `
@@ -193,7 +193,7 @@ export function knownFamily(families: ReadonlyMap<string, EventFamily>, name: st
 }
 
 /** `family.type` of each requested event type. */
-function wantedTypes(families: ReadonlyMap<string, EventFamily>, filter: readonly EventFilter[] | undefined): string[] {
+function wantedTypes(families: ReadonlyMap<string, EventFamily>, filter: readonly FamilyFilter[] | undefined): string[] {
   return (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(
     ({ family, types }) => {
       const known = knownFamily(families, family);

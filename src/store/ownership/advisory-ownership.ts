@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import { RefoldError } from '../../errors.ts';
-import { connectionConfig, type DatabaseOptions, SessionClient } from '../postgres/database.ts';
+import { connectionConfig, type ConnectionOptions, SessionClient } from '../postgres/database.ts';
 import { translateDatabaseError } from '../postgres/database-errors.ts';
 import { settleSession } from '../postgres/session-settings.ts';
 import { processorLockKey } from '../server/lock-keys.ts';
 import type { Ownership } from './ownership.ts';
 
-export interface AdvisoryOwnershipOptions extends Pick<DatabaseOptions, 'url' | 'answerTimeoutMs'> {
+export interface AdvisoryOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'answerTimeoutMs'> {
   /** How long an owner may be silent, in seconds. After that it loses ownership, and other processes may end its session. @default 30 */
   readonly leaseSeconds?: number;
   /** A monotonic clock, in milliseconds. @default performance.now */

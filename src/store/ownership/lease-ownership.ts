@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { RefoldError } from '../../errors.ts';
-import { createDatabase, type DatabaseOptions } from '../postgres/database.ts';
+import { createDatabase, type ConnectionOptions } from '../postgres/database.ts';
 import { type ProcessorUnit, unitText } from '../server/processor-unit.ts';
 import { acquireLease, type LeaseHolder, releaseLeases, renewLeases } from './leases.ts';
 import type { Ownership } from './ownership.ts';
 
-export interface LeaseOwnershipOptions extends Pick<DatabaseOptions, 'url' | 'prepare' | 'sessions'> {
+export interface LeaseOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'prepare' | 'sessions'> {
   /** How long a lease lasts without renewal, in seconds. A failover after a crash takes this long. @default 30 */
   readonly leaseSeconds?: number;
   /** The share of that time after which leases are renewed. @default 1/3: one renewal may fail */

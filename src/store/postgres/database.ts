@@ -12,7 +12,7 @@ import type { Queryable, Statement } from './statement.ts';
 import { inTransaction, rowsOf, sendTogether, type Transaction, type TransactionOptions } from './transaction.ts';
 import { WatchedClient, type WatchedClientConfig } from './watched-client.ts';
 
-export interface DatabaseOptions {
+export interface ConnectionOptions {
   /** Connection URL, such as `postgres://user:password@host:5432/database`. May list several hosts, see {@link parseHostList}. */
   readonly url: string;
   /** The name in `pg_stat_activity`. @default 'refold' */
@@ -83,7 +83,7 @@ export interface Database extends Queryable {
 const defaultConnectTimeoutMs = 10_000;
 
 /** Creates a pool. The first statement opens the first connection. */
-export function createDatabase(options: DatabaseOptions): Database {
+export function createDatabase(options: ConnectionOptions): Database {
   const { url, prepare = true, sessions = true, pipeline = false, statementTimeoutMs } = options;
   const { connectTimeoutMs = defaultConnectTimeoutMs } = options;
   const pool = new pg.Pool({
@@ -145,7 +145,7 @@ export function createDatabase(options: DatabaseOptions): Database {
 }
 
 /** The configuration of every connection that Refold opens, pooled or single; for a {@link SessionClient}. */
-export function connectionConfig(options: Omit<DatabaseOptions, 'maxConnections'>): WatchedClientConfig {
+export function connectionConfig(options: Omit<ConnectionOptions, 'maxConnections'>): WatchedClientConfig {
   const { sessions = true, shortStatements = false, answerTimeoutMs = 5000 } = options;
   const { connectTimeoutMs = defaultConnectTimeoutMs, applicationName = 'refold' } = options;
   const list = parseHostList(options.url);

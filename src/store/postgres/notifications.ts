@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectionConfig, type DatabaseOptions, SessionClient } from './database.ts';
+import { connectionConfig, type ConnectionOptions, SessionClient } from './database.ts';
 import { settleSession } from './session-settings.ts';
 
 /**
@@ -24,7 +24,7 @@ export interface NotificationsOptions {
   readonly minBackoffMs?: number;
   /** @default 5000 */
   readonly maxBackoffMs?: number;
-  /** See {@link DatabaseOptions}. Also the interval of heartbeats, because the connection is otherwise idle. */
+  /** See {@link ConnectionOptions}. Also the interval of heartbeats, because the connection is otherwise idle. */
   readonly answerTimeoutMs?: number;
 }
 

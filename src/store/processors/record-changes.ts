@@ -5,7 +5,7 @@ import { insertChangesText } from './changes.ts';
 import { checkpointChannel } from './checkpoints.ts';
 
 /** The rows that a batch changed, for subscriptions. */
-export interface Told {
+export interface RecordedChanges {
   readonly projection: Pick<Projection, 'name' | 'version'>;
   readonly checkpoint: GlobalPosition;
   readonly upserted: readonly RowKey[];
@@ -13,12 +13,12 @@ export interface Told {
 }
 
 /** Records which keys a batch changed, and notifies listeners when it commits. */
-export async function tellChanges(tx: Queryable, told: Told): Promise<void> {
-  await tx.query({ name: 'tell changes', text: tellChangesText(1), values: toldValues(told) });
+export async function recordChanges(tx: Queryable, changes: RecordedChanges): Promise<void> {
+  await tx.query({ name: 'tell changes', text: recordChangesText(1), values: recordChangesValues(changes) });
 }
 
-/** The statement, with {@link toldValues} as its parameters, numbered from `first`. It can follow other CTEs of a `with`. */
-export function tellChangesText(first: number): string {
+/** The statement, with {@link recordChangesValues} as its parameters, numbered from `first`. It can follow other CTEs of a `with`. */
+export function recordChangesText(first: number): string {
   const [name, version, checkpoint, upserted, deleted] = [0, 1, 2, 3, 4].map((offset) => `$${first + offset}`);
   return `${first === 1 ? 'with' : ','} kept as (
       ${insertChangesText(`values (${name}, ${version}, 0, ${checkpoint}, ${upserted}, ${deleted})`)}
@@ -26,6 +26,6 @@ export function tellChangesText(first: number): string {
     select pg_notify('${checkpointChannel}', ${name}::text || '@' || ${version}::text || ':' || ${checkpoint}::text)`;
 }
 
-export function toldValues({ projection: { name, version }, checkpoint, upserted, deleted }: Told): unknown[] {
+export function recordChangesValues({ projection: { name, version }, checkpoint, upserted, deleted }: RecordedChanges): unknown[] {
   return [name, version, checkpoint, keysText(upserted), keysText(deleted)];
 }

@@ -15,7 +15,7 @@ import type {
 import { runPrepared } from '../postgres/prepared.ts';
 import { builder, type Queryable } from '../postgres/statement.ts';
 import { boundValue, columnOf, columnRef, comparableRef, encoded } from '../tables/row-values.ts';
-import { Slot } from '../tables/placeholders.ts';
+import { Placeholder } from '../tables/placeholders.ts';
 import { allOf, filterSql } from './row-filter.ts';
 
 /**
@@ -128,7 +128,7 @@ function measureBound(projection: Projection, measure: Measure, value: unknown):
 
 /** Encodes a value that is compared with a measure. @throws RefoldError `BAD_USER_INPUT` */
 export function encodedMeasure(projection: Projection, measure: Measure, value: unknown): unknown {
-  if (value instanceof Slot) return value;
+  if (value instanceof Placeholder) return value;
   if (measure.kind === 'min' || measure.kind === 'max') return encoded(projection, measure.column, value);
   try {
     return decimal(value as string).toFixed(); // or another form of a decimal; throws otherwise

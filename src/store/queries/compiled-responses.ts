@@ -1,31 +1,31 @@
 import { LRUCache } from 'lru-cache';
-import type { AnswerQuery, AnswerRead, AnswerShape } from '../../projections/queries/response-query.ts';
+import type { ResponseQuery, ResponseRead, ResponseShape } from '../../projections/queries/response-query.ts';
 import { preparedName, runPrepared } from '../postgres/prepared.ts';
 import type { Queryable, Statement } from '../postgres/statement.ts';
 import { encoded } from '../tables/row-values.ts';
-import { Slot, type Slots, slotFor, slottedAggregate, slottedFilter, slottedPage } from '../tables/placeholders.ts';
+import { Placeholder, type Placeholders, placeholderFor, aggregateWithPlaceholders, filterWithPlaceholders, pageWithPlaceholders } from '../tables/placeholders.ts';
 import { encodedMeasure } from './aggregate-rows.ts';
-import { answerSql, answersSql, joinedSql } from './response-sql.ts';
+import { responseSql, answersSql, batchedSql } from './response-sql.ts';
 
 /** Builds whole responses in PostgreSQL, with one statement each. The statement is compiled once per form. */
 export interface AnswerStatements {
   /** The JSON of all root fields. @throws RefoldError `BAD_USER_INPUT` for an impossible value. */
-  answer(db: Queryable, query: AnswerQuery): Promise<string>;
+  answer(db: Queryable, query: ResponseQuery): Promise<string>;
   /** Prepares a query for {@link answerTogether}; undefined if it needs a statement of its own. */
-  askedOf(query: AnswerQuery): Asked | undefined;
+  batchable(query: ResponseQuery): BatchableQuery | undefined;
   /** The responses to queries of one group, from one statement. @throws RefoldError like {@link answer} */
-  answerTogether(db: Queryable, asked: readonly Asked[]): Promise<readonly string[]>;
+  answerTogether(db: Queryable, asked: readonly BatchableQuery[]): Promise<readonly string[]>;
   /**
    * For a query that looks up exactly one row: the group of queries that can share its statement. Undefined if it cannot be shared.
    */
-  lookUp(query: AnswerQuery): LookUp | undefined;
+  lookUp(query: ResponseQuery): LookUp | undefined;
 }
 
 /** A query of a group. The statements of a group differ only in their values. */
-export interface Asked {
+export interface BatchableQuery {
   /** The same object for all queries that differ only in values. */
   readonly group: { readonly id: number };
-  readonly query: AnswerQuery;
+  readonly query: ResponseQuery;
   readonly values: readonly unknown[];
 }
 
@@ -53,10 +53,10 @@ const mostReadsTogether = 4;
 const mostValuesTogether = 50;
 
 export function createAnswerStatements(readSchema: string): AnswerStatements {
-  const forms = new WeakMap<AnswerShape, LRUCache<string, Compiled>>();
+  const forms = new WeakMap<ResponseShape, LRUCache<string, Compiled>>();
   let made = 0;
 
-  function compiled(shape: AnswerShape, form: string, compile: () => { sql: string; parameters: readonly unknown[] }) {
+  function compiled(shape: ResponseShape, form: string, compile: () => { sql: string; parameters: readonly unknown[] }) {
     const known = forms.get(shape) ?? new LRUCache<string, Compiled>({ max: mostForms });
     forms.set(shape, known);
     const before = known.get(form);
@@ -67,31 +67,31 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
     return statement;
   }
 
-  const single = (shape: AnswerShape, slots: Slots, reads: readonly AnswerRead[]) =>
-    compiled(shape, slots.shape, () => answerSql(readSchema, { shape, reads }));
+  const single = (shape: ResponseShape, placeholders: Placeholders, reads: readonly ResponseRead[]) =>
+    compiled(shape, placeholders.shape, () => responseSql(readSchema, { shape, reads }));
 
   return {
     async answer(db, query) {
-      const slots: Slots = { values: [], shape: '' };
-      const reads = slotted(query.reads, slots);
+      const placeholders: Placeholders = { values: [], shape: '' };
+      const reads = withPlaceholders(query.reads, placeholders);
       const rows = reads
-        ? await db.query<{ answer: string }>(bound(single(query.shape, slots, reads), slots.values))
-        : await runPrepared(db, answerSql(readSchema, query));
+        ? await db.query<{ answer: string }>(bound(single(query.shape, placeholders, reads), placeholders.values))
+        : await runPrepared(db, responseSql(readSchema, query));
       return answerIn(rows[0]?.answer);
     },
-    askedOf(query) {
+    batchable(query) {
       if (query.reads.length === 0 || query.reads.length > mostReadsTogether) return undefined;
-      const slots: Slots = { values: [], shape: '' };
-      const reads = slotted(query.reads, slots);
-      if (!reads || slots.values.length > mostValuesTogether) return undefined;
-      return { group: single(query.shape, slots, reads), query, values: slots.values };
+      const placeholders: Placeholders = { values: [], shape: '' };
+      const reads = withPlaceholders(query.reads, placeholders);
+      if (!reads || placeholders.values.length > mostValuesTogether) return undefined;
+      return { group: single(query.shape, placeholders, reads), query, values: placeholders.values };
     },
     async answerTogether(db, asked) {
-      const [first] = asked as readonly [Asked]; // at least one
+      const [first] = asked as readonly [BatchableQuery]; // at least one
       const { shape } = first.query;
       const statement = compiled(shape, `${asked.length} of ${first.group.id}`, () => {
-        const slots: Slots = { values: [], shape: '' };
-        const all = asked.map(({ query }) => slotted(query.reads, slots) ?? []); // each was accepted by askedOf
+        const placeholders: Placeholders = { values: [], shape: '' };
+        const all = asked.map(({ query }) => withPlaceholders(query.reads, placeholders) ?? []); // each was accepted by askedOf
         return answersSql(readSchema, shape, all);
       });
       const values = asked.flatMap((one) => one.values);
@@ -105,18 +105,18 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
       const read = reads[part.read];
       if (read?.kind !== 'row') return undefined;
       const { projection, by } = read;
-      const slots: Slots = { values: [], shape: 'joined ' };
+      const placeholders: Placeholders = { values: [], shape: 'joined ' };
       const key = read.key.map((value, index) => encoded(projection, by[index] as string, value)); // same length
       // Parameters for the keys come first. Their values are set when the statement runs.
-      const keyed = { ...read, key: key.map(() => slotFor(slots, undefined)) };
-      const all = slotted(
+      const keyed = { ...read, key: key.map(() => placeholderFor(placeholders, undefined)) };
+      const all = withPlaceholders(
         reads.map((other) => (other === read ? keyed : other)),
-        slots,
+        placeholders,
         keyed,
       );
       if (!all) return undefined;
-      const statement = compiled(shape, slots.shape, () => joinedSql(readSchema, part.row, all, part.read));
-      const others_ = slots.values.slice(key.length);
+      const statement = compiled(shape, placeholders.shape, () => batchedSql(readSchema, part.row, all, part.read));
+      const others_ = placeholders.values.slice(key.length);
       return {
         group: others_.length === 0 ? `${statement.id}` : `${statement.id} ${JSON.stringify(others_)}`,
         key,
@@ -138,28 +138,28 @@ function answerIn(value: unknown): string {
 }
 
 /** Replaces values by parameters. Undefined if the statement's text depends on a value. `keyed` has its parameters already. */
-function slotted(reads: readonly AnswerRead[], slots: Slots, keyed?: AnswerRead): AnswerRead[] | undefined {
-  const result: AnswerRead[] = [];
+function withPlaceholders(reads: readonly ResponseRead[], placeholders: Placeholders, keyed?: ResponseRead): ResponseRead[] | undefined {
+  const result: ResponseRead[] = [];
   for (const read of reads) {
-    slots.shape += '#';
+    placeholders.shape += '#';
     if (read.kind === 'page') {
-      const query = slottedPage(read.projection, read.query, slots, encoded);
+      const query = pageWithPlaceholders(read.projection, read.query, placeholders, encoded);
       if (!query) return undefined;
       result.push({ ...read, query });
       continue;
     }
     if (read.kind === 'aggregate') {
-      const query = slottedAggregate(read.projection, read.query, slots, encoded, encodedMeasure);
+      const query = aggregateWithPlaceholders(read.projection, read.query, placeholders, encoded, encodedMeasure);
       if (!query) return undefined;
       result.push({ ...read, query });
       continue;
     }
-    const where = slottedFilter(read.projection, read.where, slots, encoded);
+    const where = filterWithPlaceholders(read.projection, read.where, placeholders, encoded);
     if (where === undefined) return undefined;
     if (read.kind === 'one' || read === keyed) result.push({ ...read, where });
     else {
       const key = read.key.map(
-        (value, index) => slotFor(slots, encoded(read.projection, read.by[index] as string, value)), // same length
+        (value, index) => placeholderFor(placeholders, encoded(read.projection, read.by[index] as string, value)), // same length
       );
       result.push({ ...read, where, key });
     }
@@ -171,7 +171,7 @@ function bound({ text, parameters }: Compiled, values: readonly unknown[]): Stat
   const name = preparedName(text);
   return {
     text,
-    values: parameters.map((parameter) => (parameter instanceof Slot ? values[parameter.index] : parameter)),
+    values: parameters.map((parameter) => (parameter instanceof Placeholder ? values[parameter.index] : parameter)),
     ...(name === undefined ? {} : { name }),
   };
 }

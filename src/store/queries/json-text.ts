@@ -35,7 +35,7 @@ export function objectParts<Part>(members: Members<Part>, partsOf: (part: Part) 
 }
 
 /** A value of a column, or a part of one, to write as JSON. */
-export interface JsonValue {
+export interface JsonColumnValue {
   readonly column: Column;
   /** The value with its own type: the column's type, or `jsonb` for a part of a document. */
   readonly value: RawBuilder<unknown>;
@@ -45,7 +45,7 @@ export interface JsonValue {
 }
 
 /** The JSON of a value: `null` if it is null. */
-export function valueParts(given: JsonValue, members: ColumnPart['members']): TextParts {
+export function valueParts(given: JsonColumnValue, members: ColumnPart['members']): TextParts {
   const { column, value, text, depth } = given;
   const { type } = column;
   if (type.kind === 'list') return [listText(given, type.item, members)];
@@ -83,7 +83,7 @@ function memberParts(
   );
 }
 
-function listText({ value, depth }: JsonValue, item: Column, members: ColumnPart['members']): RawBuilder<unknown> {
+function listText({ value, depth }: JsonColumnValue, item: Column, members: ColumnPart['members']): RawBuilder<unknown> {
   const elements = sql.ref(`elements_${depth}`);
   const [one, place] = [sql`${elements}.value`, sql`${elements}.place`];
   const text = textOf(

@@ -2,9 +2,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/declaration/projection.ts';
 import type {
-  AnswerQuery,
-  AnswerRead,
-  AnswerShape,
+  ResponseQuery,
+  ResponseRead,
+  ResponseShape,
   EdgePart,
   Members,
   PageInfoPart,
@@ -22,29 +22,29 @@ import { always, filterSql } from './row-filter.ts';
 import { countOf, pageStatement, rowsFrom } from './row-queries.ts';
 
 type Text = RawBuilder<string>;
-type ReadOf<Kind extends AnswerRead['kind']> = Extract<AnswerRead, { readonly kind: Kind }>;
+type ReadOf<Kind extends ResponseRead['kind']> = Extract<ResponseRead, { readonly kind: Kind }>;
 
 /** The state of building one response's SQL: its reads, and a counter for table aliases. */
 interface Making {
   readonly readSchema: string;
-  readonly reads: readonly AnswerRead[];
+  readonly reads: readonly ResponseRead[];
   names: number;
 }
 
 /** One statement with one value: the JSON of all root fields. Non-null fields are never null in it. */
-export function answerSql(readSchema: string, { shape, reads }: AnswerQuery) {
+export function responseSql(readSchema: string, { shape, reads }: ResponseQuery) {
   return sql<{ answer: string }>`select ${answerText(readSchema, shape, reads)} as answer`.compile(builder);
 }
 
 /** Several responses of one shape in one row: `answer_0`, `answer_1` and so on. */
-export function answersSql(readSchema: string, shape: AnswerShape, all: readonly (readonly AnswerRead[])[]) {
+export function answersSql(readSchema: string, shape: ResponseShape, all: readonly (readonly ResponseRead[])[]) {
   const answers = all.map(
     (reads, index) => sql`${answerText(readSchema, shape, reads)} as ${sql.ref(`answer_${index}`)}`,
   );
   return sql<Record<string, string>>`select ${sql.join(answers)}`.compile(builder);
 }
 
-function answerText(readSchema: string, shape: AnswerShape, reads: readonly AnswerRead[]): Text {
+function answerText(readSchema: string, shape: ResponseShape, reads: readonly ResponseRead[]): Text {
   const making: Making = { readSchema, reads, names: 0 };
   return textOf(objectParts(shape.roots, (part) => rootParts(part, making)));
 }
@@ -52,7 +52,7 @@ function answerText(readSchema: string, shape: AnswerShape, reads: readonly Answ
 /**
  * The rows of many keys, each as JSON with the index of its key. For lookups that share a statement. Each key value is bound as an array.
  */
-export function joinedSql(readSchema: string, row: Members<RowPart>, reads: readonly AnswerRead[], at: number) {
+export function batchedSql(readSchema: string, row: Members<RowPart>, reads: readonly ResponseRead[], at: number) {
   const making: Making = { readSchema, reads, names: 0 };
   const read = readAt(making, at, 'row');
   const { projection, by, key } = read;
@@ -177,8 +177,8 @@ function pageText(
 ): Text {
   const { projection, query, order } = read;
   const { readSchema } = making;
-  const told = members.some(([, { kind }]) => kind === 'pageInfo');
-  const numbered = told || query.direction === 'backward';
+  const hasPageInfo = members.some(([, { kind }]) => kind === 'pageInfo');
+  const numbered = hasPageInfo || query.direction === 'backward';
   const [rows, page] = [nextName(making), nextName(making)];
   const cursor = base64url(
     textOf(
@@ -222,11 +222,11 @@ function pageText(
   });
   // A select of constants only is not an aggregate, and would return one text per row.
   if (!reads) return textOf(text);
-  const statement = pageStatement(readSchema, projection, query, query.limit + (told ? 1 : 0)).statement.where(related);
+  const statement = pageStatement(readSchema, projection, query, query.limit + (hasPageInfo ? 1 : 0)).statement.where(related);
   if (!numbered) return sql`(select ${textOf(text)} from (${statement}) as ${sql.ref(rows)})`;
   const selected = [
     ...items.map((item, index) => sql`${item} as ${sql.ref(`item_${index}`)}`),
-    ...(told ? [sql`${cursor} as row_cursor`] : []),
+    ...(hasPageInfo ? [sql`${cursor} as row_cursor`] : []),
   ];
   return sql`(
     select ${textOf(text)}
@@ -278,7 +278,7 @@ function pageInfoParts(part: PageInfoPart, { direction, limit, after, before }: 
   }
 }
 
-function readAt<Kind extends AnswerRead['kind']>({ reads }: Making, at: number, kind: Kind): ReadOf<Kind> {
+function readAt<Kind extends ResponseRead['kind']>({ reads }: Making, at: number, kind: Kind): ReadOf<Kind> {
   const read = reads[at];
   if (read?.kind !== kind) throw new TypeError(`Read ${at} of an answer is of kind '${read?.kind}', not '${kind}'.`);
   return read as ReadOf<Kind>; // checked above

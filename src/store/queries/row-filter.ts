@@ -11,7 +11,7 @@ import {
   comparableRef,
   foldedRef,
 } from '../tables/row-values.ts';
-import { RangeSlots, Slot } from '../tables/placeholders.ts';
+import { RangeSlots, Placeholder } from '../tables/placeholders.ts';
 
 type Condition = RawBuilder<boolean>;
 
@@ -151,8 +151,8 @@ function textual(projection: Projection, { kind, column, value }: TextFilter, ne
 }
 
 // A text filter with parameters has them in place of its value.
-function isSlot(value: unknown): value is Slot {
-  return value instanceof Slot;
+function isSlot(value: unknown): value is Placeholder {
+  return value instanceof Placeholder;
 }
 
 function isRange(value: unknown): value is RangeSlots {

@@ -84,7 +84,7 @@ export function countOf(
 }
 
 /** The key of a row that was read with its key columns. */
-export function keyOf(projection: Projection, row: Row): RowKey {
+export function rowKey(projection: Projection, row: Row): RowKey {
   return projection.keyColumns.map((name) => row[name]);
 }
 

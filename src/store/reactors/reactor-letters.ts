@@ -49,7 +49,7 @@ export async function insertReactorLetter(
 }
 
 /** For each key with dead letters, the position of the first one. */
-export async function readParkedKeys(db: Queryable, reactor: string): Promise<Map<string, GlobalPosition>> {
+export async function readBlockedKeys(db: Queryable, reactor: string): Promise<Map<string, GlobalPosition>> {
   const rows = await run(
     db,
     refoldTables

@@ -38,7 +38,7 @@ export async function readVersionPositions(
   return rows.map((row) => ({ ...row, checkpoints: row.checkpoints.map(globalPosition) }));
 }
 
-export interface VersionStatus {
+export interface StoredVersion {
   readonly state: VersionState;
   /** The table with its current rows. */
   readonly tableName: string;
@@ -50,8 +50,8 @@ export async function readVersionStatus(
   db: Queryable,
   name: string,
   version: number,
-): Promise<VersionStatus | undefined> {
-  const rows = await db.query<VersionStatus>({
+): Promise<StoredVersion | undefined> {
+  const rows = await db.query<StoredVersion>({
     name: 'read version status',
     text: `
       select state, table_name as "tableName", coalesce((

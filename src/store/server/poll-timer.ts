@@ -1,4 +1,4 @@
-export interface WakerOptions {
+export interface PollTimerOptions {
   /** The pause after work was found, in milliseconds: how soon to poll again without a notification. @default 50 */
   readonly minMs?: number;
   /** The longest pause while there is no work. Without notifications, this is the latency after an idle period. @default 2000 */
@@ -12,16 +12,16 @@ export interface WakerOptions {
 }
 
 /** Adaptive polling: decides when to poll for work again. */
-export interface Waker {
+export interface PollTimer {
   /** Resolves when woken (also if that happened since the last wait), after the current pause, or when the signal aborts. */
   wait(signal?: AbortSignal): Promise<void>;
   /** Call this when work was found: the next pauses are short again. */
-  news(): void;
+  foundWork(): void;
   /** Ends the next or current wait at once. */
   wake(): void;
 }
 
-export function createWaker(options: WakerOptions = {}): Waker {
+export function createPollTimer(options: PollTimerOptions = {}): PollTimer {
   const { minMs = 50, maxMs = 2000, stepMs = 50, jitter = 0.2, random = Math.random } = options;
   let pause = minMs;
   let woken = false;
@@ -50,7 +50,7 @@ export function createWaker(options: WakerOptions = {}): Waker {
       pause = woken ? minMs : Math.min(pause + stepMs, maxMs);
       woken = false;
     },
-    news: () => {
+    foundWork: () => {
       pause = minMs;
     },
   };

@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts';
 import { onlyRow, type Queryable } from '../postgres/statement.ts';
 import { requireMigrated } from './migrate.ts';
 import { privilegeProblem } from './privileges.ts';
-import { refuse, requireSuitableServer } from './server-facts.ts';
+import { refuseServer, requireSuitableServer } from './server-facts.ts';
 
 /** The properties of a migrated database that a correct horizon requires. */
 export interface LogFacts {
@@ -20,9 +20,9 @@ export interface LogFacts {
 export async function checkServer(db: Database, readSchema: string): Promise<void> {
   await requireSuitableServer(db);
   // Checked first: without privileges on the schema, its migrations cannot be read. Newer tables need no privileges for this code.
-  refuse(db.url, await privilegeProblem(db, readSchema));
+  refuseServer(db.url, await privilegeProblem(db, readSchema));
   await requireMigrated(db);
-  refuse(db.url, logProblem(await readLogFacts(db)));
+  refuseServer(db.url, logProblem(await readLogFacts(db)));
 }
 
 /** Whether a connection reaches a server that accepts writes: not a standby, and not read-only. */

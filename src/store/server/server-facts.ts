@@ -21,10 +21,10 @@ export interface ServerFacts {
 
 /** @throws RefoldError `DATABASE_UNSUITABLE` if Refold cannot run on this server, in this database or as this role. */
 export async function requireSuitableServer(db: Queryable & { readonly url: string }): Promise<void> {
-  refuse(db.url, serverProblem(await readServerFacts(db)));
+  refuseServer(db.url, serverProblem(await readServerFacts(db)));
 }
 
-export function refuse(url: string, problem: string | undefined): void {
+export function refuseServer(url: string, problem: string | undefined): void {
   if (problem === undefined) return;
   const address = databaseAddress(url);
   throw new RefoldError('DATABASE_UNSUITABLE', `PostgreSQL at ${address}: ${problem}`, { address });

@@ -8,7 +8,7 @@ import type { Queryable } from '../postgres/statement.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
-import { type Told, tellChangesText, toldValues } from '../processors/record-changes.ts';
+import { type RecordedChanges, recordChangesText, recordChangesValues } from '../processors/record-changes.ts';
 import { viewLockKey } from '../server/lock-keys.ts';
 import { kindInSql } from './column-sql.ts';
 import { copiedRows } from './copied-rows.ts';
@@ -34,7 +34,7 @@ export interface ReadTable {
   /** Whether a row of the table has any of these unique values. */
   holdsAny(db: Queryable, values: PassingValues): Promise<boolean>;
   /** Writes all rows with one statement, which also publishes the changes in `told` if given. */
-  upsert(db: Queryable, rows: readonly Row[], told?: Told): Promise<void>;
+  upsert(db: Queryable, rows: readonly Row[], changes?: RecordedChanges): Promise<void>;
   /**
    * A CTE that does the same as {@link upsert} in the statement that moves the checkpoint. It records `upserted` as changed. Undefined if a
    * column is unique, because values must be released before.
@@ -74,7 +74,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
   const vacateText = `delete from ${table}
     using json_to_recordset($1) as key (${typed([...keyColumns, ...unique])})
     where ${matched} and (${unique.map((name) => `${table}.${sql(name)} is distinct from key.${quoted(name)}`).join(' or ')})`;
-  const tellingText = `with written as (${upsertText}) ${tellChangesText(2)}`;
+  const recordingText = `with written as (${upsertText}) ${recordChangesText(2)}`;
   const removeText = `delete from ${table} using json_to_recordset($1) as key (${typed(keyColumns)}) where ${matched}`;
   const keysJson = (keys: readonly RowKey[]) =>
     JSON.stringify(
@@ -141,11 +141,11 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       });
       return found.length > 0;
     },
-    async upsert(db, rows, told) {
+    async upsert(db, rows, changes) {
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
       await db.query(
-        told
-          ? { text: tellingText, values: [encoded, ...toldValues(told)], name: `upsert and tell ${tableName}` }
+        changes
+          ? { text: recordingText, values: [encoded, ...recordChangesValues(changes)], name: `upsert and tell ${tableName}` }
           : { text: upsertText, values: [encoded], name: `upsert ${tableName}` },
       );
     },

@@ -8,7 +8,7 @@ import { createRowCodec, type RowCodec } from '../../projections/columns/row-cod
 import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { JsonValue } from '../../projections/queries/row-query.ts';
 import { kindInSql } from './column-sql.ts';
-import { Slot } from './placeholders.ts';
+import { Placeholder } from './placeholders.ts';
 
 /** The declared column. An unknown name is an error of the client, not of the server. */
 export function columnOf(projection: Projection, name: string): Column {
@@ -53,14 +53,14 @@ export function boundValue(projection: Projection, name: string, value: unknown)
 export function boundArray(projection: Projection, name: string, values: readonly unknown[]): RawBuilder<unknown> {
   const { type } = scalarColumn(projection, name);
   const [only] = values;
-  const list = only instanceof Slot ? only : values.map((value) => encoded(projection, name, value));
+  const list = only instanceof Placeholder ? only : values.map((value) => encoded(projection, name, value));
   return sql`cast(${list} as ${sql.raw(kindInSql(type).cast)}[])`;
 }
 
 /** A bound value to search for in a list, an object or JSON. @throws RefoldError `BAD_USER_INPUT` for a column of another kind */
-export function boundJson(projection: Projection, name: string, value: JsonValue | Slot): RawBuilder<unknown> {
+export function boundJson(projection: Projection, name: string, value: JsonValue | Placeholder): RawBuilder<unknown> {
   if (isContainer(columnOf(projection, name)))
-    return sql`cast(${value instanceof Slot ? value : JSON.stringify(value)} as jsonb)`;
+    return sql`cast(${value instanceof Placeholder ? value : JSON.stringify(value)} as jsonb)`;
   throw badValue(name, `column '${name}' is not a list, an object or JSON and has no contents to search.`);
 }
 
@@ -79,7 +79,7 @@ export function canonicalKey(
 
 /** A value in the form in which it is bound. @throws RefoldError `BAD_USER_INPUT` for a value that the column cannot hold. */
 export function encoded(projection: Projection, name: string, value: unknown): unknown {
-  if (value instanceof Slot) return value;
+  if (value instanceof Placeholder) return value;
   return projection.codec.encodeValue(name, canonicalValue(projection, name, value));
 }
 

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { orderedTypes } from '../../../src/gateway/http/accepted-types.ts';
-import { keyOf } from '../../../src/gateway/operations/compiled-operations.ts';
+import { documentKey } from '../../../src/gateway/operations/compiled-operations.ts';
 import { defineConfig, RefoldError, type Viewer } from '../../../src/index.ts';
 import { startGateway } from '../gateway-under-test.ts';
 
@@ -142,7 +142,7 @@ test('no two pairs of document and operation name are confused', () => {
     ['query A { a }', ''],
     ['query A { a }', undefined],
   ] as const;
-  expect(new Set(pairs.map(([text, name]) => keyOf(text, name))).size).toBe(pairs.length);
+  expect(new Set(pairs.map(([text, name]) => documentKey(text, name))).size).toBe(pairs.length);
 });
 
 /** Sends and receives bytes; the server closes the connection. */

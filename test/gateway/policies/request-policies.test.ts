@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { anonymous } from '../../../src/access.ts';
-import { createAdmission } from '../../../src/gateway/policies/request-policies.ts';
-import { clientOf } from '../../../src/gateway/requests/client.ts';
+import { createRequestPolicies } from '../../../src/gateway/policies/request-policies.ts';
+import { rateLimitClient } from '../../../src/gateway/requests/client.ts';
 import type { TransportContext } from '../../../src/gateway/requests/transport-context.ts';
 
 test('each operation is authenticated and counted once, on every way', async () => {
   const told: string[] = [];
-  const admission = createAdmission(
+  const policies = createRequestPolicies(
     async () => {
       told.push('asked');
       return anonymous;
@@ -15,27 +15,27 @@ test('each operation is authenticated and counted once, on every way', async () 
   );
   const request = () => ({ headers: { get: () => null } });
   const req = {};
-  for (let way = 0; way < 3; way++) expect(await admission.admit({ req, request: request() })).toBe(anonymous);
+  for (let way = 0; way < 3; way++) expect(await policies.authenticateAndLimit({ req, request: request() })).toBe(anonymous);
   expect(told).toEqual(['asked', 'counted']);
   const [socketRequest, one, two] = [{}, {}, {}];
-  for (const message of [one, two, one, two]) await admission.admit({ socketRequest, message });
+  for (const message of [one, two, one, two]) await policies.authenticateAndLimit({ socketRequest, message });
   expect(told).toHaveLength(6);
   for (const transport of [{ request: request() }, { req: {}, request: request() }, {}])
-    await admission.admit(transport);
+    await policies.authenticateAndLimit(transport);
   expect(told).toHaveLength(12);
 });
 
 test('a refused operation gets the same error again', async () => {
   let refusals = 0;
-  const admission = createAdmission(
+  const policies = createRequestPolicies(
     async () => anonymous,
     async () => {
       throw new Error(`refusal ${++refusals}`);
     },
   );
   const request = { headers: { get: () => null } };
-  await expect(admission.admit({ request })).rejects.toThrow('refusal 1');
-  await expect(admission.admit({ request })).rejects.toThrow('refusal 1');
+  await expect(policies.authenticateAndLimit({ request })).rejects.toThrow('refusal 1');
+  await expect(policies.authenticateAndLimit({ request })).rejects.toThrow('refusal 1');
 });
 
 test('clients are distinguished by viewer and tenant, else by the address that the trusted proxy saw', () => {
@@ -45,12 +45,12 @@ test('clients are distinguished by viewer and tenant, else by the address that t
   });
   const viewer = (id: string, tenant: string | null) => ({ ...anonymous, id, tenant });
   const here = from('10.0.0.1');
-  expect(clientOf(viewer('a', null), here, 0)).toBe(clientOf(viewer('a', null), from('10.0.0.2'), 0));
+  expect(rateLimitClient(viewer('a', null), here, 0)).toBe(rateLimitClient(viewer('a', null), from('10.0.0.2'), 0));
   const ids = [viewer('a', null), viewer('a', 'b'), viewer('b', null), viewer('["a","b"]', null), anonymous];
-  expect(new Set(ids.map((each) => clientOf(each, here, 0))).size).toBe(ids.length);
+  expect(new Set(ids.map((each) => rateLimitClient(each, here, 0))).size).toBe(ids.length);
   const address = (direct: string | undefined, forwarded?: string, proxies?: number) =>
-    clientOf(anonymous, from(direct, forwarded), proxies);
-  expect(clientOf('system', here, 0)).toBeUndefined();
+    rateLimitClient(anonymous, from(direct, forwarded), proxies);
+  expect(rateLimitClient('system', here, 0)).toBeUndefined();
   expect(address('10.0.0.1', '10.0.0.2')).toBeUndefined();
   expect(address('10.0.0.1', '10.0.0.2', 0)).toBe('address 10.0.0.1');
   expect(address('10.0.0.1', '9.9.9.9, 10.0.0.2', 1)).toBe('address 10.0.0.2');

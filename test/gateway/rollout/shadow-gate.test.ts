@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, defineProjection, type Refold, t } from '../../../src/index.ts';
-import { checkDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
+import { checkStoredDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { addShadowResult, readShadowStandings } from '../../../src/store/registry/shadows.ts';
 import { account } from '../../support/sample-domain.ts';
@@ -85,7 +85,7 @@ test('a version that waits for live queries is held, and says so in status, chec
   expect(held).toBe(
     "Waiting for 3 compared live queries in the last 24 hours: 0 so far, of which 0 were answered differently. 'refold shadow balance@2' shows more, 'refold activate balance@2' activates it all the same.",
   );
-  const findings = await checkDeclarations(db, configOf([first, second, third]));
+  const findings = await checkStoredDeclarations(db, configOf([first, second, third]));
   expect(findings).toContainEqual({ kind: 'note', message: `balance@2 is held at ready: ${held}` });
   await until(() => said.includes(`balance@2 is held at ready: ${held}`));
 });

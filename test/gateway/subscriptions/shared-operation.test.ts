@@ -1,6 +1,6 @@
 import { buildSchema, type GraphQLSchema, parse } from 'graphql';
 import { expect, test } from 'vitest';
-import { createAnswers, createSharedOperations } from '../../../src/gateway/subscriptions/shared-operation.ts';
+import { createResponses, createSharedOperations } from '../../../src/gateway/subscriptions/shared-operation.ts';
 
 let executions = 0;
 
@@ -18,7 +18,7 @@ function schemaWith(field: (context: { viewer: string }) => unknown): GraphQLSch
 const schema = schemaWith(({ viewer }) => viewer);
 const document = parse('subscription ($of: Int) { plain(of: $of) }');
 const own = parse('subscription { own }');
-const answers = createAnswers((error) => {
+const answers = createResponses((error) => {
   throw error;
 });
 const [ann, bob] = [{ viewer: 'ann' }, { viewer: 'bob' }];

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
-import { checkDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
+import { checkStoredDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { account, openingsV1 } from '../../support/sample-domain.ts';
@@ -40,7 +40,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const check = (...projections: Projection[]) => checkDeclarations(db, defineConfig({ projections }));
+const check = (...projections: Projection[]) => checkStoredDeclarations(db, defineConfig({ projections }));
 
 test('declarations that match the database produce no messages', async () => {
   expect(await check(deployed)).toEqual([]);

@@ -67,7 +67,7 @@ test('an import waits for a database that was lost in the middle, and writes not
   // The import gives up in the end, and the error names the way out.
   await proxy.close();
   await expect(
-    importEvents({ db: far, log: createEventLog(far, [account]), definition: openings, file, patience: 0 }),
+    importEvents({ db: far, log: createEventLog(far, [account]), definition: openings, file, outageTimeoutMs: 0 }),
   ).rejects.toThrow(/The database was not available for 0 s\. .* What was written stays; run the import again/);
   await far.close();
 });

@@ -7,7 +7,7 @@ import { beginning, type GlobalPosition, globalPosition } from '../../../src/eve
 import { createConsumer } from '../../../src/runtime/consumers/consumer.ts';
 import { eventProcessor } from '../../../src/runtime/consumers/event-processor.ts';
 import { createHistory } from '../../../src/runtime/consumers/history.ts';
-import { createLogSource, type LogWaker, positionTold } from '../../../src/runtime/consumers/log-source.ts';
+import { createLogSource, type LogPollTimer, positionTold } from '../../../src/runtime/consumers/log-source.ts';
 import type { ReadAllOptions, ReadTailOptions } from '../../../src/store/log/read-events.ts';
 import { effort } from '../../support/effort.ts';
 
@@ -86,7 +86,7 @@ const position = (at: number) => globalPosition(BigInt(at));
 const numbers = (events: readonly RecordedEvent[]) => events.map((event) => Number(event.position));
 
 /** Sleeps until it is woken, also by an earlier wake-up. */
-function fakeWaker(): LogWaker & { readonly waits: number } {
+function fakePollTimer(): LogPollTimer & { readonly waits: number } {
   let woken = false;
   let end = () => {};
   const waker = {
@@ -96,7 +96,7 @@ function fakeWaker(): LogWaker & { readonly waits: number } {
       if (!woken) await new Promise<void>((resolve) => (end = resolve));
       woken = false;
     },
-    news() {},
+    foundWork() {},
     wake() {
       woken = true;
       end();
@@ -108,7 +108,7 @@ function fakeWaker(): LogWaker & { readonly waits: number } {
 /** A source that has read a log of that many events up to its head. */
 async function sourceAtHead(log: ReturnType<typeof fakeLog>, end = 1) {
   log.end = end;
-  const waker = fakeWaker();
+  const waker = fakePollTimer();
   const history = createHistory(silent);
   const source = createLogSource(log, waker, history);
   await source.read(position(end), all, 1000);
@@ -313,7 +313,7 @@ describe('the log as a source', () => {
       fc.asyncProperty(play, async ({ readers, growth, turns }) => {
         let answers = 0;
         const log = fakeLog({ turns: () => turns[answers++ % turns.length] ?? 1 });
-        const waker = fakeWaker();
+        const waker = fakePollTimer();
         const source = createLogSource(log, waker, createHistory(silent));
         const stop = new AbortController();
         const seen = readers.map(() => [] as number[]);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../../src/index.ts';
-import { crowdedServer } from '../../../src/runtime/ownership/connection-limit.ts';
+import { connectionLimitWarnings } from '../../../src/runtime/ownership/connection-limit.ts';
 import { readLiveProcesses } from '../../../src/store/ownership/live-processes.ts';
 import { announceProcess } from '../../../src/store/ownership/processes.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
@@ -103,9 +103,9 @@ test('a warning is logged if all live processes together may need more connectio
   });
   const others = (await readLiveProcesses(db)).length;
   const share = Math.floor(admitted / (others + 1));
-  expect(await crowdedServer(db, { maxConnections: share, notifications: true })).toEqual([]);
-  expect(await crowdedServer(db, { maxConnections: share + 2, notifications: false })).toEqual([]);
-  expect(await crowdedServer(db, { maxConnections: share + 2, notifications: true })).toEqual([
+  expect(await connectionLimitWarnings(db, { maxConnections: share, notifications: true })).toEqual([]);
+  expect(await connectionLimitWarnings(db, { maxConnections: share + 2, notifications: false })).toEqual([]);
+  expect(await connectionLimitWarnings(db, { maxConnections: share + 2, notifications: true })).toEqual([
     `The server admits ${admitted} connections, and this process and ${others} that live already may open ${(others + 1) * (share + 2)} (database.maxConnections is ${share + 2}). When none is left, statements wait. Lower maxConnections to ${share} at most, raise the server's max_connections, or use a pooler.`,
   ]);
 });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineConfig, defineEvents, defineProjection, type Projection, t, tenant } from '../../../src/index.ts';
 import { listDeadLetters, retryDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
-import { createMetrics } from '../../../src/runtime/monitoring/metrics.ts';
+import { createRuntimeMetrics } from '../../../src/runtime/monitoring/metrics.ts';
 import { createRowHistory } from '../../../src/runtime/reads/row-history.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
@@ -170,7 +170,7 @@ test('skipped rows are counted and logged, also with an append, and the count be
   await caughtUp(runtime);
   expect(await rows(runtime)).toEqual([{ parcel_id: 'a', tracking: 'T-1', weight: 2 }]);
   expect((await runtime.status())[0]?.eventsSkipped).toBe(2n);
-  expect(await createMetrics(runtime).metrics()).toContain(
+  expect(await createRuntimeMetrics(runtime).metrics()).toContain(
     'refold_skipped_events_total{projection="parcel",version="1"} 2',
   );
   expect(lines.filter(({ msg }) => /1 events skipped.*has_weight/.test(msg))).toHaveLength(2);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import type { FoldStep } from '../../../src/projections/fold/fold.ts';
-import { createKeyFilter } from '../../../src/runtime/processors/bloom-filter.ts';
+import { createBloomFilter } from '../../../src/runtime/processors/bloom-filter.ts';
 import { createRowCache } from '../../../src/runtime/processors/row-cache.ts';
 
 const key = fc.nat(12);
@@ -100,7 +100,7 @@ test('a cache over its limit evicts the rows that were changed longest ago', () 
 test('a bloom filter of keys never denies a key that was added, and denies nothing once it is full', () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { maxLength: 200 }), (texts) => {
-      const filter = createKeyFilter([16, 64]);
+      const filter = createBloomFilter([16, 64]);
       for (const [index, text] of texts.entries()) {
         filter.add(text);
         for (const added of texts.slice(0, index + 1)) expect(filter.mayHold(added)).toBe(true);
@@ -108,5 +108,5 @@ test('a bloom filter of keys never denies a key that was added, and denies nothi
       if (texts.length > 80) expect(filter.mayHold('never added')).toBe(true);
     }),
   );
-  expect(createKeyFilter().mayHold('never added')).toBe(false);
+  expect(createBloomFilter().mayHold('never added')).toBe(false);
 });

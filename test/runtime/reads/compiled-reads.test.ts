@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { AnswerQuery } from '../../../src/projections/queries/response-query.ts';
+import type { ResponseQuery } from '../../../src/projections/queries/response-query.ts';
 import type { RowFilter } from '../../../src/projections/queries/row-query.ts';
 import { createAnswers } from '../../../src/runtime/reads/compiled-reads.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
@@ -36,7 +36,7 @@ const keyOf = ({ values }: Statement) => values?.find(Array.isArray) ?? values?.
 const shape = {
   roots: [['b', { kind: 'row', read: 0, row: [['t', { kind: 'constant', json: '"Balance"' }]] }]],
 } as const;
-const lookUp = (key: string, where: RowFilter | null = null): AnswerQuery => ({
+const lookUp = (key: string, where: RowFilter | null = null): ResponseQuery => ({
   shape,
   reads: [{ kind: 'row', projection: balanceV1, columns: [], by: balanceV1.keyColumns, key: [key], where }],
 });
@@ -68,7 +68,7 @@ test('no statement is shared by lookups that may not read the same rows, or has 
   expect(db.statements.map((statement) => [keyOf(statement)].flat().length)).toEqual([1000, 1000, 1]);
 });
 
-const pages: AnswerQuery['shape'] = {
+const pages: ResponseQuery['shape'] = {
   roots: [
     [
       'p',
@@ -76,7 +76,7 @@ const pages: AnswerQuery['shape'] = {
     ],
   ],
 };
-const page = (owner: string, more: readonly RowFilter[] = []): AnswerQuery => ({
+const page = (owner: string, more: readonly RowFilter[] = []): ResponseQuery => ({
   shape: pages,
   reads: [
     {
@@ -159,11 +159,11 @@ describe('on a table', () => {
   });
 
   const columns = Object.keys(orderBook.columns).filter((name) => name !== 'items');
-  const order = (orderId: string, where: RowFilter): AnswerQuery => ({
+  const order = (orderId: string, where: RowFilter): ResponseQuery => ({
     shape: orderShape,
     reads: [{ kind: 'row', projection: orderBook, columns, by: orderBook.keyColumns, key: [orderId], where }],
   });
-  const orderShape: AnswerQuery['shape'] = {
+  const orderShape: ResponseQuery['shape'] = {
     roots: [
       ['o', { kind: 'row', read: 0, row: columns.map((name) => [name, { kind: 'column', name, members: null }]) }],
     ],
@@ -188,7 +188,7 @@ describe('on a table', () => {
 
   test('lists of one form return the same alone as in a batch', async () => {
     const answer = createAnswers(db, readSchema, 1);
-    const list = (units: number, limit: number): AnswerQuery => ({
+    const list = (units: number, limit: number): ResponseQuery => ({
       shape: listShape,
       reads: [
         {
@@ -225,7 +225,7 @@ describe('on a table', () => {
     );
   });
 
-  const listShape: AnswerQuery['shape'] = {
+  const listShape: ResponseQuery['shape'] = {
     roots: [
       [
         'l',

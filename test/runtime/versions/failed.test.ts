@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
-import { createMetrics } from '../../../src/runtime/monitoring/metrics.ts';
+import { createRuntimeMetrics } from '../../../src/runtime/monitoring/metrics.ts';
 import type { VersionStatus } from '../../../src/runtime/monitoring/status.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { account } from '../../support/sample-domain.ts';
@@ -98,7 +98,7 @@ test('a building version that stops at an event is failed, and continues with fi
     text: `select actor, reason from refold.transitions where to_state = 'failed'`,
   });
   expect(last).toEqual({ actor: 'two', reason: expect.stringContaining('bad luck') });
-  const metrics = await createMetrics(runtime).metrics();
+  const metrics = await createRuntimeMetrics(runtime).metrics();
   expect(metrics).toContain('refold_version_failed{projection="credits",version="2"} 1');
   expect(metrics).toContain('refold_version_failed{projection="credits",version="1"} 0');
   await expect(runtime.lifecycle.activate('credits', 2, { actor: 'ann', reason: 'now' })).rejects.toThrow(

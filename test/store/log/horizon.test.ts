@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../../src/events/event.ts';
 import { beginning, type GlobalPosition } from '../../../src/events/global-position.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { readStalls } from '../../../src/store/log/horizon.ts';
-import type { EventPage, LogTail } from '../../../src/store/log/read-events.ts';
+import type { LogPage, LogTail } from '../../../src/store/log/read-events.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { effort } from '../../support/effort.ts';
 import { startOwnServer } from '../../support/own-server.ts';
@@ -132,7 +132,7 @@ async function tail(after: GlobalPosition, limit: number, done: () => boolean, l
     last = done();
     const look = await lookAt(position, limit);
     const { horizon } = look;
-    for (let page: EventPage = look; ; page = await log.readAll({ after: position, upTo: horizon, limit })) {
+    for (let page: LogPage = look; ; page = await log.readAll({ after: position, upTo: horizon, limit })) {
       seen.push(...page.events);
       position = page.upTo;
       if (position >= horizon) break;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { beginning, type GlobalPosition, globalPosition } from '../../../src/events/global-position.ts';
 import { createReadAhead } from '../../../src/store/log/read-ahead.ts';
-import type { EventPage, ReadAllOptions } from '../../../src/store/log/read-events.ts';
+import type { LogPage, ReadAllOptions } from '../../../src/store/log/read-events.ts';
 
 /** A log of the positions 1, 2, 3…, or only the even ones if a filter is given; its events are the positions themselves. */
 function fakeLog() {
@@ -17,7 +17,7 @@ function fakeLog() {
     return { lines, upTo: full ? globalPosition(String(lines.at(-1))) : upTo, full };
   };
   const decode = ({ lines }: { readonly lines: readonly Buffer[] }) =>
-    lines.map(String) as unknown as EventPage['events']; // nothing reads inside
+    lines.map(String) as unknown as LogPage['events']; // nothing reads inside
   return { copyPage, decode, asked: () => asked };
 }
 

@@ -5,7 +5,7 @@ import type { RecordedEvent } from '../../../src/events/event.ts';
 import { defineEvents } from '../../../src/events/event-family.ts';
 import { beginning, globalPosition } from '../../../src/events/global-position.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import type { EventFilter } from '../../../src/store/log/read-events.ts';
+import type { FamilyFilter } from '../../../src/store/log/read-events.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { effort } from '../../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
@@ -90,7 +90,7 @@ describe('the whole log', () => {
     const filter = fc.option(
       fc
         .tuple(fc.subarray([...account.types]), fc.subarray([...transfer.types]))
-        .map(([ofAccount, ofTransfer]): EventFilter[] => [
+        .map(([ofAccount, ofTransfer]): FamilyFilter[] => [
           { family: 'account', types: ofAccount },
           { family: 'transfer', types: ofTransfer },
         ]),
@@ -137,7 +137,7 @@ describe('the whole log', () => {
   });
 
   test('is not read with a filter that names undeclared families or types', async () => {
-    const read = (filter: EventFilter[]) =>
+    const read = (filter: FamilyFilter[]) =>
       log.readAll({ after: beginning, upTo: globalPosition(1n), filter, limit: 1 });
     await expect(read([{ family: 'acount', types: ['Opened'] }])).rejects.toMatchObject({
       code: 'INVALID_DECLARATION',

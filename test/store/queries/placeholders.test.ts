@@ -4,7 +4,7 @@ import type { Projection } from '../../../src/projections/declaration/projection
 import { type AggregateQuery, type RowFilter, relatedTarget } from '../../../src/projections/queries/row-query.ts';
 import { aggregateQuery, encodedMeasure } from '../../../src/store/queries/aggregate-rows.ts';
 import { encoded } from '../../../src/store/tables/row-values.ts';
-import { Slot, type Slots, slottedAggregate } from '../../../src/store/tables/placeholders.ts';
+import { Placeholder, type Placeholders, aggregateWithPlaceholders } from '../../../src/store/tables/placeholders.ts';
 import { effort } from '../../support/effort.ts';
 import { filtersOf, orderBook, shelfPlaces } from './order-book.ts';
 
@@ -51,15 +51,15 @@ test('a statement compiled with placeholders equals, with its values filled in, 
   fc.assert(
     fc.property(query, (asked) => {
       const plain = aggregateQuery('read_models', orderBook, asked);
-      const slots: Slots = { values: [], shape: '' };
-      const slotted = slottedAggregate(orderBook, asked, slots, encoded, encodedMeasure);
+      const slots: Placeholders = { values: [], shape: '' };
+      const slotted = aggregateWithPlaceholders(orderBook, asked, slots, encoded, encodedMeasure);
       if (!slotted) {
         expect(hasListOfNulls(asked.where)).toBe(true);
         return;
       }
       const { sql, parameters } = aggregateQuery('read_models', orderBook, slotted);
       expect(sql).toBe(plain.sql);
-      const bound = parameters.map((value) => (value instanceof Slot ? slots.values[value.index] : value));
+      const bound = parameters.map((value) => (value instanceof Placeholder ? slots.values[value.index] : value));
       expect(bound).toEqual(plain.parameters);
       // Every query of this shape has this text, so one compiled statement serves all of them.
       expect(texts.get(slots.shape) ?? sql).toBe(sql);
@@ -71,10 +71,10 @@ test('a statement compiled with placeholders equals, with its values filled in, 
 
 test('each operator is compiled once for all values', () => {
   const compared = (projection: Projection, where: RowFilter) => {
-    const slots: Slots = { values: [], shape: '' };
+    const slots: Placeholders = { values: [], shape: '' };
     const having = [{ measure: { kind: 'count' }, operator: 'gt', value: '1' }] as const;
     const asked = { where, groupBy: [], measures: [], having, orderBy: [], limit: null };
-    expect(slottedAggregate(projection, asked, slots, encoded, encodedMeasure)).toBeDefined();
+    expect(aggregateWithPlaceholders(projection, asked, slots, encoded, encodedMeasure)).toBeDefined();
     return slots.shape;
   };
   const of = (text: string): RowFilter[] => [

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { defineConfig } from '../../../src/index.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
-import { createDatabase, type Database, type DatabaseOptions } from '../../../src/store/postgres/database.ts';
+import { createDatabase, type Database, type ConnectionOptions } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/server/migrate.ts';
 import { checkServer } from '../../../src/store/server/server-check.ts';
 import { inlineBalance } from '../../support/inline-domain.ts';
@@ -31,7 +31,7 @@ async function newDatabase(options = ''): Promise<{ name: string; url: string }>
   return { name, url: databaseUrl(adminUrl, name) };
 }
 
-function openDatabase(url: string, options: Partial<DatabaseOptions> = {}): Database {
+function openDatabase(url: string, options: Partial<ConnectionOptions> = {}): Database {
   const db = createDatabase({ url, ...options });
   onTestFinished(() => db.close());
   return db;
@@ -52,7 +52,7 @@ test.for([
   expect(await db.query({ text: "select to_regnamespace('refold')::text as schema" })).toEqual([{ schema: null }]);
 });
 
-test.for<[what: string, setting: string, message: string, options: Partial<DatabaseOptions>]>([
+test.for<[what: string, setting: string, message: string, options: Partial<ConnectionOptions>]>([
   ['read-only', "default_transaction_read_only = 'on'", 'the database is read-only', {}],
   ['without triggers', "session_replication_role = 'replica'", 'session_replication_role is replica', {}],
   [
