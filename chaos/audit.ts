@@ -1,4 +1,4 @@
-import type { Queryable } from '../src/store/postgres/statement.ts';
+import type { Queryable } from '../src/store/statements/statement.ts';
 
 /**
  * Records what the server sees, by triggers and in the application's own transactions: every change of a checkpoint, every new epoch and every

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../src/index.ts';
 import type { Row } from '../src/projections/columns/row-codec.ts';
-import { keyText, type Projection } from '../src/projections/declaration/projection.ts';
-import type { Queryable } from '../src/store/postgres/statement.ts';
+import { keyText, type Projection } from '../src/projections/projection/projection.ts';
+import type { Queryable } from '../src/store/statements/statement.ts';
 import { type GoneLetter, readGoneLetters } from './audit.ts';
 import { foldOneByOne, mendedCredits } from './domain.ts';
 

@@ -1,4 +1,4 @@
-import type { Queryable } from '../src/store/postgres/statement.ts';
+import type { Queryable } from '../src/store/statements/statement.ts';
 
 export interface WhatIsLeft {
   /** The appends of the traffic and the clients that are in the log, by number. */

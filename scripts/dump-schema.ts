@@ -17,7 +17,7 @@ const db = createDatabase({ url: cluster.url });
 try {
   await migrate(db);
   writeOrCheck('migrations/schema.sql', heading + (await dumpSchema(db)));
-  writeOrCheck('src/store/postgres/refold-tables.generated.ts', await generateTableTypes(db));
+  writeOrCheck('src/store/statements/refold-tables.generated.ts', await generateTableTypes(db));
 } finally {
   await db.close();
   await cluster.stop();

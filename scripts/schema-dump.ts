@@ -1,4 +1,4 @@
-import type { Queryable } from '../src/store/postgres/statement.ts';
+import type { Queryable } from '../src/store/statements/statement.ts';
 
 /**
  * The schema `refold` as SQL text from the catalog, in a fixed order: the result of all migrations, to read and to

@@ -1,4 +1,4 @@
-import type { Queryable } from '../src/store/postgres/statement.ts';
+import type { Queryable } from '../src/store/statements/statement.ts';
 
 /**
  * The TypeScript types of the tables and views of the schema `refold`, for Kysely's builder.

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { credits } from '../chaos/domain.ts';
 import { createLedger } from '../chaos/ledger.ts';
-import { declaredSchema } from '../src/cli/declared-schema.ts';
+import { declaredSchema } from '../src/cli/setup/declared-schema.ts';
 import { discardDeadLetters, listDeadLetters } from '../src/runtime/dead-letters/dead-letters.ts';
 import { createDatabase } from '../src/store/postgres/database.ts';
 import { seeded } from '../test/support/account-traffic.ts';

@@ -55,15 +55,21 @@ export { t } from './projections/columns/column.ts';
 export type { Decimal } from './projections/columns/decimal.ts';
 export { decimal } from './projections/columns/decimal.ts';
 export type { ColumnLimit } from './projections/columns/value-codec.ts';
+export { columnLimits } from './projections/declaration/column-limits.ts';
+export { defineProjection } from './projections/declaration/define-projection.ts';
+export type {
+  CommonOptions,
+  EvolveOptions,
+  EvolveSqlOptions,
+  ProjectionOptions,
+} from './projections/declaration/projection-options.ts';
 export type {
   ActivationOptions,
   ActivationRule,
   BreakingRule,
   ShadowGateOptions,
-} from './projections/declaration/activation-rule.ts';
-export { columnLimits } from './projections/declaration/column-limits.ts';
-export { defineProjection } from './projections/declaration/define-projection.ts';
-export type { HistoryOption } from './projections/declaration/history.ts';
+} from './projections/projection/activation-rule.ts';
+export type { HistoryOption } from './projections/projection/history.ts';
 export type {
   ErrorPolicy,
   EventFilter,
@@ -72,17 +78,11 @@ export type {
   Projection,
   ProjectionMode,
   SnapshotSchedule,
-} from './projections/declaration/projection.ts';
-export type {
-  CommonOptions,
-  EvolveOptions,
-  EvolveSqlOptions,
-  ProjectionOptions,
-} from './projections/declaration/projection-options.ts';
-export type { ManyRelation, OneRelation } from './projections/declaration/relations.ts';
-export { many, one } from './projections/declaration/relations.ts';
-export type { HookContext, TableHook } from './projections/declaration/table-hooks.ts';
-export type { CanaryRule } from './projections/declaration/version-map.ts';
+} from './projections/projection/projection.ts';
+export type { ManyRelation, OneRelation } from './projections/projection/relations.ts';
+export { many, one } from './projections/projection/relations.ts';
+export type { HookContext, TableHook } from './projections/projection/table-hooks.ts';
+export type { CanaryRule } from './projections/projection/version-map.ts';
 export type { ReactorHandler, ReactorOptions } from './reactors/define-reactor.ts';
 export { defineReactor } from './reactors/define-reactor.ts';
 export type {
@@ -113,9 +113,9 @@ export type { Difference } from './runtime/verification/verify.ts';
 export type { Lifecycle } from './runtime/versions/lifecycle.ts';
 export type { ActivateOptions, TransitionReason as StepReason } from './runtime/versions/record-transition.ts';
 export type { Criticality, SchemaChange } from './schema/analysis/schema-diff.ts';
+export type { Builder } from './schema/builder/builder.ts';
 export type { OperationContext, ReadModels } from './schema/contract/operation-context.ts';
 export { extendSchema, type RowFieldMaker, type SchemaExtension, type SchemaTools } from './schema/extend-schema.ts';
-export type { Builder } from './schema/types/builder.ts';
 export type { VersionChange } from './schema/version-changes.ts';
 export type { AppendRequest, AppendToStreamsRequest, EventLog } from './store/event-log.ts';
 export type { AppendResult } from './store/log/append-result.ts';

@@ -1,4 +1,4 @@
-import { keyText, storedIn } from '../../src/projections/declaration/projection.ts';
+import { keyText, storedIn } from '../../src/projections/projection/projection.ts';
 import { readDeadLetters } from '../../src/store/processors/dead-letters.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { projectionOf } from '../domain.ts';

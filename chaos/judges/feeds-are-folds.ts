@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { storedIn } from '../../src/projections/declaration/projection.ts';
+import { storedIn } from '../../src/projections/projection/projection.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import type { FeedClient } from '../clients/feeds.ts';
 import { rowText } from '../clients/row-text.ts';

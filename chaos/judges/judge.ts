@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../src/index.ts';
-import type { Queryable } from '../../src/store/postgres/statement.ts';
+import type { Queryable } from '../../src/store/statements/statement.ts';
 import type { AuditedStep } from '../audit.ts';
 import type { FeedClient } from '../clients/feeds.ts';
 import type { Answer } from '../clients/told.ts';

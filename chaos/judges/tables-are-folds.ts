@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { storedIn } from '../../src/projections/declaration/projection.ts';
+import { storedIn } from '../../src/projections/projection/projection.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { storedTable } from '../../test/support/folded-table.ts';
 import { projectionOf } from '../domain.ts';

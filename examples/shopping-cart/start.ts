@@ -1,8 +1,8 @@
 /** `npm start`: the sample shop with random shoppers, on DATABASE_URL or an embedded PostgreSQL. */
-import { announcement } from '../../src/cli/announcement.ts';
-import { exitWithError } from '../../src/cli/exit-with-error.ts';
-import { underEnvironment } from '../../src/cli/load-config.ts';
-import { serve } from '../../src/cli/serve.ts';
+import { announcement } from '../../src/cli/serving/announcement.ts';
+import { serve } from '../../src/cli/serving/serve.ts';
+import { exitWithError } from '../../src/cli/shared/exit-with-error.ts';
+import { underEnvironment } from '../../src/cli/shared/load-config.ts';
 import app from './app.ts';
 import { simulateTraffic } from './simulator.ts';
 import { firstQuery, thingsToTry } from './things-to-try.ts';

@@ -2,8 +2,8 @@
 import module from 'node:module';
 import { defineCommand } from 'citty';
 import { runCommandLine } from './command-line.ts';
-import { exitWithError } from './exit-with-error.ts';
 import { nodeProblem } from './node-version.ts';
+import { exitWithError } from './shared/exit-with-error.ts';
 
 // Must run before anything that an older Node lacks is imported or called: its error would not mention the Node version.
 const problem = nodeProblem(process.versions.node);
@@ -18,28 +18,28 @@ module.enableCompileCache();
 const main = defineCommand({
   meta: { name: 'refold', description: 'An event log in PostgreSQL, turned into a live GraphQL API.' },
   subCommands: {
-    dev: () => import('./dev.ts').then(({ dev }) => dev),
-    start: () => import('./start.ts').then(({ start }) => start),
-    migrate: () => import('./migrate.ts').then(({ migrateCommand }) => migrateCommand),
-    status: () => import('./status.ts').then(({ status }) => status),
-    history: () => import('./history.ts').then(({ history }) => history),
-    activate: () => import('./activate.ts').then(({ activate }) => activate),
-    canary: () => import('./canary.ts').then(({ canary }) => canary),
-    shadow: () => import('./shadow.ts').then(({ shadow }) => shadow),
-    rollback: () => import('./rollback.ts').then(({ rollback }) => rollback),
-    rebuild: () => import('./rebuild.ts').then(({ rebuild }) => rebuild),
-    snapshot: () => import('./snapshot.ts').then(({ snapshot }) => snapshot),
-    'dead-letters': () => import('./dead-letters.ts').then(({ deadLetters }) => deadLetters),
-    reactor: () => import('./reactor.ts').then(({ reactor }) => reactor),
-    verify: () => import('./verify.ts').then(({ verify }) => verify),
-    changes: () => import('./changes.ts').then(({ changes }) => changes),
-    usage: () => import('./usage.ts').then(({ usage }) => usage),
-    diff: () => import('./diff.ts').then(({ diff }) => diff),
-    retire: () => import('./retire.ts').then(({ retire }) => retire),
-    check: () => import('./check.ts').then(({ check }) => check),
-    url: () => import('./url.ts').then(({ url }) => url),
-    schema: () => import('./schema.ts').then(({ schema }) => schema),
-    import: () => import('./import.ts').then(({ importCommand }) => importCommand),
+    dev: () => import('./serving/dev.ts').then(({ dev }) => dev),
+    start: () => import('./serving/start.ts').then(({ start }) => start),
+    migrate: () => import('./setup/migrate.ts').then(({ migrateCommand }) => migrateCommand),
+    status: () => import('./monitoring/status.ts').then(({ status }) => status),
+    history: () => import('./versions/history.ts').then(({ history }) => history),
+    activate: () => import('./versions/activate.ts').then(({ activate }) => activate),
+    canary: () => import('./versions/canary.ts').then(({ canary }) => canary),
+    shadow: () => import('./versions/shadow.ts').then(({ shadow }) => shadow),
+    rollback: () => import('./versions/rollback.ts').then(({ rollback }) => rollback),
+    rebuild: () => import('./versions/rebuild.ts').then(({ rebuild }) => rebuild),
+    snapshot: () => import('./versions/snapshot.ts').then(({ snapshot }) => snapshot),
+    'dead-letters': () => import('./reactors/dead-letters.ts').then(({ deadLetters }) => deadLetters),
+    reactor: () => import('./reactors/reactor.ts').then(({ reactor }) => reactor),
+    verify: () => import('./versions/verify.ts').then(({ verify }) => verify),
+    changes: () => import('./versions/changes.ts').then(({ changes }) => changes),
+    usage: () => import('./versions/usage.ts').then(({ usage }) => usage),
+    diff: () => import('./versions/diff.ts').then(({ diff }) => diff),
+    retire: () => import('./versions/retire.ts').then(({ retire }) => retire),
+    check: () => import('./setup/check.ts').then(({ check }) => check),
+    url: () => import('./setup/url.ts').then(({ url }) => url),
+    schema: () => import('./setup/schema.ts').then(({ schema }) => schema),
+    import: () => import('./setup/import.ts').then(({ importCommand }) => importCommand),
   },
 });
 

@@ -1,4 +1,4 @@
-import type { Projection } from '../projections/declaration/projection.ts';
+import type { Projection } from '../projections/projection/projection.ts';
 import { invalidConfig } from './option-checks.ts';
 
 /** How the connections of a process are divided. In addition the process has one that owns what it maintains, and one that listens. */

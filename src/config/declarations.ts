@@ -4,7 +4,7 @@ import { invalidDeclaration } from '../errors.ts';
 import type { Import } from '../events/define-import.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import { checkRelations } from '../projections/declaration/check-relations.ts';
-import type { Projection } from '../projections/declaration/projection.ts';
+import type { Projection } from '../projections/projection/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import { invalidConfig } from './option-checks.ts';
 

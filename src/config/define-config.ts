@@ -2,7 +2,7 @@ import type { Authenticator } from '../access.ts';
 import type { Command } from '../commands/define-command.ts';
 import type { Import } from '../events/define-import.ts';
 import type { EventFamily } from '../events/event-family.ts';
-import type { Projection } from '../projections/declaration/projection.ts';
+import type { Projection } from '../projections/projection/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
 import { shareConnections } from './connections.ts';
 import { type CheckedDatabase, checkDatabase, type DatabaseOptions } from './database-options.ts';

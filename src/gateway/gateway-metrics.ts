@@ -1,7 +1,7 @@
 import { getOperationAST } from 'graphql';
 import { isAsyncIterable, type Plugin } from 'graphql-yoga';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Canary } from '../projections/declaration/version-map.ts';
+import type { Canary } from '../projections/projection/version-map.ts';
 import type { ServedSchemaContext } from './operations/served-schema.ts';
 
 // From a lookup by key to a query that waits for its position, in seconds.
@@ -35,7 +35,10 @@ export function createRefusalCounter(registry: Registry): (limit: string) => voi
 }
 
 /** Counts and times operations, and serves the registry at `/metrics` in the Prometheus format. */
-export function createGatewayMetrics(registry: Registry, { subscriptions, sockets, canaries, onCanary }: Measured): Metrics {
+export function createGatewayMetrics(
+  registry: Registry,
+  { subscriptions, sockets, canaries, onCanary }: Measured,
+): Metrics {
   // Memory, event loop, garbage collection. An application's own registry may already collect them.
   if (!registry.getSingleMetric('process_cpu_seconds_total')) collectDefaultMetrics({ register: registry });
   const seconds = new Histogram({

@@ -3,7 +3,7 @@ import type { Command } from '../commands/define-command.ts';
 import type { EventMetadata, RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
-import type { EventFilter } from '../projections/declaration/projection.ts';
+import type { EventFilter } from '../projections/projection/projection.ts';
 import type { RetryRule } from './retry-rules.ts';
 
 /**

@@ -1,6 +1,8 @@
 import { GraphQLSchema, isScalarType } from 'graphql';
 import type { Command } from '../commands/define-command.ts';
-import type { VersionMap } from '../projections/declaration/version-map.ts';
+import type { VersionMap } from '../projections/projection/version-map.ts';
+import { createBuilder } from './builder/builder.ts';
+import { createTypeNames } from './builder/type-names.ts';
 import { checkGraphql } from './contract/check-graphql.ts';
 import { applyExtension, giveRowsAsInEvolve, type SchemaExtension } from './extend-schema.ts';
 import { withAfterDirective } from './fields/after-directive.ts';
@@ -13,11 +15,9 @@ import { addNodeFields } from './fields/node-fields.ts';
 import { addQueryFields } from './fields/query-fields.ts';
 import { addRelationFields } from './fields/relation-fields.ts';
 import { addSubscriptionFields } from './fields/subscription-fields.ts';
-import { createBuilder } from './types/builder.ts';
 import type { InputPart } from './types/command-input.ts';
 import { createNamedInputs } from './types/named-inputs.ts';
 import { createProjectionTypes } from './types/projection-types.ts';
-import { createTypeNames } from './types/type-names.ts';
 
 export interface SchemaOptions {
   /** The versions that are served. */

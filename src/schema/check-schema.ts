@@ -1,5 +1,5 @@
 import type { Command } from '../commands/define-command.ts';
-import type { Projection } from '../projections/declaration/projection.ts';
+import type { Projection } from '../projections/projection/projection.ts';
 import { buildSchema } from './build-schema.ts';
 import type { SchemaExtension } from './extend-schema.ts';
 

@@ -3,10 +3,10 @@ import { type GraphQLSchema, isObjectType } from 'graphql';
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { Row } from '../projections/columns/row-codec.ts';
-import type { Builder, Types } from './types/builder.ts';
-import { computedFields, computedFrom } from './types/computed-fields.ts';
+import type { Builder, Types } from './builder/builder.ts';
+import { computedFields, computedFrom } from './builder/computed-fields.ts';
+import type { TypeNames } from './builder/type-names.ts';
 import type { ProjectionTypes } from './types/projection-types.ts';
-import type { TypeNames } from './types/type-names.ts';
 
 /** The tools with which an application extends its schema. */
 export interface SchemaTools {

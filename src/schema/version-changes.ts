@@ -1,5 +1,5 @@
 import type { Command } from '../commands/define-command.ts';
-import type { Projection } from '../projections/declaration/projection.ts';
+import type { Projection } from '../projections/projection/projection.ts';
 import { changeOrigins } from './analysis/change-origins.ts';
 import { newestVersions } from './analysis/newest-versions.ts';
 import { type SchemaChange, schemaDiff } from './analysis/schema-diff.ts';

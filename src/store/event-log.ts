@@ -20,8 +20,8 @@ import { createPageDecoder } from './log/page-decoder.ts';
 import { createReadAhead } from './log/read-ahead.ts';
 import {
   copyPage,
-  type LogPage,
   knownFamily,
+  type LogPage,
   type LogTail,
   type ReadAllOptions,
   type ReadTailOptions,
@@ -32,7 +32,7 @@ import { type ReadStreamOptions, readStream, streamVersion } from './log/read-st
 import { readState, type StateOf, type StateOfOptions } from './log/stream-state.ts';
 import type { Database } from './postgres/database.ts';
 import { unknownOutcome } from './postgres/database-errors.ts';
-import type { Queryable } from './postgres/statement.ts';
+import type { Queryable } from './statements/statement.ts';
 
 export interface AppendRequest<F extends EventFamily = EventFamily> {
   readonly family: F;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Row } from '../projections/columns/row-codec.ts';
-import type { Projection } from '../projections/declaration/projection.ts';
 import { fold, foldSteps } from '../projections/fold/fold.ts';
+import type { Projection } from '../projections/projection/projection.ts';
 import { createInMemoryLog, type InMemoryAppend } from './in-memory-log.ts';
 
 /** The rows that a projection produces from events. Awaiting one of the methods runs it. Each throws an `AssertionError` on a mismatch. */

@@ -1,6 +1,6 @@
 import { GraphQLScalarType } from 'graphql';
 import { expect, test } from 'vitest';
-import { declaredScalars } from '../../src/cli/declared-schema.ts';
+import { declaredScalars } from '../../src/cli/setup/declared-schema.ts';
 import { defineConfig, extendSchema } from '../../src/index.ts';
 import { allCommands, courierDayV1, parcelV1 } from '../schema/parcels.ts';
 

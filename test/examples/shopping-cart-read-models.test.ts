@@ -13,7 +13,7 @@ import {
   type NewEventOf,
   type RecordedEvent,
 } from '../../src/index.ts';
-import type { Projection } from '../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../src/projections/projection/projection.ts';
 import { now } from '../support/given.ts';
 import { createRecorder, ReadTableInMemory } from '../support/in-memory.ts';
 

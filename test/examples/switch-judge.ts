@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import { keyText } from '../../src/projections/declaration/projection.ts';
+import { keyText } from '../../src/projections/projection/projection.ts';
 import { always, common, type RowHistory, type Span } from '../support/row-history.ts';
 import { mark } from './switch-after.ts';
 import {

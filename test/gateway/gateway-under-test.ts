@@ -2,7 +2,7 @@ import { type Logger, pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { defineConfig } from '../../src/config/define-config.ts';
 import { createGateway, type Gateway, type GatewayParts } from '../../src/gateway/create-gateway.ts';
-import type { ServedVersion } from '../../src/projections/declaration/version-map.ts';
+import type { ServedVersion } from '../../src/projections/projection/version-map.ts';
 import { active, InMemoryServices } from '../schema/in-memory-services.ts';
 import { allCommands, courierDayV1, type ParcelRow, parcel, parcelRow, parcelV1 } from '../schema/parcels.ts';
 

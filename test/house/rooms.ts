@@ -9,41 +9,49 @@ export interface Room {
 
 export const rooms: Readonly<Record<string, Room>> = {
   'projections/columns': { purpose: 'kinds of columns and their values', uses: [] },
-  'projections/declaration': { purpose: 'what a projection is, and its checks', uses: ['columns'] },
-  'projections/fold': { purpose: 'events folded into rows', uses: ['columns', 'declaration'] },
+  'projections/projection': { purpose: 'what a projection is', uses: ['columns'] },
+  'projections/declaration': { purpose: 'how a projection is declared and checked', uses: ['columns', 'projection'] },
+  'projections/fold': { purpose: 'events folded into rows', uses: ['columns', 'declaration', 'projection'] },
   'projections/queries': {
     purpose: 'filters, orders and pages, apart from any database',
-    uses: ['columns', 'declaration'],
+    uses: ['columns', 'declaration', 'projection'],
   },
-  'store/postgres': { purpose: 'the driver: connections, statements, errors, sessions', uses: [] },
+  'store/statements': { purpose: 'typed statements, and what they return', uses: [] },
+  'store/postgres': { purpose: 'the driver: connections, sessions, errors', uses: ['statements'] },
   'store/server': {
     purpose: 'whether a server can be used, its migrations, locks that all processes know',
-    uses: ['postgres'],
+    uses: ['postgres', 'statements'],
   },
-  'store/embedded': { purpose: 'the server that comes with an npm package', uses: ['postgres', 'server'] },
-  'store/log': { purpose: 'the event log: appends, reads, streams, the horizon', uses: ['postgres'] },
+  'store/embedded': {
+    purpose: 'the server that comes with an npm package',
+    uses: ['postgres', 'server', 'statements'],
+  },
+  'store/log': { purpose: 'the event log: appends, reads, streams, the horizon', uses: ['postgres', 'statements'] },
   'store/ownership': {
     purpose: 'which process owns which work: leases, advisory locks, announcements',
-    uses: ['postgres', 'server'],
+    uses: ['postgres', 'server', 'statements'],
   },
   'store/processors': {
     purpose: 'checkpoints, partitions, dead letters, runs, what is told of changes',
-    uses: ['postgres', 'server'],
+    uses: ['postgres', 'server', 'statements'],
   },
   'store/registry': {
     purpose: 'versions and their life: definitions, transitions, rebuilds, canaries, shadows',
-    uses: ['postgres', 'processors', 'server'],
+    uses: ['postgres', 'processors', 'server', 'statements'],
   },
   'store/tables': {
     purpose: 'read tables: made, written, compared, copied, dropped',
-    uses: ['postgres', 'processors', 'registry', 'server'],
+    uses: ['postgres', 'processors', 'registry', 'server', 'statements'],
   },
   'store/inline': {
     purpose: 'rows that commit with their append',
-    uses: ['log', 'postgres', 'processors', 'server', 'tables'],
+    uses: ['log', 'postgres', 'processors', 'server', 'statements', 'tables'],
   },
-  'store/queries': { purpose: 'what clients read of read tables', uses: ['postgres', 'tables'] },
-  'store/reactors': { purpose: 'checkpoints, letters and steps of reactors', uses: ['postgres', 'processors'] },
+  'store/queries': { purpose: 'what clients read of read tables', uses: ['postgres', 'statements', 'tables'] },
+  'store/reactors': {
+    purpose: 'checkpoints, letters and steps of reactors',
+    uses: ['postgres', 'processors', 'statements'],
+  },
   'runtime/scheduling': { purpose: 'rounds and wake-ups', uses: [] },
   'runtime/consumers': { purpose: 'the log, read once for all who follow it, and its history', uses: ['scheduling'] },
   'runtime/schema-changes': { purpose: 'what a new version changes for clients, and who uses it', uses: [] },
@@ -88,24 +96,28 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'schema/contract': { purpose: 'what the schema needs of the world', uses: [] },
   'schema/values': { purpose: 'values that clients write: cursors, identifiers, inputs', uses: ['contract'] },
-  'schema/types': {
-    purpose: 'GraphQL types of columns, rows, filters, orders, aggregates',
+  'schema/builder': {
+    purpose: 'what all types share: the builder, scalars, names, descriptions',
     uses: ['contract', 'values'],
   },
-  'schema/input': { purpose: 'arguments of lists and aggregates', uses: ['types', 'values'] },
+  'schema/types': {
+    purpose: 'GraphQL types of columns, rows, filters, orders, aggregates',
+    uses: ['builder', 'contract', 'values'],
+  },
+  'schema/input': { purpose: 'arguments of lists and aggregates', uses: ['builder', 'types', 'values'] },
   'schema/analysis': {
     purpose: 'what a document costs, reads and uses; what differs between two schemas',
-    uses: ['contract', 'types', 'values'],
+    uses: ['builder', 'contract', 'types', 'values'],
   },
   'schema/fields': {
     purpose: 'the fields of queries, mutations and subscriptions',
-    uses: ['analysis', 'contract', 'input', 'types', 'values'],
+    uses: ['analysis', 'builder', 'contract', 'input', 'types', 'values'],
   },
   'schema/compile': {
     purpose: 'operations compiled to few statements',
-    uses: ['contract', 'input', 'types', 'values'],
+    uses: ['builder', 'contract', 'input', 'types', 'values'],
   },
-  'schema/access': { purpose: 'what a viewer may see', uses: ['contract', 'input', 'types'] },
+  'schema/access': { purpose: 'what a viewer may see', uses: ['builder', 'contract', 'input', 'types'] },
   'gateway/requests': { purpose: 'what is known of a request, and how its errors are told', uses: [] },
   'gateway/policies': { purpose: 'who may ask, and how much', uses: ['requests'] },
   'gateway/rollout': {
@@ -125,4 +137,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'server-sent events and WebSocket',
     uses: ['operations', 'policies', 'requests', 'rollout', 'subscriptions'],
   },
+  'cli/shared': { purpose: 'what commands share: configuration, arguments, output', uses: [] },
+  'cli/setup': { purpose: 'what a project needs: migrations, schema, checks, imports', uses: ['shared'] },
+  'cli/serving': { purpose: 'processes that serve', uses: ['shared'] },
+  'cli/versions': { purpose: 'the life of versions, as operators direct it', uses: ['shared'] },
+  'cli/monitoring': { purpose: 'status', uses: ['shared'] },
+  'cli/reactors': { purpose: 'reactors and dead letters', uses: ['monitoring', 'shared'] },
 };

@@ -49,7 +49,7 @@ describe('the check', () => {
   test('finds an identifier that is quoted by hand, and no member of JSON', () => {
     const text = `const a = \`from "$\{schema}"."$\{table}"\`;\nconst json = \`{"id":"$\{id}"}\`;`;
     const sentence = (name: string) =>
-      `store/tables/a.ts quotes "$\{${name}}" by hand; use sql.id, or quoted() of store/postgres/identifiers.ts`;
+      `store/tables/a.ts quotes "$\{${name}}" by hand; use sql.id, or quoted() of store/statements/identifiers.ts`;
     expect(quotedByHand(new Map([['store/tables/a.ts', text]]))).toEqual([sentence('schema'), sentence('table')]);
   });
 

@@ -36,19 +36,20 @@ export function sqlOutsideStore(sources: ReadonlyMap<string, string>): readonly 
 /** One sentence for each identifier that a file of `store/` quotes by itself. */
 export function quotedByHand(sources: ReadonlyMap<string, string>): readonly string[] {
   return [...sources]
-    .filter(([file]) => file.startsWith('store/') && file !== 'store/postgres/identifiers.ts')
+    .filter(([file]) => file.startsWith('store/') && file !== 'store/statements/identifiers.ts')
     .flatMap(([file, text]) =>
       [...withoutComments(text).matchAll(/(?<![:\\])"\$\{[^}]*\}"/g)].map(([found]) => ({ file, found })),
     )
     .map(
-      ({ file, found }) => `${file} quotes ${found} by hand; use sql.id, or quoted() of store/postgres/identifiers.ts`,
+      ({ file, found }) =>
+        `${file} quotes ${found} by hand; use sql.id, or quoted() of store/statements/identifiers.ts`,
     );
 }
 
 /** One sentence for each row of a statement that a file of `store/` asserts to be of a type. */
 export function assertedRows(sources: ReadonlyMap<string, string>): readonly string[] {
   return [...sources]
-    .filter(([file]) => file.startsWith('store/') && file !== 'store/postgres/statement.ts')
+    .filter(([file]) => file.startsWith('store/') && file !== 'store/statements/statement.ts')
     .flatMap(([file, text]) => {
       const code = withoutComments(text);
       const bound = [

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { declaredSchema } from '../../src/cli/declared-schema.ts';
+import { declaredSchema } from '../../src/cli/setup/declared-schema.ts';
 import { anonymous, createRefold, defineConfig, extendSchema, type Refold } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../src/projections/projection/projection.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
 import { effort } from '../support/effort.ts';
 import { seed } from '../support/seed.ts';

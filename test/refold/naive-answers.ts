@@ -1,6 +1,6 @@
 import { buildSchema, type ExecutionResult, execute, parse } from 'graphql';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../src/projections/projection/projection.ts';
 import { compareValues, cursorOf, naivePage } from '../store/queries/naive-rows.ts';
 import { groups, maxPageSize, measuresOf } from './naive-groups.ts';
 import { canonical, columnOf, type Input, ordersOf, told } from './naive-values.ts';

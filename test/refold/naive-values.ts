@@ -1,7 +1,7 @@
 import type { Column } from '../../src/projections/columns/column.ts';
 import { type Decimal, decimal } from '../../src/projections/columns/decimal.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../src/projections/projection/projection.ts';
 import type { RowOrder } from '../../src/projections/queries/row-query.ts';
 
 export type Input = Readonly<Record<string, unknown>>;

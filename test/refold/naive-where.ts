@@ -1,7 +1,7 @@
 import type { Column } from '../../src/projections/columns/column.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../src/projections/declaration/projection.ts';
-import type { Relation } from '../../src/projections/declaration/relations.ts';
+import type { Projection } from '../../src/projections/projection/projection.ts';
+import type { Relation } from '../../src/projections/projection/relations.ts';
 import { compares, compareValues } from '../store/queries/naive-rows.ts';
 import { canonical, columnOf, type Input } from './naive-values.ts';
 

@@ -9,13 +9,8 @@ import type {
   ReadPosition,
 } from '../../src/gateway/operations/gateway-services.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../src/projections/declaration/projection.ts';
-import type {
-  Pins,
-  ServedVersion,
-  VersionMap,
-  VersionProgress,
-} from '../../src/projections/declaration/version-map.ts';
+import { keyText, type Projection, type RowKey } from '../../src/projections/projection/projection.ts';
+import type { Pins, ServedVersion, VersionMap, VersionProgress } from '../../src/projections/projection/version-map.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../src/schema/contract/change-feed.ts';
 import type {
   CommandResult,

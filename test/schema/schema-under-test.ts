@@ -7,7 +7,7 @@ import {
   subscribe,
   validate,
 } from 'graphql';
-import type { ServedVersion } from '../../src/projections/declaration/version-map.ts';
+import type { ServedVersion } from '../../src/projections/projection/version-map.ts';
 import { buildSchema } from '../../src/schema/build-schema.ts';
 import { demandedAfter } from '../../src/schema/fields/after-directive.ts';
 import { active, InMemoryServices, versionMap } from './in-memory-services.ts';

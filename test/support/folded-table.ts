@@ -2,7 +2,7 @@ import { beginning, type Projection } from '../../src/index.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
 import type { EventLog } from '../../src/store/event-log.ts';
-import type { Queryable } from '../../src/store/postgres/statement.ts';
+import type { Queryable } from '../../src/store/statements/statement.ts';
 import { createReadTable } from '../../src/store/tables/read-table.ts';
 
 /** The expected read table of a projection: one fold of the whole log, in memory, event by event. */

@@ -3,8 +3,8 @@ import type { EventFamily } from '../../src/events/event-family.ts';
 import { validateEvent } from '../../src/events/event-family.ts';
 import { globalPosition } from '../../src/events/global-position.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../src/projections/declaration/projection.ts';
 import { fold, foldSteps } from '../../src/projections/fold/fold.ts';
+import type { Projection } from '../../src/projections/projection/projection.ts';
 
 /** Adds to events what the log would add: ids, stream positions and log positions. Validates them as an append does. */
 export function createRecorder() {

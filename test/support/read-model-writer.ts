@@ -1,6 +1,6 @@
 import { beginning, type GlobalPosition, globalPosition } from '../../src/events/global-position.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../src/projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../src/projections/projection/projection.ts';
 import type { Database } from '../../src/store/postgres/database.ts';
 import { checkpointChannel } from '../../src/store/processors/checkpoints.ts';
 import { createReadSchema, createReadTable } from '../../src/store/tables/read-table.ts';

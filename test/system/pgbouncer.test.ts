@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { openOperation } from '../../src/cli/open-operation.ts';
+import { openOperation } from '../../src/cli/shared/open-operation.ts';
 import {
   type Config,
   createRefold,
@@ -9,9 +9,9 @@ import {
   type Projection,
   type Refold,
 } from '../../src/index.ts';
-import { isoTimestamp } from '../../src/store/postgres/column-parsers.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { translateDatabaseError } from '../../src/store/postgres/database-errors.ts';
+import { isoTimestamp } from '../../src/store/statements/column-parsers.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';

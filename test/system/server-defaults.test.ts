@@ -11,8 +11,8 @@ import { restoreSnapshot } from '../../src/runtime/rebuilds/rebuild-in-place.ts'
 import { takeSnapshot } from '../../src/runtime/rebuilds/table-snapshots.ts';
 import { startRuntime } from '../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
-import type { Queryable, Statement } from '../../src/store/postgres/statement.ts';
 import { readRebuilds } from '../../src/store/registry/rebuilds.ts';
+import type { Queryable, Statement } from '../../src/store/statements/statement.ts';
 import { seeded, traffic } from '../support/account-traffic.ts';
 import { inlineBalance, inlineOpenings } from '../support/inline-domain.ts';
 import {

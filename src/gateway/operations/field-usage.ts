@@ -1,5 +1,5 @@
 import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
-import type { Pins } from '../../projections/declaration/version-map.ts';
+import type { Pins } from '../../projections/projection/version-map.ts';
 import { addVariablesUsage, documentUsage } from '../../schema/analysis/document-usage.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import type { GatewayServices } from './gateway-services.ts';

@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { Pins, VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Pins, VersionMap } from '../../projections/projection/version-map.ts';
 import { buildSchema, type SchemaOptions } from '../../schema/build-schema.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import type { CanaryContext } from '../rollout/canary.ts';

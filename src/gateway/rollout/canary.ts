@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isPromise } from 'node:util/types';
 import type { Plugin } from 'graphql-yoga';
-import type { Canary, Pins } from '../../projections/declaration/version-map.ts';
+import type { Canary, Pins } from '../../projections/projection/version-map.ts';
 import type { ViewerOf } from '../policies/authentication.ts';
 import { rateLimitClient } from '../requests/client.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';

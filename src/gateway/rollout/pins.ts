@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Pins, VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Pins, VersionMap } from '../../projections/projection/version-map.ts';
 
 export const noPins: Pins = new Map();
 // More than the projections of an application that changed lately.

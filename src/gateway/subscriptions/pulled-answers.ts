@@ -1,6 +1,6 @@
 import type { ExecutionResult } from 'graphql';
 import type { Answer } from './answer.ts';
-import type { Sink, ClientSubscription } from './subscription.ts';
+import type { ClientSubscription, Sink } from './subscription.ts';
 
 /** Returns the answers of a subscription as an async iterator. */
 export function pulled(subscription: ClientSubscription): AsyncIterableIterator<ExecutionResult> {

@@ -10,7 +10,7 @@ import type { TransportContext } from '../requests/transport-context.ts';
 import { deprecationHeaders } from '../rollout/pins.ts';
 import type { Answer } from '../subscriptions/answer.ts';
 import { createAnswer } from '../subscriptions/answer.ts';
-import { type Sink, ClientSubscription } from '../subscriptions/subscription.ts';
+import { ClientSubscription, type Sink } from '../subscriptions/subscription.ts';
 import type { Subscriptions } from '../subscriptions/subscriptions.ts';
 import { eventStreamRequest } from './event-stream-request.ts';
 

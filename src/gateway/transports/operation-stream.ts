@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from '../subscriptions/answer.ts';
-import type { Sink, ClientSubscription } from '../subscriptions/subscription.ts';
+import type { ClientSubscription, Sink } from '../subscriptions/subscription.ts';
 
 const streamHeaders = {
   'content-type': 'text/event-stream',

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { ExecutionResult } from 'graphql';
 import type { WebSocket } from 'ws';
 import type { Answer } from '../subscriptions/answer.ts';
-import type { Sink, ClientSubscription } from '../subscriptions/subscription.ts';
+import type { ClientSubscription, Sink } from '../subscriptions/subscription.ts';
 
 /** The raw socket of one client, below the WebSocket. A message for many clients is framed here, not by each WebSocket. */
 export class SocketWriter {

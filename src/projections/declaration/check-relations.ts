@@ -1,8 +1,8 @@
 import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import { type Column, isContainer } from '../columns/column.ts';
-import type { Projection } from './projection.ts';
-import type { Relation } from './relations.ts';
+import type { Projection } from '../projection/projection.ts';
+import type { Relation } from '../projection/relations.ts';
 
 /**
  * Checks that every relation fits every declared version of its target, because any of them may be the served one.

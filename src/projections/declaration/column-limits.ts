@@ -1,7 +1,7 @@
 import type { Column, Columns } from '../columns/column.ts';
 import { textLimits } from '../columns/text-limits.ts';
 import { type ColumnLimit, kindCodec } from '../columns/value-codec.ts';
-import type { Projection } from './projection.ts';
+import type { Projection } from '../projection/projection.ts';
 
 /**
  * The limits of a projection's columns. A value beyond them is refused when the event is folded, so validate it in the command.

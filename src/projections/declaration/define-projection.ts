@@ -5,7 +5,13 @@ import type { EventFamily } from '../../events/event-family.ts';
 import type { Columns } from '../columns/column.ts';
 import { createRowCodec, type Row } from '../columns/row-codec.ts';
 import { uniqueIndexes } from '../columns/unique-indexes.ts';
-import { activationRule } from './activation-rule.ts';
+import { activationRule } from '../projection/activation-rule.ts';
+import { historyOf } from '../projection/history.ts';
+import { partitionsOption } from '../projection/partition.ts';
+import type { ErrorPolicy, EventFilter, Projection, RowKey } from '../projection/projection.ts';
+import { ownRelations } from '../projection/relations.ts';
+import type { SqlFold } from '../projection/sql-fold.ts';
+import { tableHooks } from '../projection/table-hooks.ts';
 import { checkTable, sqlNames } from './check-table.ts';
 import { errorPolicy } from './error-policy.ts';
 import { type Checked, type Evolve, eventFilter, type Handler } from './evolve-handlers.ts';
@@ -13,14 +19,8 @@ import { checkEvolveSql, type EvolveSql } from './evolve-sql.ts';
 import { defaultsOf, describeColumns, fingerprint } from './fingerprint.ts';
 import { graphqlNames } from './graphql-names.ts';
 import { hiddenColumns } from './hidden-values.ts';
-import { historyOf } from './history.ts';
-import { partitionsOption } from './partition.ts';
-import type { ErrorPolicy, EventFilter, Projection, RowKey } from './projection.ts';
 import { checkFamilies, checkOptions, type EvolveOptions, type EvolveSqlOptions } from './projection-options.ts';
-import { ownRelations } from './relations.ts';
 import { snapshotSchedule } from './snapshot-schedule.ts';
-import type { SqlFold } from './sql-fold.ts';
-import { tableHooks } from './table-hooks.ts';
 
 /**
  * Declares one version of a read model: its table, and how events change its rows.

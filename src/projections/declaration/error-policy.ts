@@ -1,5 +1,5 @@
 import { invalidDeclaration } from '../../errors.ts';
-import type { ErrorPolicy } from './projection.ts';
+import type { ErrorPolicy } from '../projection/projection.ts';
 
 /** Checks the option `onError` and fills in defaults. */
 export function errorPolicy(subject: string, given: ErrorPolicy['policy'] | ErrorPolicy = 'stop'): ErrorPolicy {

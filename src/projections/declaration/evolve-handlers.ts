@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../../events/event-family.ts';
 import type { Columns, KeyOf, RowInputOf, RowOf } from '../columns/column.ts';
 import type { Row } from '../columns/row-codec.ts';
-import type { EventFilter } from './projection.ts';
+import type { EventFilter } from '../projection/projection.ts';
 
 /** The type of `evolve`: a handler for each event type that the projection handles. */
 export type Evolve<F extends EventFamily, C extends Columns> = {

@@ -3,10 +3,10 @@ import { closest } from '../../events/closest.ts';
 import type { EventFamily, EventTypeOf } from '../../events/event-family.ts';
 import { isNumeric, isOrdered } from '../columns/aggregate-columns.ts';
 import type { Column, Columns, KeyColumnOf } from '../columns/column.ts';
+import type { EventFilter } from '../projection/projection.ts';
+import { refuseUnknownKeys } from '../projection/refuse-unknown.ts';
+import type { MergeRule, SqlFold } from '../projection/sql-fold.ts';
 import { handledTypes } from './evolve-handlers.ts';
-import type { EventFilter } from './projection.ts';
-import { refuseUnknownKeys } from './refuse-unknown.ts';
-import type { MergeRule, SqlFold } from './sql-fold.ts';
 
 /** The set-based form of a projection: SQL over a batch of events. One statement merges the result into the table. */
 export interface EvolveSql<F extends EventFamily, C extends Columns> {

@@ -1,7 +1,7 @@
 import pluralize from 'pluralize';
 import { invalidDeclaration } from '../../errors.ts';
-import type { GraphqlNames } from './projection.ts';
-import { refuseUnknownKeys } from './refuse-unknown.ts';
+import type { GraphqlNames } from '../projection/projection.ts';
+import { refuseUnknownKeys } from '../projection/refuse-unknown.ts';
 
 /**
  * Checks the option `graphql` and derives missing names from the projection's name. `hasId`: whether the projection declares an `id` of its

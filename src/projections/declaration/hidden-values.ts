@@ -1,7 +1,7 @@
 import type { Access } from '../../access.ts';
 import type { RefoldError } from '../../errors.ts';
 import type { Column, Columns } from '../columns/column.ts';
-import type { Projection } from './projection.ts';
+import type { Projection } from '../projection/projection.ts';
 
 /**
  * The columns whose values never appear in messages, logs or status: those marked `personal()`, those with an access rule, and all columns

@@ -3,12 +3,12 @@ import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import type { EventFamily, RecordedEventOf } from '../../events/event-family.ts';
 import type { Columns, KeyOf } from '../columns/column.ts';
-import type { ActivationOptions } from './activation-rule.ts';
+import type { ActivationOptions } from '../projection/activation-rule.ts';
+import type { HistoryOption } from '../projection/history.ts';
+import type { ErrorPolicy, GraphqlNames, ProjectionMode, SnapshotSchedule } from '../projection/projection.ts';
+import type { RelationOption } from '../projection/relations.ts';
+import type { TableHook } from '../projection/table-hooks.ts';
 import type { EvolveSql } from './evolve-sql.ts';
-import type { HistoryOption } from './history.ts';
-import type { ErrorPolicy, GraphqlNames, ProjectionMode, SnapshotSchedule } from './projection.ts';
-import type { RelationOption } from './relations.ts';
-import type { TableHook } from './table-hooks.ts';
 
 type OneOrMany<F extends EventFamily> = F | readonly F[];
 

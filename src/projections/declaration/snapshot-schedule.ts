@@ -1,6 +1,6 @@
 import { invalidDeclaration } from '../../errors.ts';
-import type { SnapshotSchedule } from './projection.ts';
-import { refuseUnknownKeys } from './refuse-unknown.ts';
+import type { SnapshotSchedule } from '../projection/projection.ts';
+import { refuseUnknownKeys } from '../projection/refuse-unknown.ts';
 
 /** Checks the option `snapshots` and fills in defaults. Null if it is not set. */
 export function snapshotSchedule(

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '../../events/event.ts';
-import { keyText, type RowKey } from '../declaration/projection.ts';
+import { keyText, type RowKey } from '../projection/projection.ts';
 import type { FoldStep } from './fold.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import type { Projection, RowKey } from '../declaration/projection.ts';
+import type { Projection, RowKey } from '../projection/projection.ts';
 import { type Discarded, eventsToFold, stepsToFold } from './discarded.ts';
 import { type FoldStep, fold, foldAround, foldSteps, type RowMemory } from './fold.ts';
 

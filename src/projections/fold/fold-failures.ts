@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../columns/row-codec.ts';
 import { hidesKey, problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
-import { keyText, type Projection, type RowKey } from '../declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../projection/projection.ts';
 
 /** Whether an event could not be folded: `key` or `evolve` failed, or the resulting row was refused. */
 export function isEvolveFailure(error: unknown): error is RefoldError {

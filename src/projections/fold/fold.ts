@@ -2,7 +2,7 @@ import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { deepFreeze } from '../columns/deep-freeze.ts';
 import type { Row } from '../columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../projection/projection.ts';
 import { evolveFailed, isEvolveFailure } from './fold-failures.ts';
 
 /** The rows that the fold reads and writes: a cache in front of the read table. */

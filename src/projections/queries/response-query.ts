@@ -1,4 +1,4 @@
-import type { Projection, RowKey } from '../declaration/projection.ts';
+import type { Projection, RowKey } from '../projection/projection.ts';
 import type { AggregateQuery, Measure, PageQuery, RowFilter } from './row-query.ts';
 
 /** A whole response that PostgreSQL builds: its shape, which is the same for every run of a document, and the reads of this run. */

@@ -1,6 +1,6 @@
 import type { TimeBucket } from '../columns/aggregate-columns.ts';
 import type { Row } from '../columns/row-codec.ts';
-import type { Projection } from '../declaration/projection.ts';
+import type { Projection } from '../projection/projection.ts';
 import type { TextFilter } from './text-operators.ts';
 
 export type ComparisonOperator = 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import { waitsForMore } from '../../projections/declaration/activation-rule.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import { waitsForMore } from '../../projections/projection/activation-rule.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readLag } from '../../store/processors/lag.ts';
@@ -14,7 +14,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
-import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { type CompareOptions, compareWithPrevious } from '../verification/compare-with-previous.ts';
 import { type Verification, verifyVersion, withoutHiddenKeys } from '../verification/verify.ts';
 import { heldByDeadLetters } from '../versions/dead-letter-gate.ts';

@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { readShadowStandings } from '../../store/registry/shadows.ts';

@@ -25,7 +25,12 @@ export interface Evolution {
    *
    * @throws RefoldError `INVALID_TRANSITION` if the version is not ready
    */
-  startShadow(name: string, version: number, options: { readonly oneOf: number }, step: TransitionReason): Promise<void>;
+  startShadow(
+    name: string,
+    version: number,
+    options: { readonly oneOf: number },
+    step: TransitionReason,
+  ): Promise<void>;
   /** Ends the comparison and keeps its results. @throws RefoldError `INVALID_TRANSITION` if none is running */
   stopShadow(name: string, version: number, step: TransitionReason): Promise<void>;
   /** Returns the results of all comparisons. The examples contain data from responses to clients. */

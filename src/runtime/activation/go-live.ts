@@ -1,14 +1,13 @@
 import type { Logger } from 'pino';
 import type { RecordedEvent } from '../../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { furthest } from '../../projections/declaration/partition.ts';
-import { keyText, type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { furthest } from '../../projections/projection/partition.ts';
+import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { foldBatch, keysTouched, writesOf } from '../../store/inline/folded-batch.ts';
 import { readAppending } from '../../store/inline/inline-locks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { pruneChanges } from '../../store/processors/changes.ts';
 import { readBlockedAmong } from '../../store/processors/dead-letters.ts';
 import { readDiscards } from '../../store/processors/discards.ts';
@@ -23,11 +22,12 @@ import {
   settleLeave,
 } from '../../store/registry/inline-versions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import { expectOrder } from '../../store/tables/write-rows.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from '../processors/pruning.ts';
-import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { expectVersion } from '../versions/expect-version.ts';
 import { isHeld } from '../versions/leave-inline.ts';
 import type { TableWatch } from '../versions/table-watch.ts';

@@ -3,8 +3,8 @@ import { CommandRejected, RefoldError } from '../../errors.ts';
 import type { EventMetadata } from '../../events/event.ts';
 import type { StepResult } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { findOutcome, keepOutcome, type QuietOutcome, rejectionOf } from '../../store/reactors/step-outcomes.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { executeCommand } from './command-handler.ts';
 
 export interface StepContext {

@@ -8,7 +8,7 @@ import type { Import, ImportLine } from '../../events/define-import.ts';
 import type { AppendVerdict, EventLog } from '../../store/event-log.ts';
 import { isImported, recordImported } from '../../store/log/import-ranges.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { createImportPace } from './import-pace.ts';
 import { type ImportRange, type PlacedAppend, rangesOf } from './import-ranges.ts';
 import { type OutageNote, throughOutages } from './through-outages.ts';

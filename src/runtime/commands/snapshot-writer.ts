@@ -1,7 +1,7 @@
 import type { StreamState } from '../../commands/define-state.ts';
 import { type StreamSnapshot, saveSnapshot } from '../../store/log/stream-snapshots.ts';
 import type { StateOf } from '../../store/log/stream-state.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Stores snapshots of folded states in the background. No command waits for a snapshot or fails because of one. */
 export interface SnapshotWriter {

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../../events/event-family.ts';
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
-import type { EventFilter } from '../../projections/declaration/projection.ts';
+import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { Handled } from '../../reactors/reactor.ts';
 import type { Processor } from './event-source.ts';
 

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { EventFilter } from '../../projections/declaration/projection.ts';
+import type { EventFilter } from '../../projections/projection/projection.ts';
 
 /** A part of the log, in log order. */
 export interface EventPage {

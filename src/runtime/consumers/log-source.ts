@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition, laterPosition } from '../../events/global-position.ts';
-import type { EventFilter } from '../../projections/declaration/projection.ts';
+import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { LogHead } from '../../store/log/horizon.ts';
 import type { EventPage, EventSource } from './event-source.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { storedIn } from '../../projections/declaration/projection.ts';
+import { storedIn } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import {
   type DeadLetter,
@@ -36,12 +36,20 @@ export async function listDeadLetters({ db, projection }: DeadLetterOptions): Pr
  * @param key the row's key as JSON, for example `["c1"]`; all rows if absent
  * @throws RefoldError `INVALID_TRANSITION` if there is nothing to retry
  */
-export function retryDeadLetters(options: DeadLetterOptions, step: TransitionReason, key?: string): Promise<Redelivery> {
+export function retryDeadLetters(
+  options: DeadLetterOptions,
+  step: TransitionReason,
+  key?: string,
+): Promise<Redelivery> {
   return redeliver(options, step, key, 'retry');
 }
 
 /** Discards the events that failed, and folds those that waited behind them. @throws RefoldError `INVALID_TRANSITION` */
-export function discardDeadLetters(options: DeadLetterOptions, step: TransitionReason, key?: string): Promise<Redelivery> {
+export function discardDeadLetters(
+  options: DeadLetterOptions,
+  step: TransitionReason,
+  key?: string,
+): Promise<Redelivery> {
   return redeliver(options, step, key, 'discard');
 }
 

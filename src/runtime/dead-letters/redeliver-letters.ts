@@ -1,13 +1,11 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { keyText, type Projection } from '../../projections/declaration/projection.ts';
 import { discardText } from '../../projections/fold/discarded.ts';
 import { fold, foldSteps } from '../../projections/fold/fold.ts';
 import { isEvolveFailure, rowRefused } from '../../projections/fold/fold-failures.ts';
+import { keyText, type Projection } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import { savepoint } from '../../store/postgres/savepoint.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import {
   type DeadLetter,
   deleteDeadLetters,
@@ -16,6 +14,8 @@ import {
   recordAttempt,
 } from '../../store/processors/dead-letters.ts';
 import { readDiscards } from '../../store/processors/discards.ts';
+import { savepoint } from '../../store/statements/savepoint.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal, refusalOf } from '../../store/tables/refused-rows.ts';
 import { writeAcceptable, writeRows } from '../../store/tables/write-rows.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { eventsIn, type FoldFailure } from '../../projections/declaration/projection.ts';
+import { eventsIn, type FoldFailure } from '../../projections/projection/projection.ts';
 
 /** Logs the skipped events of a batch in one line. */
 export function tellOfSkips(logger: Logger, id: string, skipped: readonly FoldFailure[]): void {

@@ -1,5 +1,5 @@
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 
 /** Returns the columns that a reader of one version cannot read from another: missing, of another type, or newly nullable. */
 export function columnsLost(from: Projection, to: Projection, columns: readonly string[]): string[] {

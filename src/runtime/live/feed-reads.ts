@@ -1,13 +1,12 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { ChangeCursor } from '../../projections/queries/change-cursor.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import { matchesFilter } from '../../projections/queries/matches-filter.ts';
 import type { LagReason, RowChange } from '../../schema/contract/change-feed.ts';
 import { readAnchor } from '../../store/log/horizon.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import {
   type ChangeBatch,
   type ChangesKept,
@@ -15,6 +14,7 @@ import {
   readChangesKept,
 } from '../../store/queries/change-feed.ts';
 import { findByKeys, findPage, rowKey } from '../../store/queries/row-queries.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { FeedQuery, RowsPart } from './feed-watcher.ts';
 
 /** Limits for the memory of one round and one message. */

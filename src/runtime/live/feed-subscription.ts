@@ -1,14 +1,14 @@
 import { beginning, type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import { laterToken, type PositionToken } from '../../events/position-token.ts';
-import { keyText, type Projection } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection } from '../../projections/projection/projection.ts';
 import { type ChangeCursor, cursorText, type RowGeneration, tokenIn } from '../../projections/queries/change-cursor.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason, RowChange } from '../../schema/contract/change-feed.ts';
 import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
-import type { FeedWatcher, FeedRequest } from './feed-watcher.ts';
+import type { FeedRequest, FeedWatcher } from './feed-watcher.ts';
 import { windowQuery } from './lists.ts';
-import { projectionSwitched, type LiveSubscription } from './live-subscription.ts';
+import { type LiveSubscription, projectionSwitched } from './live-subscription.ts';
 
 export interface FeedSubscriptionOptions {
   readonly projection: Projection;

@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
-import type { RowKey } from '../../projections/declaration/projection.ts';
+import type { RowKey } from '../../projections/projection/projection.ts';
 import type { ChangeCursor } from '../../projections/queries/change-cursor.ts';
 import type { ChangeFeedQuery, LagReason, RowChange } from '../../schema/contract/change-feed.ts';
 import type { ChangesKept } from '../../store/queries/change-feed.ts';

@@ -1,11 +1,11 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { laterToken, type PositionToken } from '../../events/position-token.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { LagReason } from '../../schema/contract/change-feed.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import type { ChangeBatch, ChangesKept } from '../../store/queries/change-feed.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { type FeedLimits, FeedReads, type FeedTable, latestOf, readRowChanges } from './feed-reads.ts';
-import type { FeedQuery, FeedWatcher, FeedRequest as FeedRequest } from './feed-watcher.ts';
+import type { FeedQuery, FeedRequest, FeedWatcher } from './feed-watcher.ts';
 
 /** The changes of one round. */
 export interface FeedRound {

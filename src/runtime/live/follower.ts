@@ -1,12 +1,12 @@
 import type { PollingOptions } from '../../config/runtime-options.ts';
 import { beginning, type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import { readHorizon } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { roundTrip } from '../../store/postgres/round-trip.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
 import { type RecentBatch, type RecentChanges, readChanges, type ToAnchor } from '../../store/queries/live-queries.ts';
+import { roundTrip } from '../../store/statements/round-trip.ts';
 import type { History } from '../consumers/history.ts';
 import type { Positions } from '../reads/positions.ts';
 import { createPoller } from '../scheduling/poller.ts';

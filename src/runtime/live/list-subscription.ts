@@ -1,13 +1,13 @@
 import { RefoldError } from '../../errors.ts';
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import type { LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
 import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
 import { type ListWatcher, type ListWindow, type WindowChange, windowDifference, windowQuery } from './lists.ts';
-import { projectionSwitched, type LiveSubscription } from './live-subscription.ts';
+import { type LiveSubscription, projectionSwitched } from './live-subscription.ts';
 
 export interface ListSubscriptionOptions {
   readonly projection: Projection;

@@ -1,11 +1,11 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { PageQuery } from '../../projections/queries/row-query.ts';
 import type { LiveListQuery, LiveListUpdate } from '../../schema/contract/operation-context.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { matchFilters } from '../../store/queries/live-queries.ts';
 import { findPage, rowKey } from '../../store/queries/row-queries.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** The rows of a list at one time, in order, by the text of their keys. Immutable. */
 export type ListWindow = ReadonlyMap<string, Row>;

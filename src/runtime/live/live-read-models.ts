@@ -3,8 +3,8 @@ import type { PollingOptions } from '../../config/runtime-options.ts';
 import { RefoldError } from '../../errors.ts';
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { Pins, ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { Pins, ServedVersion, VersionMap } from '../../projections/projection/version-map.ts';
 import { tokenIn } from '../../projections/queries/change-cursor.ts';
 import type { LiveOptions, LiveReadModels } from '../../schema/contract/operation-context.ts';
 import { readAnchor } from '../../store/log/horizon.ts';
@@ -16,9 +16,9 @@ import type { FeedLimits } from './feed-reads.ts';
 import { createFeedSubscription } from './feed-subscription.ts';
 import { createFollower, type Follower } from './follower.ts';
 import { createListSubscription } from './list-subscription.ts';
+import { accessSwitched, type LiveSubscription } from './live-subscription.ts';
 import { Mailbox } from './mailbox.ts';
 import { createRowSubscription } from './row-subscription.ts';
-import { accessSwitched, type LiveSubscription } from './live-subscription.ts';
 
 export interface LiveReadModelsOptions {
   /** The database that holds the read tables, created with a statement timeout. */

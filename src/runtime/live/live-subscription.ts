@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Follower } from './follower.ts';
 
 /** One subscription, which can move from version to version. */

@@ -1,11 +1,11 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { LiveRow } from '../../schema/contract/operation-context.ts';
 import { canonicalKey, columnOf } from '../../store/tables/row-values.ts';
 import { columnsLost } from './compatibility.ts';
 import type { Follower } from './follower.ts';
+import { type LiveSubscription, projectionSwitched } from './live-subscription.ts';
 import type { RowWatcher } from './rows.ts';
-import { projectionSwitched, type LiveSubscription } from './live-subscription.ts';
 
 export interface RowSubscriptionOptions {
   readonly projection: Projection;

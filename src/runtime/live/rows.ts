@@ -1,9 +1,9 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { LiveRow } from '../../schema/contract/operation-context.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { findByKeys } from '../../store/queries/row-queries.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** A subscription to one row. */
 export interface RowWatcher {

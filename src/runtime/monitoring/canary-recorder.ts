@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { addCanaryFigures, type CanaryFigures } from '../../store/registry/canaries.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** One operation during a canary. */

@@ -1,7 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { CanaryRule, VersionState } from '../../projections/declaration/version-map.ts';
+import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { countDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Lag, readLag } from '../../store/processors/lag.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
@@ -10,6 +9,7 @@ import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts'
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { readShadowStandings, type ShadowStanding } from '../../store/registry/shadows.ts';
 import { readVerifications, type StoredVerification } from '../../store/registry/verifications.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { readTableProblems } from '../../store/tables/table-problems.ts';
 import { shadowVerdict } from '../activation/shadow-gate.ts';
 import type { Difference } from '../verification/verify.ts';

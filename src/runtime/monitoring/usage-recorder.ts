@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import {
   addUsage,
   markRecording,
@@ -7,6 +6,7 @@ import {
   pruneUsage,
   type UsageCount,
 } from '../../store/registry/field-usage.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** A client, as usage identifies it. */

@@ -1,7 +1,7 @@
 import type { CheckedDatabase } from '../../config/database-options.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { readAdmittedConnections } from '../../store/server/server-facts.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Returns a warning if this process and the live ones together may open more connections than the server admits. Skipped behind a pooler. */
 export async function connectionLimitWarnings(

@@ -1,6 +1,6 @@
 import type { OwnershipLock } from '../../store/ownership/ownership.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /**
  * Fences a processor's database by its ownership: once the ownership is lost, nothing is sent and nothing is committed, even if this process

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ProcessRole } from '../../store/ownership/live-processes.ts';
 import { announceProcess, withdrawProcess } from '../../store/ownership/processes.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** How a process describes itself to other processes, beside its units. */

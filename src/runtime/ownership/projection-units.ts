@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
-import type { VersionState } from '../../projections/declaration/version-map.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { RequestedRebuild, Work } from '../../store/ownership/work.ts';
 import type { Database } from '../../store/postgres/database.ts';

@@ -6,7 +6,7 @@ import {
   forgetProcesses,
   withdrawProcess,
 } from '../../store/ownership/processes.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { ProcessDescription } from './presence.ts';
 import { spreadUnits } from './spread-units.ts';
 

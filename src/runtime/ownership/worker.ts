@@ -5,11 +5,11 @@ import { type Consumer, createConsumer, type LogSubscription } from '../consumer
 import type { EventSource } from '../consumers/event-source.ts';
 import type { History } from '../consumers/history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from '../processors/maintained-unit.ts';
-import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { ClaimableUnit, type ClaimOptions } from './claimable-unit.ts';
 import type { ProcessDescription } from './presence.ts';
-import { createRebalancer, type Assignment, type Standing, type Rebalancer } from './rebalancer.ts';
+import { type Assignment, createRebalancer, type Rebalancer, type Standing } from './rebalancer.ts';
 
 export interface WorkerOptions {
   readonly db: Database;
@@ -115,7 +115,10 @@ class PeriodicWorker implements Worker {
     if (claimed.size > 0) await this.#announce();
   }
 
-  async #claim({ take, takeOver }: Pick<Assignment, 'take' | 'takeOver'>, claimed: Map<ClaimableUnit, MaintainedProcessor>) {
+  async #claim(
+    { take, takeOver }: Pick<Assignment, 'take' | 'takeOver'>,
+    claimed: Map<ClaimableUnit, MaintainedProcessor>,
+  ) {
     const claim = async (unit: ClaimableUnit): Promise<boolean> => {
       const processor = await unit.claim();
       if (processor) claimed.set(unit, processor);

@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 
 /** Determines, page by page, when the table of a build is complete. */

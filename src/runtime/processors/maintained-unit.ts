@@ -1,8 +1,8 @@
 import type { RefoldError } from '../../errors.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { Processor } from '../consumers/event-source.ts';
 
 /** A unit that this process can maintain, as the worker sees it. Every kind of unit is claimed, fed from the log and released. */

@@ -4,7 +4,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { pruneChangesWithoutOwner, pruneLeases, pruneRetired, pruneRuns } from '../../store/processors/retention.ts';
 import { lockReactor, readReactors } from '../../store/reactors/reactors.ts';
 import { pruneStepKeys } from '../../store/reactors/step-keys.ts';
-import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { keepChangesMinutes } from './pruning.ts';
 
 export interface RetentionOptions {

@@ -1,7 +1,7 @@
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { RowKey } from '../../projections/declaration/projection.ts';
 import type { FoldStep, RowMemory } from '../../projections/fold/fold.ts';
 import type { UniqueClaims } from '../../projections/fold/unique-claims.ts';
+import type { RowKey } from '../../projections/projection/projection.ts';
 import type { ChangedRow } from '../../store/tables/write-rows.ts';
 import { createBloomFilter } from './bloom-filter.ts';
 

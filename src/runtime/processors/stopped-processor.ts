@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
-import type { ProcessorError } from '../../store/postgres/stored-json.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import type { ProcessorError } from '../../store/statements/stored-json.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 
 /** A processor for a unit that turned out at its start to be unable to continue. It processes nothing, and is recorded as stopped with the reason. */

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { EventFilter } from '../../projections/declaration/projection.ts';
+import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 
 const pageSize = 5_000;

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import type { VersionState } from '../../projections/declaration/version-map.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
 
 /** What a processor has folded since its last write. */
 export interface Unwritten {

@@ -3,7 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
 import type { HandlerResult, Reactor, ReactorContext } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { executeStep } from '../commands/execute-step.ts';
 
 export interface ReactionOptions {

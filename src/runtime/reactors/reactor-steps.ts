@@ -2,7 +2,6 @@ import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import {
   deleteReactorLettersPast,
   type ReactorLetter,
@@ -21,6 +20,7 @@ import {
   setReactorPaused,
 } from '../../store/reactors/reactors.ts';
 import { stepsForgottenAfter } from '../../store/reactors/step-keys.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from '../versions/record-transition.ts';
 
 /** The state and progress of a reactor. */

@@ -1,6 +1,6 @@
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { createAnswerStatements, type LookUp } from '../../store/queries/compiled-responses.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { createQueryBatcher } from './query-batcher.ts';
 
 interface Waiting {

@@ -1,10 +1,10 @@
 import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { findByKeys } from '../../store/queries/row-queries.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { canonicalKey } from '../../store/tables/row-values.ts';
 
 /** Look-ups by key that share statements. Nothing is cached: each look-up sees the database at the time of its statement. */

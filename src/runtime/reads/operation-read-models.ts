@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import type { ReadPosition } from './read-positions.ts';
 

@@ -1,12 +1,12 @@
 import type { PollingOptions } from '../../config/runtime-options.ts';
 import { RefoldError } from '../../errors.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { VersionProgress } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { VersionProgress } from '../../projections/projection/version-map.ts';
 import type { Notifications } from '../../store/postgres/notifications.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { checkpointChannel } from '../../store/processors/checkpoints.ts';
 import { readVersionPositions, readVersionStatus } from '../../store/registry/version-positions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { createPoller } from '../scheduling/poller.ts';
 
 /** Receives a checkpoint; undefined if notifications may have been missed, so the listener must check for itself. */

@@ -1,20 +1,19 @@
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { aggregateRows } from '../../store/queries/aggregate-rows.ts';
 import { countRows, findPage } from '../../store/queries/row-queries.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
 import { openReadSnapshot, type ReadSnapshot } from '../../store/server/read-snapshot.ts';
 import { readReplayedCheckpoint } from '../../store/server/replica-state.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { samePosition } from '../verification/diff.ts';
 import { createAnswers } from './compiled-reads.ts';
 import { createKeyLookups } from './key-lookups.ts';
-import { trackedReads } from './tracked-reads.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Positions } from './positions.ts';
 import { createReadPositions } from './read-positions.ts';
@@ -22,6 +21,7 @@ import { createRelatedReads } from './related-reads.ts';
 import type { Replica } from './replica.ts';
 import { readsFromReplica } from './replica-reads.ts';
 import type { RowHistory } from './row-history.ts';
+import { trackedReads } from './tracked-reads.ts';
 import { waitForRows } from './wait-for-rows.ts';
 
 export interface ReadModelsOptions {

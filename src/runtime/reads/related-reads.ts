@@ -1,9 +1,9 @@
 import DataLoader from 'dataloader';
 import { RefoldError } from '../../errors.ts';
-import { keyText, type Projection } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection } from '../../projections/projection/projection.ts';
 import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { countRelatedRows, findRelatedPages } from '../../store/queries/related-rows.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Reads of relations that share a statement: all reads that the resolvers of one level request. */
 export interface RelatedReads {

@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';

@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, sqlStateOf } from '../../store/postgres/database-errors.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import {
   type LastEvent,
   type ReplicaState,
@@ -11,6 +10,7 @@ import {
   readReplicaState,
   type WalPlace,
 } from '../../store/server/replica-state.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** A streaming replica that may serve queries as long as its lag is within the limit. */

@@ -1,13 +1,13 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
 import type { RowMemory } from '../../projections/fold/fold.ts';
 import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { RowVersion } from '../../schema/contract/operation-context.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { readLeftOut } from '../../store/processors/left-out.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Returns every state that a row has had, each with the event that led to it. */
 export type RowHistory = (projection: Projection, key: RowKey) => Promise<readonly RowVersion[]>;

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { answeringVersions } from '../versions/answering-versions.ts';
 import type { Versions } from '../versions/versions.ts';

@@ -1,4 +1,4 @@
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import type { ReadModels, RowReads } from '../../schema/contract/operation-context.ts';

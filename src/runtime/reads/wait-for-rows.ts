@@ -1,7 +1,7 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { Positions } from './positions.ts';
 
 export interface RowsWait {

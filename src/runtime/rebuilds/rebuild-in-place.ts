@@ -1,8 +1,7 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { forgetRecalled } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
@@ -10,6 +9,7 @@ import { beginAgain, deleteRebuild, insertRebuild } from '../../store/registry/r
 import type { LockedVersion } from '../../store/registry/registry.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
@@ -41,7 +41,11 @@ export interface InPlaceOptions {
  * @throws RefoldError `INVALID_TRANSITION` if a rebuild is running, if there is nothing to rebuild, or no such snapshot;
  *   `PROJECTION_CHANGED`.
  */
-export async function rebuildInPlace(options: InPlaceOptions, step: TransitionReason, from?: WhichSnapshot): Promise<void> {
+export async function rebuildInPlace(
+  options: InPlaceOptions,
+  step: TransitionReason,
+  from?: WhichSnapshot,
+): Promise<void> {
   const { db, projection, readSchema } = options;
   const { name, version } = projection;
   await expectStart(options, from);

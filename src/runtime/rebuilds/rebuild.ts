@@ -1,10 +1,9 @@
 import { RefoldError } from '../../errors.ts';
 import { beginning, globalPosition, laterPosition } from '../../events/global-position.ts';
-import { furthest } from '../../projections/declaration/partition.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { furthest } from '../../projections/projection/partition.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { forgetRecalled } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
@@ -20,6 +19,7 @@ import {
 import type { LockedVersion } from '../../store/registry/registry.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
@@ -210,7 +210,12 @@ async function refuseDeadLetters(tx: Queryable, projection: Projection): Promise
  *
  * @throws RefoldError `INVALID_TRANSITION` if none waits
  */
-export async function acceptRebuild(db: Database, name: string, version: number, step: TransitionReason): Promise<void> {
+export async function acceptRebuild(
+  db: Database,
+  name: string,
+  version: number,
+  step: TransitionReason,
+): Promise<void> {
   await db.transaction(async (tx) => {
     const { state, heldReason } = await expectVersion(tx, name, version);
     if (!(await acceptDeadLetters(tx, name, version)))

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { eventsSinceSnapshot, pruneTableSnapshots, trySnapshotLock } from '../../store/tables/table-snapshots.ts';
-import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { takeSnapshot } from './table-snapshots.ts';
 

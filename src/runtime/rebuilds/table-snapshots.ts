@@ -1,11 +1,11 @@
 import { RefoldError } from '../../errors.ts';
-import { furthest } from '../../projections/declaration/partition.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import { furthest } from '../../projections/projection/partition.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { readEventsFolded } from '../../store/registry/rebuilds.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import {
   deleteTableSnapshot,
   fillFromSnapshot,

@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { holdingReason, type WithBreakingRule } from './change-usage.ts';
 import { changesForClients, type SchemaDeclarations } from './schema-changes.ts';
 

@@ -1,10 +1,10 @@
-import type { ActivationRule } from '../../projections/declaration/activation-rule.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { ActivationRule } from '../../projections/projection/activation-rule.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { SchemaChange } from '../../schema/analysis/schema-diff.ts';
 import { breakingText, foldChanges } from '../../schema/fold-changes.ts';
 import type { VersionChange } from '../../schema/version-changes.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { type FieldUsage, readUsage, recordedDays } from '../../store/registry/field-usage.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { SchemaChanges } from './schema-changes.ts';
 
 /** A change, with the clients that recently used what it concerns. */

@@ -1,8 +1,8 @@
 import type { Column, Columns } from '../../projections/columns/column.ts';
 import { createRowCodec, type Row } from '../../projections/columns/row-codec.ts';
 import { uniqueIndexes } from '../../projections/columns/unique-indexes.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { StoredDefinition } from '../../store/postgres/stored-json.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { StoredDefinition } from '../../store/statements/stored-json.ts';
 
 /**
  * Creates a version that this process does not declare from its registry entry: its table and GraphQL names, without code. It is only compared,

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/define-config.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionChange } from '../../schema/version-changes.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { type DefinedVersion, highestActive, readDefinition } from '../../store/registry/definitions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { definedVersion } from './defined-version.ts';
 
 /** The declarations that determine the GraphQL schema. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import {
@@ -8,7 +8,7 @@ import {
   releaseVerification,
   renewVerification,
 } from '../../store/registry/verifications.ts';
-import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import type { Versions } from '../versions/versions.ts';
 import { auditVersion } from './audit.ts';
 import { withoutHiddenKeys } from './verify.ts';

@@ -1,4 +1,4 @@
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
 import { sharedColumns } from '../../store/tables/diff-tables.ts';

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { furthest } from '../../projections/declaration/partition.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { furthest } from '../../projections/projection/partition.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { lastVisible } from '../../store/log/read-events.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { diffTables, type TableDiff } from '../../store/tables/diff-tables.ts';
 
 export interface VersionDiff extends TableDiff {

@@ -1,12 +1,12 @@
 import { RefoldError } from '../../errors.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
-import type { SqlFold } from '../../projections/declaration/sql-fold.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
+import type { SqlFold } from '../../projections/projection/sql-fold.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import { qualified } from '../../store/postgres/identifiers.ts';
-import { savepoint } from '../../store/postgres/savepoint.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRefused } from '../../store/processors/left-out.ts';
+import { qualified } from '../../store/statements/identifiers.ts';
+import { savepoint } from '../../store/statements/savepoint.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { compareTables } from '../../store/tables/compare-tables.ts';
 import { createTemporaryTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';

@@ -1,4 +1,4 @@
-import type { CanaryRule, VersionState } from '../../projections/declaration/version-map.ts';
+import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import type { LiveProcess } from '../../store/ownership/live-processes.ts';
 
 /** The registry's data of a version that decides which version answers. */

@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { CanaryRule } from '../../projections/declaration/version-map.ts';
+import type { CanaryRule } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type CanaryFigures, deleteCanary, writeCanary } from '../../store/registry/canaries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';

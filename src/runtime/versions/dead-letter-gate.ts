@@ -1,8 +1,8 @@
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { countNewlyLeftOut, type LeftOut } from '../../store/processors/left-out.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { type HeldBy, recordStep, restateHold } from '../../store/registry/transitions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from './record-transition.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { lockVersion } from '../../store/registry/registry.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Returns a version of the registry, locked. @throws RefoldError `INVALID_TRANSITION` */
 export async function expectVersion(tx: Queryable, name: string, version: number) {

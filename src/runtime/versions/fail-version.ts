@@ -1,8 +1,8 @@
-import type { VersionState } from '../../projections/declaration/version-map.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
 import { stoppedPartitions } from '../../store/processors/stopped-processors.ts';
 import { lockVersion } from '../../store/registry/registry.ts';
 import { recordStep } from '../../store/registry/transitions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from './record-transition.ts';
 
 /**

@@ -1,10 +1,9 @@
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { waitsForMore } from '../../projections/declaration/activation-rule.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { VersionState } from '../../projections/declaration/version-map.ts';
+import { waitsForMore } from '../../projections/projection/activation-rule.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { expectClaim, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { deleteCanary } from '../../store/registry/canaries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
@@ -13,6 +12,7 @@ import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/
 import { readRegistry, recordCode } from '../../store/registry/registry.ts';
 import { type HeldBy, recordStep } from '../../store/registry/transitions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater } from '../../store/tables/old-tables.ts';
 import { createReadTable, lockView, moveView } from '../../store/tables/read-table.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';

@@ -1,6 +1,6 @@
 import { type LiveProcess, readLiveProcesses } from '../../store/ownership/live-processes.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { answersClients } from './answering-versions.ts';
 
 /** Returns the live processes that declare no other active version of the projection: without this one they cannot answer for it. */

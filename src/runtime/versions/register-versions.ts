@@ -1,8 +1,7 @@
 import { RefoldError } from '../../errors.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
-import { qualified } from '../../store/postgres/identifiers.ts';
 import type { Transaction } from '../../store/postgres/transaction.ts';
 import { deleteDiscards } from '../../store/processors/discards.ts';
 import { forgetLeftOut } from '../../store/processors/left-out.ts';
@@ -22,6 +21,7 @@ import {
 import { recordStep } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
+import { qualified } from '../../store/statements/identifiers.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
 import { createReadSchema, createReadTable, moveView } from '../../store/tables/read-table.ts';
 import { createSetMerge } from '../../store/tables/sql-fold.ts';

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readInlineVersions } from '../../store/registry/inline-versions.ts';
 import { readTableProblems, type TableProblem } from '../../store/tables/table-problems.ts';
-import { startPeriodicTask, type PeriodicTask } from '../scheduling/periodic-task.ts';
+import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { leaveInline } from './leave-inline.ts';
 
 /** Detects read tables that are missing or were altered by hand. */

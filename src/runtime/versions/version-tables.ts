@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
-import type { TableHook } from '../../projections/declaration/table-hooks.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
+import type { TableHook } from '../../projections/projection/table-hooks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { sqlStateOf } from '../../store/postgres/database-errors.ts';
-import { qualified } from '../../store/postgres/identifiers.ts';
-import type { Queryable } from '../../store/postgres/statement.ts';
+import { qualified } from '../../store/statements/identifiers.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { dropAlone, dropOldTables, postponeDrop } from '../../store/tables/old-tables.ts';
 import { createReadTable, tableExists } from '../../store/tables/read-table.ts';
 

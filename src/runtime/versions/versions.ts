@@ -1,5 +1,5 @@
 import { RefoldError, type RefoldErrorCode } from '../../errors.ts';
-import { type Projection, storedIn } from '../../projections/declaration/projection.ts';
+import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type {
   Canary,
   DeprecatedVersion,
@@ -8,7 +8,7 @@ import type {
   ShadowRule,
   VersionMap,
   VersionState,
-} from '../../projections/declaration/version-map.ts';
+} from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { registryChannel } from '../../store/registry/transitions.ts';

@@ -3,7 +3,7 @@ import type { Command } from '../../commands/define-command.ts';
 import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { rowFilter } from '../input/where.ts';
 import { comparedColumn, operatorsOf, type WhereInput } from '../types/filter-types.ts';

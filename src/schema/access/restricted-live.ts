@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { mapMessages } from '../contract/live-messages.ts';

@@ -1,8 +1,8 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { ResponseRead } from '../../projections/queries/response-query.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
 import { matchesFilter } from '../../projections/queries/matches-filter.ts';
+import type { ResponseRead } from '../../projections/queries/response-query.ts';
 import type { AggregateQuery, RowFilter } from '../../projections/queries/row-query.ts';
 import type { ReadModels, RowReads } from '../contract/operation-context.ts';
 import { type Guard, noRows } from './guard.ts';

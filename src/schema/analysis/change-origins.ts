@@ -8,7 +8,7 @@ import {
   isInterfaceType,
   isObjectType,
 } from 'graphql';
-import { metadataOf } from '../types/field-metadata.ts';
+import { metadataOf } from '../builder/field-metadata.ts';
 import type { SchemaChange } from './schema-diff.ts';
 
 /** A schema, and the name of the projection's row type in it. */

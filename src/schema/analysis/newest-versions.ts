@@ -1,5 +1,5 @@
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 
 /** Returns a version map in which the newest declared version of each projection is active. */
 export function newestVersions(projections: readonly Projection[]): VersionMap {

@@ -1,5 +1,5 @@
 import { type DocumentNode, type FieldNode, Kind, type OperationDefinitionNode, type SelectionSetNode } from 'graphql';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import { type Fragments, walkFields } from './selection-walk.ts';
 
 const severalReads = new WeakMap<OperationDefinitionNode, boolean>();

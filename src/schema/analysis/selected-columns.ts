@@ -8,10 +8,10 @@ import {
   type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import { fromColumns } from '../../projections/declaration/relations.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import { fromColumns } from '../../projections/projection/relations.ts';
+import { computedFields } from '../builder/computed-fields.ts';
 import { directiveValues, variablesOf } from '../contract/graphql-release.ts';
-import { computedFields } from '../types/computed-fields.ts';
 
 /** A path from a field down to rows, such as `['edges', 'node']`. */
 export type SelectionPath = readonly string[];

@@ -1,5 +1,5 @@
-import type { ServedVersion } from '../../projections/declaration/version-map.ts';
-import type { AggregatePart, ResponseRead, Members, RootPart } from '../../projections/queries/response-query.ts';
+import type { ServedVersion } from '../../projections/projection/version-map.ts';
+import type { AggregatePart, Members, ResponseRead, RootPart } from '../../projections/queries/response-query.ts';
 import type { Measure } from '../../projections/queries/row-query.ts';
 import { type AggregateArguments, type GroupArguments, groupedQuery, wholeQuery } from '../input/aggregate-query.ts';
 import {

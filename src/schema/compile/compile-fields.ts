@@ -1,21 +1,21 @@
 import { type GraphQLObjectType, getNamedType, isObjectType } from 'graphql';
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import { fromColumns, type Relation } from '../../projections/declaration/relations.ts';
-import type { ServedVersion } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import { fromColumns, type Relation } from '../../projections/projection/relations.ts';
+import type { ServedVersion } from '../../projections/projection/version-map.ts';
 import type {
-  ResponseRead,
   ColumnPart,
   EdgePart,
   Members,
   PageInfoPart,
   PagePart,
+  ResponseRead,
   RootPart,
   RowPart,
 } from '../../projections/queries/response-query.ts';
+import type { FieldMetadata } from '../builder/field-metadata.ts';
 import { type ListArguments, listQuery } from '../input/list-arguments.ts';
 import { boundOf } from '../types/connection.ts';
-import type { FieldMetadata } from '../types/field-metadata.ts';
 import { canonicalInput } from '../values/canonical-input.ts';
 import { orderName } from '../values/cursor.ts';
 import { compileAggregate, compileGroups } from './compile-aggregates.ts';

@@ -14,7 +14,7 @@ import {
   type SelectionSetNode,
   visit,
 } from 'graphql';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { ResponseQuery, ResponseRead, ResponseShape } from '../../projections/queries/response-query.ts';
 import { directiveValues } from '../contract/graphql-release.ts';
 import { compileRoots } from './compile-fields.ts';

@@ -7,13 +7,13 @@ import {
   Kind,
   type ValueNode,
 } from 'graphql';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
-import type { ResponseRead, ConstantPart, Members } from '../../projections/queries/response-query.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { ServedVersion, VersionMap } from '../../projections/projection/version-map.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
+import type { ConstantPart, Members, ResponseRead } from '../../projections/queries/response-query.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
+import { type FieldMetadata, metadataOf } from '../builder/field-metadata.ts';
 import { argumentValues } from '../contract/graphql-release.ts';
-import { type FieldMetadata, metadataOf } from '../types/field-metadata.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 
 export type Selected = ReadonlyMap<string, readonly FieldNode[]>;

@@ -1,5 +1,5 @@
 import type { FieldNode, GraphQLObjectType } from 'graphql';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { ResponseRead } from '../../projections/queries/response-query.ts';
 
 export type Variables = Readonly<Record<string, unknown>>;

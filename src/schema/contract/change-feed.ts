@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { RowKey } from '../../projections/declaration/projection.ts';
+import type { RowKey } from '../../projections/projection/projection.ts';
 import { type ChangeCursor, cursorText } from '../../projections/queries/change-cursor.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 

@@ -4,8 +4,8 @@ import type { ExpectedVersion, RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
-import type { VersionMap, VersionProgress } from '../../projections/declaration/version-map.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import type { VersionMap, VersionProgress } from '../../projections/projection/version-map.ts';
 import type { ResponseQuery } from '../../projections/queries/response-query.ts';
 import type {
   AggregateQuery,

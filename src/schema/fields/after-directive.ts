@@ -8,8 +8,8 @@ import {
   valueFromASTUntyped,
 } from 'graphql';
 import { laterToken, type PositionToken, parseToken } from '../../events/position-token.ts';
+import { scalars } from '../builder/scalars.ts';
 import { directiveValues } from '../contract/graphql-release.ts';
-import { scalars } from '../types/scalars.ts';
 import { badInput } from '../values/canonical-input.ts';
 
 /** `query @after(position: "1042")`: the result must include everything up to this position of the log. */

@@ -1,17 +1,17 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { isNumeric, isOrdered } from '../../projections/columns/aggregate-columns.ts';
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Measure } from '../../projections/queries/row-query.ts';
 import { selectedFields } from '../analysis/selected-columns.ts';
+import type { Builder } from '../builder/builder.ts';
+import { metadata } from '../builder/field-metadata.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import { type GroupArguments, groupedQuery, wholeQuery } from '../input/aggregate-query.ts';
 import { aggregateOf } from '../types/aggregate-types.ts';
-import type { Builder } from '../types/builder.ts';
-import { metadata } from '../types/field-metadata.ts';
 import { groupableColumns } from '../types/groupings.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { queryNames } from '../types/query-names.ts';
-import type { TypeNames } from '../types/type-names.ts';
 import { beforeFilter, beforeRead } from './before-read.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type FieldNode, type GraphQLResolveInfo, type OperationDefinitionNode, valueFromASTUntyped } from 'graphql';
 import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
-import type { ServedVersion, VersionMap } from '../../projections/declaration/version-map.ts';
+import type { ServedVersion, VersionMap } from '../../projections/projection/version-map.ts';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { readFields, selectedNames } from '../analysis/operation-reads.ts';

@@ -1,11 +1,11 @@
 import type { ObjectRef } from '@pothos/core';
 import { type PositionToken, parseToken, tokenOf, tokenText } from '../../events/position-token.ts';
 import { columnSelection, selectedFields } from '../analysis/selected-columns.ts';
+import type { Builder, Types } from '../builder/builder.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import type { RowVersion } from '../contract/operation-context.ts';
-import type { Builder, Types } from '../types/builder.ts';
 import { boundOf, pageInfo, pageInfoOf } from '../types/connection.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
-import type { TypeNames } from '../types/type-names.ts';
 import { badInput, keyArgument } from '../values/canonical-input.ts';
 import { defaultPageSize, type PageArguments, requestedPage } from '../values/page-arguments.ts';
 import { beforeRead } from './before-read.ts';

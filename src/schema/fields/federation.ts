@@ -1,8 +1,8 @@
 import { GraphQLError, GraphQLScalarType, type GraphQLSchema, printSchema } from 'graphql';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { columnSelection } from '../analysis/selected-columns.ts';
-import type { Builder } from '../types/builder.ts';
+import type { Builder } from '../builder/builder.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { badInput, keyArgument } from '../values/canonical-input.ts';
 import { beforeRead } from './before-read.ts';

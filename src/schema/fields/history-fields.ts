@@ -1,9 +1,9 @@
 import type { InputRef } from '@pothos/core';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import type { Builder } from '../builder/builder.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
-import type { Builder } from '../types/builder.ts';
 import { badInput } from '../values/canonical-input.ts';
 
 /** A point in time, by position or by time. */

@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
-import type { ServedVersion, VersionProgress } from '../../projections/declaration/version-map.ts';
-import type { Builder } from '../types/builder.ts';
+import type { ServedVersion, VersionProgress } from '../../projections/projection/version-map.ts';
+import type { Builder } from '../builder/builder.ts';
 
 /** Adds `_meta`: which versions are served, and their progress. */
 export function addMeta(builder: Builder, served: readonly ServedVersion[]): void {

@@ -1,13 +1,13 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { ManyRelation, OneRelation } from '../../projections/declaration/relations.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { ManyRelation, OneRelation } from '../../projections/projection/relations.ts';
 import type { PageQuery, RowPage } from '../../projections/queries/row-query.ts';
 import { columnSelection, type SelectionPath, selectedFields } from '../analysis/selected-columns.ts';
+import type { Builder } from '../builder/builder.ts';
+import { metadata } from '../builder/field-metadata.ts';
 import { listArguments, listQuery } from '../input/list-arguments.ts';
-import type { Builder } from '../types/builder.ts';
 import type { Connection } from '../types/connection.ts';
-import { metadata } from '../types/field-metadata.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
 import { badInput, columnHolds } from '../values/canonical-input.ts';
 import { beforeFilter, beforeRelatedRead } from './before-read.ts';

@@ -1,13 +1,13 @@
 import type { ObjectRef } from '@pothos/core';
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import { columnSelection } from '../analysis/selected-columns.ts';
+import type { Builder, Types } from '../builder/builder.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import type { LiveListUpdate } from '../contract/operation-context.ts';
 import { rowFilter } from '../input/where.ts';
-import type { Builder, Types } from '../types/builder.ts';
 import { keyRow } from '../types/key-type.ts';
 import { rowOrder } from '../types/order.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
-import type { TypeNames } from '../types/type-names.ts';
 import { badInput, keyArgument } from '../values/canonical-input.ts';
 import { defaultPageSize, firstOf } from '../values/page-arguments.ts';
 import { refuseUnlessActive } from './before-read.ts';

@@ -1,5 +1,5 @@
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { AggregateQuery, Measure } from '../../projections/queries/row-query.ts';
 import { groupConditions, groupOrder } from '../types/aggregate-inputs.ts';
 import type { WhereInput } from '../types/filter-types.ts';

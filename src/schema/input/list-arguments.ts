@@ -1,7 +1,7 @@
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import type { PageQuery } from '../../projections/queries/row-query.ts';
-import type { Builder } from '../types/builder.ts';
+import type { Builder } from '../builder/builder.ts';
 import type { Connection } from '../types/connection.ts';
 import type { WhereInput } from '../types/filter-types.ts';
 import { type OrderInput, rowOrder } from '../types/order.ts';

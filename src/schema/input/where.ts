@@ -1,6 +1,6 @@
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { VersionMap } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { VersionMap } from '../../projections/projection/version-map.ts';
 import {
   type JsonValue,
   type RelatedFilter,

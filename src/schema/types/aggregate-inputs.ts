@@ -2,15 +2,15 @@ import type { EnumRef, InputRef } from '@pothos/core';
 import { isNumeric, isOrdered } from '../../projections/columns/aggregate-columns.ts';
 import type { Column } from '../../projections/columns/column.ts';
 import { decimal } from '../../projections/columns/decimal.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { ComparisonOperator, GroupCondition, GroupOrder, Measure } from '../../projections/queries/row-query.ts';
+import type { AnyInput, Builder, ScalarName, Types } from '../builder/builder.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import { badInput, canonicalInput } from '../values/canonical-input.ts';
-import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
 import type { ColumnField } from './column-types.ts';
 import { operatorDescription } from './filter-types.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
 import type { OrderTypes } from './order.ts';
-import type { TypeNames } from './type-names.ts';
 
 type Kind = Measure['kind'];
 type Input = Readonly<Record<string, unknown>>;

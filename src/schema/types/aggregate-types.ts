@@ -3,13 +3,13 @@ import { averageScale, isNumeric, isOrdered } from '../../projections/columns/ag
 import type { Column } from '../../projections/columns/column.ts';
 import { type Decimal, isDecimal } from '../../projections/columns/decimal.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { AggregateQuery, AggregateRow, Measure } from '../../projections/queries/row-query.ts';
-import type { Builder, Types } from './builder.ts';
+import type { Builder, Types } from '../builder/builder.ts';
+import { metadata } from '../builder/field-metadata.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import { type ColumnField, implement } from './column-types.ts';
-import { metadata } from './field-metadata.ts';
 import { groupableColumns, groupingsOf } from './groupings.ts';
-import type { TypeNames } from './type-names.ts';
 
 /** One group, with its measures by kind and column. */
 export interface Aggregate {

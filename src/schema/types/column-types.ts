@@ -3,12 +3,12 @@ import pluralize from 'pluralize';
 import type { Column, ColumnKind, Columns } from '../../projections/columns/column.ts';
 import { type Decimal, isDecimal } from '../../projections/columns/decimal.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
+import type { AnyOutput, Builder, Types } from '../builder/builder.ts';
+import { columnDescription, words } from '../builder/descriptions.ts';
+import { metadata } from '../builder/field-metadata.ts';
+import { textScalar } from '../builder/ids.ts';
+import { pascalCase, type TypeNames } from '../builder/type-names.ts';
 import { columnKinds } from '../values/column-kinds.ts';
-import type { AnyOutput, Builder, Types } from './builder.ts';
-import { columnDescription, words } from './descriptions.ts';
-import { metadata } from './field-metadata.ts';
-import { textScalar } from './ids.ts';
-import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** Creates the types of one projection's columns. They are cached, because filters and arguments must use the same enum. */
 export interface ColumnTypes {

@@ -1,14 +1,14 @@
 import { InputListRef } from '@pothos/core';
 import pluralize from 'pluralize';
 import { invalidDeclaration } from '../../errors.ts';
-import type { AnyInput, Builder, ScalarName, Types } from './builder.ts';
+import type { AnyInput, Builder, ScalarName, Types } from '../builder/builder.ts';
+import { propertyDescription, words } from '../builder/descriptions.ts';
+import { isIdName } from '../builder/ids.ts';
+import { scalarOf } from '../builder/json-scalars.ts';
+import { definitionName, type JsonSchema, resolveReference } from '../builder/json-schema.ts';
+import { pascalCase, type TypeNames } from '../builder/type-names.ts';
 import { enumValues } from './column-types.ts';
-import { propertyDescription, words } from './descriptions.ts';
-import { isIdName } from './ids.ts';
-import { scalarOf } from './json-scalars.ts';
-import { definitionName, type JsonSchema, resolveReference } from './json-schema.ts';
 import type { NamedInputs } from './named-inputs.ts';
-import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** The GraphQL type of a part of a command's input. */
 export interface InputPart {

@@ -1,11 +1,11 @@
 import type { ObjectRef } from '@pothos/core';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { RowPage } from '../../projections/queries/row-query.ts';
+import type { Builder, Types } from '../builder/builder.ts';
+import { metadata } from '../builder/field-metadata.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import { badInput } from '../values/canonical-input.ts';
-import type { Builder, Types } from './builder.ts';
-import { metadata } from './field-metadata.ts';
-import type { TypeNames } from './type-names.ts';
 
 /** A page that is read once, and only if one of its fields is selected. */
 export interface Connection {

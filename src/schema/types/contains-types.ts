@@ -1,10 +1,10 @@
 import { InputListRef } from '@pothos/core';
 import pluralize from 'pluralize';
 import type { Column } from '../../projections/columns/column.ts';
-import type { AnyInput, Builder, Types } from './builder.ts';
+import type { AnyInput, Builder, Types } from '../builder/builder.ts';
+import { columnDescription } from '../builder/descriptions.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import type { ColumnTypes } from './column-types.ts';
-import { columnDescription } from './descriptions.ts';
-import type { TypeNames } from './type-names.ts';
 
 /** Creates the input types of `contains`: a part of an object or list, with the types that the column declares. */
 export function createContainsTypes(builder: Builder, names: TypeNames) {

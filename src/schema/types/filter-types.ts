@@ -1,18 +1,18 @@
 import type { InputRef } from '@pothos/core';
 import pluralize from 'pluralize';
 import { type Column, type ColumnKind, isContainer } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import {
   isTextOperator,
   type TextOperator,
   textOperators,
   textOperatorsBy,
 } from '../../projections/queries/text-operators.ts';
+import type { AnyInput, Builder, ScalarName } from '../builder/builder.ts';
+import { pascalCase, type TypeNames } from '../builder/type-names.ts';
 import { columnKinds, equality, ordered, type ScalarKind } from '../values/column-kinds.ts';
-import type { AnyInput, Builder, ScalarName } from './builder.ts';
 import type { ColumnTypes } from './column-types.ts';
 import { createContainsTypes } from './contains-types.ts';
-import { pascalCase, type TypeNames } from './type-names.ts';
 
 /** The operators that `where` offers for a column. */
 export type FilterOperator =

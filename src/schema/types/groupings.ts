@@ -1,8 +1,8 @@
 import { timeBuckets } from '../../projections/columns/aggregate-columns.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Grouping } from '../../projections/queries/row-query.ts';
+import { pascalCase } from '../builder/type-names.ts';
 import { indexedColumns } from './filter-types.ts';
-import { pascalCase } from './type-names.ts';
 
 /** Returns what rows can be grouped by, by its name in GraphQL: the indexed columns, and units of time such as `openedAtDay`. */
 export function groupingsOf(projection: Projection): ReadonlyMap<string, Grouping> {

@@ -1,10 +1,10 @@
 import type { ObjectRef } from '@pothos/core';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import type { Builder, Types } from '../builder/builder.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import { globalId } from '../values/global-id.ts';
-import type { Builder, Types } from './builder.ts';
 import { type ColumnField, implement } from './column-types.ts';
-import type { TypeNames } from './type-names.ts';
 
 /** `CartSummaryKey`: identifies a row that may be removed. */
 export function keyTypeOf(

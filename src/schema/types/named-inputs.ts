@@ -1,5 +1,5 @@
 import { invalidDeclaration } from '../../errors.ts';
-import { expandedText, type JsonSchema } from './json-schema.ts';
+import { expandedText, type JsonSchema } from '../builder/json-schema.ts';
 
 /** Named parts of inputs (`.meta({ id: 'ProductItem' })`): one type each, shared by all commands of a schema. */
 export interface NamedInputs<Part> {

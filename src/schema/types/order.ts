@@ -1,9 +1,9 @@
 import type { InputRef } from '@pothos/core';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { RowOrder } from '../../projections/queries/row-query.ts';
-import type { AnyInput, Builder } from './builder.ts';
+import type { AnyInput, Builder } from '../builder/builder.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import { indexedColumns } from './filter-types.ts';
-import type { TypeNames } from './type-names.ts';
 
 /** One entry of `orderBy` as GraphQL passes it: exactly one column, with its direction. */
 export type OrderInput = Readonly<Record<string, unknown>>;

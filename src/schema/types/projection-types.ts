@@ -1,17 +1,17 @@
 import type { InputRef, ObjectRef } from '@pothos/core';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import type { ServedVersion } from '../../projections/declaration/version-map.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { ServedVersion } from '../../projections/projection/version-map.ts';
+import type { AnyInput, Builder, Types } from '../builder/builder.ts';
+import { idColumns } from '../builder/ids.ts';
+import type { TypeNames } from '../builder/type-names.ts';
 import { type AggregateInputs, createAggregateInputs } from './aggregate-inputs.ts';
 import { type AggregateTypes, createAggregateTypes } from './aggregate-types.ts';
-import type { AnyInput, Builder, Types } from './builder.ts';
 import { type ColumnField, createColumnTypes, implement } from './column-types.ts';
 import { type ConnectionTypes, connectionOf } from './connection.ts';
 import { createFilterTypes, type WhereInput } from './filter-types.ts';
-import { idColumns } from './ids.ts';
 import { keyTypeOf } from './key-type.ts';
 import { createOrderTypes, type OrderInput } from './order.ts';
-import type { TypeNames } from './type-names.ts';
 
 /** The GraphQL types of one served version. */
 export interface ProjectionTypes {

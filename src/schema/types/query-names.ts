@@ -1,5 +1,5 @@
-import type { GraphqlNames, Projection } from '../../projections/declaration/projection.ts';
-import { pascalCase } from './type-names.ts';
+import type { GraphqlNames, Projection } from '../../projections/projection/projection.ts';
+import { pascalCase } from '../builder/type-names.ts';
 
 /** The `Query` fields that read one projection, except the lookups by unique columns. */
 export interface QueryNames extends Pick<GraphqlNames, 'single' | 'list'> {

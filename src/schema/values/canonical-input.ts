@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { Column } from '../../projections/columns/column.ts';
 import { problemOf } from '../../projections/columns/invalid-row.ts';
 import { createRowCodec, type RowCodec } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { kindInGraphql } from './column-kinds.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Column } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Cursor, RowOrder } from '../../projections/queries/row-query.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
 import { opaqueText, readOpaqueText } from './opaque-text.ts';

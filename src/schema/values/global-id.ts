@@ -1,6 +1,6 @@
 import type { Column } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { badInput, canonicalInput } from './canonical-input.ts';
 import { opaqueText, readOpaqueText } from './opaque-text.ts';
 

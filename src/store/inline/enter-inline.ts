@@ -1,10 +1,10 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { CheckedAppend, UnplacedEvent } from '../log/append-request.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
-import type { Queryable } from '../postgres/statement.ts';
 import { inlineRowLockKey, inlineRowsLockKey } from '../server/lock-keys.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { heldAmong, type InlineLock, inlineLocksOf } from './inline-locks.ts';
 
 /** A version that handles events of a batch, and the rows that they change. `keys` is null if they cannot be known before the append. */

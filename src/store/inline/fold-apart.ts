@@ -1,11 +1,11 @@
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { type FoldFailure, keyText, type Projection } from '../../projections/declaration/projection.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type FoldFailure, keyText, type Projection } from '../../projections/projection/projection.ts';
 import { insertDeadLetters, readBlockedAmong } from '../processors/dead-letters.ts';
 import { recordChanges } from '../processors/record-changes.ts';
 import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
+import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 import { refusalOf } from '../tables/refused-rows.ts';
 import { type ChangedRow, writeAcceptable } from '../tables/write-rows.ts';

@@ -2,16 +2,16 @@ import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { type FoldFailure, keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
 import { foldByPolicy, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
 import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
 import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/unique-claims.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type FoldFailure, keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import { insertDeadLetters, type NewDeadLetter } from '../processors/dead-letters.ts';
 import { recordSkips } from '../processors/left-out.ts';
 import { recordChanges } from '../processors/record-changes.ts';
 import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
+import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 
 /** The changes of one batch to a version's rows. They must be written in the transaction that read the rows. */

@@ -1,6 +1,5 @@
 import { hidesKey } from '../../projections/declaration/hidden-values.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import {
   inlineGateKey,
   inlineLeaveLockKey,
@@ -8,6 +7,7 @@ import {
   inlineRowsLockKey,
   inlineVersionLockKey,
 } from '../server/lock-keys.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** A lock that an append takes for inline projections, described for messages. */
 export interface InlineLock {

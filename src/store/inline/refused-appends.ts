@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { FoldedBatch } from './folded-batch.ts';
 
 /** Some appends of a batch cannot be folded. Nothing of the batch may be written. */

@@ -1,8 +1,8 @@
 import type { RefoldError } from '../../errors.ts';
 import type { ExpectedVersion } from '../../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { isoTimestamp } from '../postgres/column-parsers.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { isoTimestamp } from '../statements/column-parsers.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** An append of one caller, checked and ready to send. */
 export interface PreparedAppend {

@@ -1,5 +1,5 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { onlyRow, type Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../statements/statement.ts';
 
 /**
  * The position up to which the log is complete: the sequence's last value, or the lowest tag of a running writer if that is lower. Tags are

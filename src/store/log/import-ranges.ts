@@ -1,4 +1,4 @@
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /**
  * Whether all appends of a range are in the log. Also checks that the last key still exists: if keys were deleted manually, the records of

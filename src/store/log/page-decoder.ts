@@ -1,8 +1,8 @@
 import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
 import { type EventFamily, upcast } from '../../events/event-family.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { isoTimestamp } from '../postgres/column-parsers.ts';
 import { copiedText } from '../postgres/copy-rows.ts';
+import { isoTimestamp } from '../statements/column-parsers.ts';
 import { createKinds } from './event-kinds.ts';
 import type { PageBytes } from './page-bytes.ts';
 

@@ -6,7 +6,7 @@ import type { EventFamily } from '../../events/event-family.ts';
 import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import { copyRows } from '../postgres/copy-rows.ts';
 import type { Database } from '../postgres/database.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { type LogHead, readAnchor, readLogHead } from './horizon.ts';
 import { createPageCollector, type PageBytes } from './page-bytes.ts';
 import { copiedColumns, lastCopiedPosition } from './page-decoder.ts';
@@ -193,7 +193,10 @@ export function knownFamily(families: ReadonlyMap<string, EventFamily>, name: st
 }
 
 /** `family.type` of each requested event type. */
-function wantedTypes(families: ReadonlyMap<string, EventFamily>, filter: readonly FamilyFilter[] | undefined): string[] {
+function wantedTypes(
+  families: ReadonlyMap<string, EventFamily>,
+  filter: readonly FamilyFilter[] | undefined,
+): string[] {
   return (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(
     ({ family, types }) => {
       const known = knownFamily(families, family);

@@ -2,7 +2,7 @@ import { InvalidInput } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable, RowOf } from '../postgres/statement.ts';
+import type { Queryable, RowOf } from '../statements/statement.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 
 export interface ReadStreamOptions {

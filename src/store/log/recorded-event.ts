@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import { type EventFamily, upcast } from '../../events/event-family.ts';
 import { globalPosition } from '../../events/global-position.ts';
-import type { RowOf } from '../postgres/statement.ts';
+import type { RowOf } from '../statements/statement.ts';
 
 /** A row of refold.events as the driver returns it. */
 export type EventRow = RowOf<'refold.events'>;

@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { type EventRow, eventColumns } from './recorded-event.ts';
 
 /** A stored state of a stream. */

@@ -2,7 +2,7 @@ import type { StreamState } from '../../commands/define-state.ts';
 import { InvalidInput } from '../../errors.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { readStream } from './read-stream.ts';
 import { recordedEvent } from './recorded-event.ts';
 import { readStart, streamPositionAt } from './stream-snapshots.ts';

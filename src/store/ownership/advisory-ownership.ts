@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { RefoldError } from '../../errors.ts';
-import { connectionConfig, type ConnectionOptions, SessionClient } from '../postgres/database.ts';
+import { type ConnectionOptions, connectionConfig, SessionClient } from '../postgres/database.ts';
 import { translateDatabaseError } from '../postgres/database-errors.ts';
 import { settleSession } from '../postgres/session-settings.ts';
 import { processorLockKey } from '../server/lock-keys.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { RefoldError } from '../../errors.ts';
-import { createDatabase, type ConnectionOptions } from '../postgres/database.ts';
+import { type ConnectionOptions, createDatabase } from '../postgres/database.ts';
 import { type ProcessorUnit, unitText } from '../server/processor-unit.ts';
 import { acquireLease, type LeaseHolder, releaseLeases, renewLeases } from './leases.ts';
 import type { Ownership } from './ownership.ts';

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Identifies one lease from its grant to its end. A process that takes over gets a new one. */
 export type LeaseHolder = string;

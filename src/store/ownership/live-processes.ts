@@ -1,5 +1,5 @@
-import type { Queryable } from '../postgres/statement.ts';
 import { silentSeconds } from '../server/running-processes.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** A running process of the application, as it announced itself. */
 export interface LiveProcess {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { ProcessRole } from './live-processes.ts';
 
 /** A process that maintains units, as it announced itself. Units are named by `unitText`. */

@@ -1,5 +1,5 @@
-import { onlyRow, type Queryable } from '../postgres/statement.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
+import { onlyRow, type Queryable } from '../statements/statement.ts';
 
 export interface RequestedRebuild {
   readonly name: string;

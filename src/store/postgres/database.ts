@@ -1,14 +1,14 @@
 import pg from 'pg';
 import { parseHostList } from '../../config/host-list.ts';
+import { columnParsers } from '../statements/column-parsers.ts';
+import type { Pipeline } from '../statements/round-trip.ts';
+import type { Queryable, Statement } from '../statements/statement.ts';
 import { closeIdleOnSilence, createServerProbe } from './answer-deadline.ts';
-import { columnParsers } from './column-parsers.ts';
 import { connectWhenFree } from './connect-when-free.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError } from './database-errors.ts';
 import { createHostChoice } from './host-choice.ts';
 import { limitPrepared } from './prepared-limit.ts';
-import type { Pipeline } from './round-trip.ts';
 import { settleSession, settleTransaction } from './session-settings.ts';
-import type { Queryable, Statement } from './statement.ts';
 import { inTransaction, rowsOf, sendTogether, type Transaction, type TransactionOptions } from './transaction.ts';
 import { WatchedClient, type WatchedClientConfig } from './watched-client.ts';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectionConfig, type ConnectionOptions, SessionClient } from './database.ts';
+import { type ConnectionOptions, connectionConfig, SessionClient } from './database.ts';
 import { settleSession } from './session-settings.ts';
 
 /**

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { RefoldError } from '../../errors.ts';
+import { type Pipeline, roundTrip } from '../statements/round-trip.ts';
+import type { Queryable, Statement } from '../statements/statement.ts';
 import { copyInto } from './copy-into.ts';
 import { isConnectionLoss, nothingSent, translateDatabaseError, unknownOutcome } from './database-errors.ts';
-import { type Pipeline, roundTrip } from './round-trip.ts';
-import type { Queryable, Statement } from './statement.ts';
 import type { WatchedClient } from './watched-client.ts';
 
 export interface TransactionOptions {

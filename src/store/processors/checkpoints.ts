@@ -1,9 +1,9 @@
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { FloorLayer } from '../../projections/declaration/partition.ts';
-import type { Queryable, RowOf } from '../postgres/statement.ts';
-import type { ProcessorError } from '../postgres/stored-json.ts';
+import type { FloorLayer } from '../../projections/projection/partition.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
+import type { Queryable, RowOf } from '../statements/statement.ts';
+import type { ProcessorError } from '../statements/stored-json.ts';
 import { readFloors } from './partitions.ts';
 import { insertRun } from './runs.ts';
 

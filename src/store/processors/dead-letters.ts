@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { keyText, type RowKey } from '../../projections/declaration/projection.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
-import type { LetterError } from '../postgres/stored-json.ts';
+import { keyText, type RowKey } from '../../projections/projection/projection.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import type { LetterError } from '../statements/stored-json.ts';
 
 /** An event that is not folded into a read table. */
 export interface DeadLetter {

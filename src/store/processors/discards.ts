@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { RowKey } from '../../projections/declaration/projection.ts';
 import { discardText } from '../../projections/fold/discarded.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { RowKey } from '../../projections/projection/projection.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
 export interface Discarding {

@@ -1,4 +1,4 @@
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** How far one processor is behind the log. */
 export interface Lag {

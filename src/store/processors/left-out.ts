@@ -1,8 +1,8 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type FoldFailure, keyText, type RowKey } from '../../projections/declaration/projection.ts';
 import { type Discarded, discardText } from '../../projections/fold/discarded.ts';
-import { type Queryable, type RowOf, refoldTables, run } from '../postgres/statement.ts';
+import { type FoldFailure, keyText, type RowKey } from '../../projections/projection/projection.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
+import { type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
 
 /** A table of a version: the one in use, that of a rebuild, or a snapshot's copy. */
 interface Table {

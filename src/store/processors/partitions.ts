@@ -1,6 +1,6 @@
-import type { FloorLayer, Partition } from '../../projections/declaration/partition.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
-import type { StoredFloors } from '../postgres/stored-json.ts';
+import type { FloorLayer, Partition } from '../../projections/projection/partition.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import type { StoredFloors } from '../statements/stored-json.ts';
 
 export function readFloors(stored: StoredFloors | null): FloorLayer[] {
   return (stored?.layers ?? []).map(({ of, checkpoints }) => ({ of, checkpoints: checkpoints.map(BigInt) }));

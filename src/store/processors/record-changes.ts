@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { keysText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { keysText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { insertChangesText } from './changes.ts';
 import { checkpointChannel } from './checkpoints.ts';
 
@@ -26,6 +26,11 @@ export function recordChangesText(first: number): string {
     select pg_notify('${checkpointChannel}', ${name}::text || '@' || ${version}::text || ':' || ${checkpoint}::text)`;
 }
 
-export function recordChangesValues({ projection: { name, version }, checkpoint, upserted, deleted }: RecordedChanges): unknown[] {
+export function recordChangesValues({
+  projection: { name, version },
+  checkpoint,
+  upserted,
+  deleted,
+}: RecordedChanges): unknown[] {
   return [name, version, checkpoint, keysText(upserted), keysText(deleted)];
 }

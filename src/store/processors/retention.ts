@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /**
  * Deletes old changes of versions without an owner: retired versions, and versions that no process declares. Owners prune the changes of

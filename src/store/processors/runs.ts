@@ -1,5 +1,5 @@
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessorKind } from '../server/processor-unit.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /**
  * Returns a CTE over the moved row of a unit, `moved`, which saves a round trip. It adds a batch, or more of one, to the row of its

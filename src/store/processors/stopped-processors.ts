@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Queryable, refoldTables, run, runForOne } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run, runForOne } from '../statements/statement.ts';
 
 /** The number of a version's partitions that have stopped. */
 export async function stoppedPartitions(db: Queryable, name: string, version: number): Promise<number> {

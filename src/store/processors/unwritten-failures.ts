@@ -1,5 +1,5 @@
-import { type FoldFailure, keyText, type Projection } from '../../projections/declaration/projection.ts';
 import type { LeftOutEvent } from '../../projections/fold/fold-by-policy.ts';
+import { type FoldFailure, keyText, type Projection } from '../../projections/projection/projection.ts';
 import { letterError, type NewDeadLetter } from './dead-letters.ts';
 
 /** What a fold has left out of the rows, until it is written with them: skipped, or moved to dead letters. */

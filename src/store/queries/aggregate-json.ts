@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { averageScale } from '../../projections/columns/aggregate-columns.ts';
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { AggregatePart, Members } from '../../projections/queries/response-query.ts';
 import type { AggregateQuery, Grouping, Measure } from '../../projections/queries/row-query.ts';
 import { type TextParts, timestampText } from '../tables/column-sql.ts';

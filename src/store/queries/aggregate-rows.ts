@@ -3,7 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import { averageScale, isNumeric, isOrdered, timeBuckets } from '../../projections/columns/aggregate-columns.ts';
 import { type Column, isContainer } from '../../projections/columns/column.ts';
 import { decimal } from '../../projections/columns/decimal.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type {
   AggregateQuery,
   AggregateRow,
@@ -12,10 +12,10 @@ import type {
   GroupOrder,
   Measure,
 } from '../../projections/queries/row-query.ts';
-import { runPrepared } from '../postgres/prepared.ts';
-import { builder, type Queryable } from '../postgres/statement.ts';
-import { boundValue, columnOf, columnRef, comparableRef, encoded } from '../tables/row-values.ts';
+import { runPrepared } from '../statements/prepared.ts';
+import { builder, type Queryable } from '../statements/statement.ts';
 import { Placeholder } from '../tables/placeholders.ts';
+import { boundValue, columnOf, columnRef, comparableRef, encoded } from '../tables/row-values.ts';
 import { allOf, filterSql } from './row-filter.ts';
 
 /**

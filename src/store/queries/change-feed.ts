@@ -1,6 +1,6 @@
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** What is known about a version's recorded changes, from one snapshot. */
 export interface ChangesKept {

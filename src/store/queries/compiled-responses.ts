@@ -1,11 +1,18 @@
 import { LRUCache } from 'lru-cache';
 import type { ResponseQuery, ResponseRead, ResponseShape } from '../../projections/queries/response-query.ts';
-import { preparedName, runPrepared } from '../postgres/prepared.ts';
-import type { Queryable, Statement } from '../postgres/statement.ts';
+import { preparedName, runPrepared } from '../statements/prepared.ts';
+import type { Queryable, Statement } from '../statements/statement.ts';
+import {
+  aggregateWithPlaceholders,
+  filterWithPlaceholders,
+  Placeholder,
+  type Placeholders,
+  pageWithPlaceholders,
+  placeholderFor,
+} from '../tables/placeholders.ts';
 import { encoded } from '../tables/row-values.ts';
-import { Placeholder, type Placeholders, placeholderFor, aggregateWithPlaceholders, filterWithPlaceholders, pageWithPlaceholders } from '../tables/placeholders.ts';
 import { encodedMeasure } from './aggregate-rows.ts';
-import { responseSql, answersSql, batchedSql } from './response-sql.ts';
+import { answersSql, batchedSql, responseSql } from './response-sql.ts';
 
 /** Builds whole responses in PostgreSQL, with one statement each. The statement is compiled once per form. */
 export interface AnswerStatements {
@@ -56,7 +63,11 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
   const forms = new WeakMap<ResponseShape, LRUCache<string, Compiled>>();
   let made = 0;
 
-  function compiled(shape: ResponseShape, form: string, compile: () => { sql: string; parameters: readonly unknown[] }) {
+  function compiled(
+    shape: ResponseShape,
+    form: string,
+    compile: () => { sql: string; parameters: readonly unknown[] },
+  ) {
     const known = forms.get(shape) ?? new LRUCache<string, Compiled>({ max: mostForms });
     forms.set(shape, known);
     const before = known.get(form);
@@ -138,7 +149,11 @@ function answerIn(value: unknown): string {
 }
 
 /** Replaces values by parameters. Undefined if the statement's text depends on a value. `keyed` has its parameters already. */
-function withPlaceholders(reads: readonly ResponseRead[], placeholders: Placeholders, keyed?: ResponseRead): ResponseRead[] | undefined {
+function withPlaceholders(
+  reads: readonly ResponseRead[],
+  placeholders: Placeholders,
+  keyed?: ResponseRead,
+): ResponseRead[] | undefined {
   const result: ResponseRead[] = [];
   for (const read of reads) {
     placeholders.shape += '#';

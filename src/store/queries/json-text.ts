@@ -83,7 +83,11 @@ function memberParts(
   );
 }
 
-function listText({ value, depth }: JsonColumnValue, item: Column, members: ColumnPart['members']): RawBuilder<unknown> {
+function listText(
+  { value, depth }: JsonColumnValue,
+  item: Column,
+  members: ColumnPart['members'],
+): RawBuilder<unknown> {
   const elements = sql.ref(`elements_${depth}`);
   const [one, place] = [sql`${elements}.value`, sql`${elements}.place`];
   const text = textOf(

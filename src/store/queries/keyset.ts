@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { Cursor, RowOrder } from '../../projections/queries/row-query.ts';
 import { boundValue, columnOf, columnRef, comparableRef } from '../tables/row-values.ts';
 import { allOf, always, anyOf, never } from './row-filter.ts';

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
-import { builder, type Queryable, run } from '../postgres/statement.ts';
+import { builder, type Queryable, run } from '../statements/statement.ts';
 import { filterSql } from './row-filter.ts';
 import { hasKey } from './row-queries.ts';
 

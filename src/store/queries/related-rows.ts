@@ -1,8 +1,8 @@
 import { type CompiledQuery, sql } from 'kysely';
-import { keyText, type Projection } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection } from '../../projections/projection/projection.ts';
 import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
-import { runPrepared } from '../postgres/prepared.ts';
-import { builder, type Queryable } from '../postgres/statement.ts';
+import { runPrepared } from '../statements/prepared.ts';
+import { builder, type Queryable } from '../statements/statement.ts';
 import { boundArray, columnRef, comparableRef } from '../tables/row-values.ts';
 import { allOf, filterSql } from './row-filter.ts';
 import { countOf, pageOf, pageStatement } from './row-queries.ts';

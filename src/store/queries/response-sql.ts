@@ -1,18 +1,18 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Column } from '../../projections/columns/column.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type {
-  ResponseQuery,
-  ResponseRead,
-  ResponseShape,
   EdgePart,
   Members,
   PageInfoPart,
   PagePart,
+  ResponseQuery,
+  ResponseRead,
+  ResponseShape,
   RootPart,
   RowPart,
 } from '../../projections/queries/response-query.ts';
-import { builder } from '../postgres/statement.ts';
+import { builder } from '../statements/statement.ts';
 import type { TextParts } from '../tables/column-sql.ts';
 import { boundArray, boundValue, comparableRef } from '../tables/row-values.ts';
 import { aggregateParts } from './aggregate-json.ts';
@@ -222,7 +222,9 @@ function pageText(
   });
   // A select of constants only is not an aggregate, and would return one text per row.
   if (!reads) return textOf(text);
-  const statement = pageStatement(readSchema, projection, query, query.limit + (hasPageInfo ? 1 : 0)).statement.where(related);
+  const statement = pageStatement(readSchema, projection, query, query.limit + (hasPageInfo ? 1 : 0)).statement.where(
+    related,
+  );
   if (!numbered) return sql`(select ${textOf(text)} from (${statement}) as ${sql.ref(rows)})`;
   const selected = [
     ...items.map((item, index) => sql`${item} as ${sql.ref(`item_${index}`)}`),

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { ComparisonOperator, RelatedFilter, RowFilter } from '../../projections/queries/row-query.ts';
 import { type TextFilter, textSearch } from '../../projections/queries/text-operators.ts';
+import { Placeholder, RangeSlots } from '../tables/placeholders.ts';
 import {
   boundArray,
   boundJson,
@@ -11,7 +12,6 @@ import {
   comparableRef,
   foldedRef,
 } from '../tables/row-values.ts';
-import { RangeSlots, Placeholder } from '../tables/placeholders.ts';
 
 type Condition = RawBuilder<boolean>;
 

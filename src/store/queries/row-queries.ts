@@ -1,9 +1,9 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { keyText, type Projection, type RowKey } from '../../projections/declaration/projection.ts';
+import { keyText, type Projection, type RowKey } from '../../projections/projection/projection.ts';
 import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
-import { runPrepared } from '../postgres/prepared.ts';
-import { builder, type Queryable } from '../postgres/statement.ts';
+import { runPrepared } from '../statements/prepared.ts';
+import { builder, type Queryable } from '../statements/statement.ts';
 import { boundArray, canonicalKey, columnOf, columnRef, comparableRef } from '../tables/row-values.ts';
 import { afterCursor, beforeCursor, orderTerms, reversed } from './keyset.ts';
 import { allOf, filterSql } from './row-filter.ts';

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
-import type { LetterError } from '../postgres/stored-json.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import type { LetterError } from '../statements/stored-json.ts';
 import { reactorFenced } from './reactors.ts';
 
 /** A dead letter of a reactor: an event that failed finally, or that waits behind one of the same key. */

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** A reactor's row. */
 export interface RegisteredReactor {

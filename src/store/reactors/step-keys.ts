@@ -1,5 +1,5 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Matches the index `append_keys_of_steps` of migration 0001. A step's key is `command:reactor/event/step`; other keys have another form. */
 const isStepKey = `not coalesce(result ? 'input', false) and key like '%:%/________-____-____-____-____________/%'`;

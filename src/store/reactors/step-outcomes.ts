@@ -1,6 +1,6 @@
 import { CommandRejected } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** The outcome of a workflow step that wrote no events. */
 export type QuietOutcome =

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { CanaryRule } from '../../projections/declaration/version-map.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { CanaryRule } from '../../projections/projection/version-map.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Starts or changes a projection's canary. */
 export async function writeCanary(db: Queryable, name: string, version: number, rule: CanaryRule): Promise<void> {

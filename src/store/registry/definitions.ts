@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
-import type { StoredDefinition } from '../postgres/stored-json.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import type { StoredDefinition } from '../statements/stored-json.ts';
 
 /** A version with its stored definition. */
 export interface DefinedVersion {

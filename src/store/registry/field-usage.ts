@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Counts of the schema elements that one client's operations used. */
 export interface UsageCount {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
-import { type Queryable, refoldTables, run, runForOne } from '../postgres/statement.ts';
 import { inlineGateKey, inlineVersionLockKey } from '../server/lock-keys.ts';
+import { type Queryable, refoldTables, run, runForOne } from '../statements/statement.ts';
 
 /**
  * `live`: appends fold into it. `leaving`: new appends skip it, but some that entered before are still running. `building`: appends skip

@@ -1,10 +1,10 @@
 import { type QueryCreator, sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { VersionState } from '../../projections/declaration/version-map.ts';
-import type { RefoldTables } from '../postgres/refold-tables.generated.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
 import { checkpointChannel, type ProcessorClaim } from '../processors/checkpoints.ts';
 import { countOfSkips } from '../processors/left-out.ts';
+import type { RefoldTables } from '../statements/refold-tables.generated.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** `beside`: fills a new table that replaces the current one at the end. `in place`: empties and fills the version's own table. */
 export type RebuildForm = 'beside' | 'in place';

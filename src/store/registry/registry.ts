@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { Partition } from '../../projections/declaration/partition.ts';
-import type { CanaryRule, VersionState } from '../../projections/declaration/version-map.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
-import type { ProcessorError, StoredDefinition, StoredFloors } from '../postgres/stored-json.ts';
+import type { Partition } from '../../projections/projection/partition.ts';
+import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import { readFloors } from '../processors/partitions.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import type { ProcessorError, StoredDefinition, StoredFloors } from '../statements/stored-json.ts';
 import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 import type { HeldBy } from './transitions.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import { registryChannel } from './transitions.ts';
 
 /** Starts or restarts a comparison. Deletes the counts of an earlier one. */

@@ -1,5 +1,5 @@
-import type { VersionState } from '../../projections/declaration/version-map.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** The channel that notifies every process of changes in the registry. */
 export const registryChannel = 'refold_registry';

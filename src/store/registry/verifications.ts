@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Why rows are compared with the log: before a version becomes active, or periodically. */
 export type VerificationKind = 'activation' | 'audit';

@@ -1,6 +1,6 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { VersionState } from '../../projections/declaration/version-map.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 export interface VersionPosition {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { onlyRow, type Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../statements/statement.ts';
 
 export type TablePrivilege = 'select' | 'insert' | 'update' | 'delete';
 

@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts';
-import type { Queryable } from '../postgres/statement.ts';
 import type { Transaction } from '../postgres/transaction.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** A read-only transaction that stays open: all its reads see the same state of the database. */
 export interface ReadSnapshot extends Queryable {

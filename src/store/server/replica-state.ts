@@ -1,6 +1,6 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
-import type { VersionState } from '../../projections/declaration/version-map.ts';
-import { onlyRow, type Queryable } from '../postgres/statement.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
+import { onlyRow, type Queryable } from '../statements/statement.ts';
 
 /** A position in a server's write-ahead log. */
 export interface WalPlace {

@@ -1,5 +1,5 @@
 import { sqlStateOf } from '../postgres/database-errors.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** A process sends a heartbeat every second or two, on a busy machine less often. After this time without one, it counts as ended. */
 export const silentSeconds = 15;

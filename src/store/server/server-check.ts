@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts';
-import { onlyRow, type Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../statements/statement.ts';
 import { requireMigrated } from './migrate.ts';
 import { privilegeProblem } from './privileges.ts';
 import { refuseServer, requireSuitableServer } from './server-facts.ts';

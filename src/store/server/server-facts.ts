@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import { databaseAddress } from '../postgres/database-errors.ts';
-import { onlyRow, type Queryable } from '../postgres/statement.ts';
+import { onlyRow, type Queryable } from '../statements/statement.ts';
 
 /** What a server reports about itself and about the session's database. */
 export interface ServerFacts {

@@ -1,6 +1,6 @@
-import { keyText, type Projection } from '../../projections/declaration/projection.ts';
-import { quoted } from '../postgres/identifiers.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { keyText, type Projection } from '../../projections/projection/projection.ts';
+import { quoted } from '../statements/identifiers.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /** A row that differs from the expected one. */
 export interface Difference {

@@ -1,6 +1,6 @@
 import { type Column, isContainer } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 
 // About the size of one write to a socket. A whole batch as one text would be in memory three times.
 const pieceLength = 65_536;

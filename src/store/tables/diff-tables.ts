@@ -1,6 +1,6 @@
-import type { Projection } from '../../projections/declaration/projection.ts';
-import { qualified, quoted } from '../postgres/identifiers.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import { qualified, quoted } from '../statements/identifiers.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 export interface TableDiff {
   readonly rows: number;

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../postgres/database.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
-import { type Queryable, refoldTables, run } from '../postgres/statement.ts';
 import { limitLockWaits } from '../registry/inline-versions.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 
 /** Schedules a table to be dropped. Running operations may still read it. */
 export async function dropLater(db: Queryable, readSchema: string, tableName: string, seconds: number): Promise<void> {

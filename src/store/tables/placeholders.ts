@@ -1,4 +1,4 @@
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type {
   AggregateQuery,
   Cursor,

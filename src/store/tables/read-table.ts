@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { type Column, isContainer } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
 import type { PassingValues } from '../../projections/fold/unique-claims.ts';
-import { qualified, quoted } from '../postgres/identifiers.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { Transaction } from '../postgres/transaction.ts';
 import { changesAlong } from '../processors/changes.ts';
 import type { AlongWithAdvance } from '../processors/checkpoints.ts';
 import { type RecordedChanges, recordChangesText, recordChangesValues } from '../processors/record-changes.ts';
 import { viewLockKey } from '../server/lock-keys.ts';
+import { qualified, quoted } from '../statements/identifiers.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { kindInSql } from './column-sql.ts';
 import { copiedRows } from './copied-rows.ts';
 import { foldedSql } from './row-values.ts';
@@ -145,7 +145,11 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
       const encoded = JSON.stringify(rows.map((row) => codec.encode(row)));
       await db.query(
         changes
-          ? { text: recordingText, values: [encoded, ...recordChangesValues(changes)], name: `upsert and tell ${tableName}` }
+          ? {
+              text: recordingText,
+              values: [encoded, ...recordChangesValues(changes)],
+              name: `upsert and tell ${tableName}`,
+            }
           : { text: upsertText, values: [encoded], name: `upsert ${tableName}` },
       );
     },

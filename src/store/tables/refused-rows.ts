@@ -1,6 +1,6 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
 import type { RowRefusal } from '../../projections/fold/fold-failures.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { indexName } from './read-table.ts';
 

@@ -5,7 +5,7 @@ import { type Column, isContainer } from '../../projections/columns/column.ts';
 import { type Decimal, decimal, isDecimal } from '../../projections/columns/decimal.ts';
 import { problemOf } from '../../projections/columns/invalid-row.ts';
 import { createRowCodec, type RowCodec } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/declaration/projection.ts';
+import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { JsonValue } from '../../projections/queries/row-query.ts';
 import { kindInSql } from './column-sql.ts';
 import { Placeholder } from './placeholders.ts';

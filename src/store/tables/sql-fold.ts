@@ -2,10 +2,10 @@ import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { textLimits } from '../../projections/columns/text-limits.ts';
-import { type EventFilter, keyText, type Projection } from '../../projections/declaration/projection.ts';
-import type { MergeRule, SqlFold } from '../../projections/declaration/sql-fold.ts';
-import { quoted } from '../postgres/identifiers.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { type EventFilter, keyText, type Projection } from '../../projections/projection/projection.ts';
+import type { MergeRule, SqlFold } from '../../projections/projection/sql-fold.ts';
+import { quoted } from '../statements/identifiers.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { guarded } from './value-guards.ts';
 
 /** A part of the log that one statement folds: the positions in `(after, upTo]`, at or below a horizon of an earlier statement. */

@@ -1,6 +1,6 @@
 import type { Column } from '../../projections/columns/column.ts';
-import type { Queryable } from '../postgres/statement.ts';
-import type { StoredDefinition } from '../postgres/stored-json.ts';
+import type { Queryable } from '../statements/statement.ts';
+import type { StoredDefinition } from '../statements/stored-json.ts';
 import { indexName, sqlType } from './read-table.ts';
 
 /** A version whose read table differs from its declaration, because somebody altered it. */

@@ -1,7 +1,7 @@
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import { qualified, quoted } from '../postgres/identifiers.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import { qualified, quoted } from '../statements/identifiers.ts';
+import type { Queryable } from '../statements/statement.ts';
 import { kindInSql } from './column-sql.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
-import { qualified } from '../postgres/identifiers.ts';
-import { type Queryable, refoldTables, run, runForOne } from '../postgres/statement.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { copyLeftOut, forgetLeftOut } from '../processors/left-out.ts';
 import { snapshotLockKey } from '../server/lock-keys.ts';
+import { qualified } from '../statements/identifiers.ts';
+import { type Queryable, refoldTables, run, runForOne } from '../statements/statement.ts';
 
 /** A copy of a version's read table at one position. */
 export interface TableSnapshot {

@@ -1,8 +1,8 @@
 import { RefoldError } from '../../errors.ts';
-import type { Projection } from '../../projections/declaration/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
-import { qualified } from '../postgres/identifiers.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import { qualified } from '../statements/identifiers.ts';
+import type { Queryable } from '../statements/statement.ts';
 
 /**
  * Prepares the database for text search, if the projection uses it: creates the extension `pg_trgm` if it is missing, and checks for ICU's

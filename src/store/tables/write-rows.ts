@@ -1,8 +1,8 @@
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { RowKey } from '../../projections/declaration/projection.ts';
 import type { UniqueClaims } from '../../projections/fold/unique-claims.ts';
-import { savepoint } from '../postgres/savepoint.ts';
-import type { Queryable } from '../postgres/statement.ts';
+import type { RowKey } from '../../projections/projection/projection.ts';
+import { savepoint } from '../statements/savepoint.ts';
+import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from './read-table.ts';
 import { DoubtfulOrder, isRowRefusal } from './refused-rows.ts';
 

@@ -15,7 +15,8 @@ test('each operation is authenticated and counted once, on every way', async () 
   );
   const request = () => ({ headers: { get: () => null } });
   const req = {};
-  for (let way = 0; way < 3; way++) expect(await policies.authenticateAndLimit({ req, request: request() })).toBe(anonymous);
+  for (let way = 0; way < 3; way++)
+    expect(await policies.authenticateAndLimit({ req, request: request() })).toBe(anonymous);
   expect(told).toEqual(['asked', 'counted']);
   const [socketRequest, one, two] = [{}, {}, {}];
   for (const message of [one, two, one, two]) await policies.authenticateAndLimit({ socketRequest, message });

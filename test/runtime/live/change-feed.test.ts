@@ -6,7 +6,7 @@ import { globalPosition } from '../../../src/events/global-position.ts';
 import { t } from '../../../src/projections/columns/column.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import { defineProjection } from '../../../src/projections/declaration/define-projection.ts';
-import { type Projection, storedIn } from '../../../src/projections/declaration/projection.ts';
+import { type Projection, storedIn } from '../../../src/projections/projection/projection.ts';
 import { type ChangeCursor, cursorText, parseCursor } from '../../../src/projections/queries/change-cursor.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../../src/schema/contract/change-feed.ts';
 import { pruneChanges } from '../../../src/store/processors/changes.ts';

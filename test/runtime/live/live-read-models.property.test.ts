@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import { keyText, type RowKey } from '../../../src/projections/declaration/projection.ts';
+import { keyText, type RowKey } from '../../../src/projections/projection/projection.ts';
 import { createPositions } from '../../../src/runtime/reads/positions.ts';
 import type { LiveListQuery, LiveReadModels } from '../../../src/schema/contract/operation-context.ts';
 import { sorted } from '../../store/queries/naive-rows.ts';

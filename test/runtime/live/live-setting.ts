@@ -1,5 +1,5 @@
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
-import type { VersionMap } from '../../../src/projections/declaration/version-map.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
+import type { VersionMap } from '../../../src/projections/projection/version-map.ts';
 import {
   createLiveReadModels,
   type LiveReadModelSource,
@@ -8,7 +8,7 @@ import {
 import { createPositions, type Positions } from '../../../src/runtime/reads/positions.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createNotifications, type Notifications } from '../../../src/store/postgres/notifications.ts';
-import type { Queryable, Statement } from '../../../src/store/postgres/statement.ts';
+import type { Queryable, Statement } from '../../../src/store/statements/statement.ts';
 import { readSchema } from '../../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 

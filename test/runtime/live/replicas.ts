@@ -1,5 +1,5 @@
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import { keyText, type Projection } from '../../../src/projections/declaration/projection.ts';
+import { keyText, type Projection } from '../../../src/projections/projection/projection.ts';
 import type { LiveListUpdate, LiveRow } from '../../../src/schema/contract/operation-context.ts';
 
 /** The state of a client that applies every message. It records messages that no client should receive. */

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { beginning } from '../../../src/events/global-position.ts';
 import { defineConfig, type Projection } from '../../../src/index.ts';
-import { partitionOf } from '../../../src/projections/declaration/partition.ts';
+import { partitionOf } from '../../../src/projections/projection/partition.ts';
 import { createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';

@@ -9,8 +9,8 @@ import { isHeld, leaveInline } from '../../../src/runtime/versions/leave-inline.
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { readAppending } from '../../../src/store/inline/inline-locks.ts';
 import { sqlStateOf } from '../../../src/store/postgres/database-errors.ts';
-import type { Queryable } from '../../../src/store/postgres/statement.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
+import type { Queryable } from '../../../src/store/statements/statement.ts';
 import { seeded } from '../../support/account-traffic.ts';
 import { effort } from '../../support/effort.ts';
 import { storedTable } from '../../support/folded-table.ts';

@@ -6,7 +6,7 @@ import type { ResponseQuery } from '../../../src/projections/queries/response-qu
 import type { RowFilter } from '../../../src/projections/queries/row-query.ts';
 import { createAnswers } from '../../../src/runtime/reads/compiled-reads.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import type { Statement } from '../../../src/store/postgres/statement.ts';
+import type { Statement } from '../../../src/store/statements/statement.ts';
 import { createReadTable } from '../../../src/store/tables/read-table.ts';
 import { orderBook, rowsOf } from '../../store/queries/order-book.ts';
 import { effort } from '../../support/effort.ts';

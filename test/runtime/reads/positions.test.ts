@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { globalPosition } from '../../../src/events/global-position.ts';
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
 import { createPositions, type Positions, type PositionsOptions } from '../../../src/runtime/reads/positions.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createNotifications, type Notifications } from '../../../src/store/postgres/notifications.ts';
-import type { Queryable } from '../../../src/store/postgres/statement.ts';
 import { claimProcessor, recordStop, releaseProcessor } from '../../../src/store/processors/checkpoints.ts';
+import type { Queryable } from '../../../src/store/statements/statement.ts';
 import { orderBook, shelfPlaces } from '../../store/queries/order-book.ts';
 import { createReadModelWriter, type ReadModelWriter } from '../../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { globalPosition } from '../../../src/events/global-position.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import { storedIn } from '../../../src/projections/declaration/projection.ts';
+import { storedIn } from '../../../src/projections/projection/projection.ts';
 import type { PageQuery } from '../../../src/projections/queries/row-query.ts';
 import { createPositions, type Positions } from '../../../src/runtime/reads/positions.ts';
 import { createReadModels, type ReadModelSource } from '../../../src/runtime/reads/read-models.ts';

@@ -9,7 +9,7 @@ import { createReadModels, type ReadModelSource } from '../../../src/runtime/rea
 import { buildSchema } from '../../../src/schema/build-schema.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createNotifications, type Notifications } from '../../../src/store/postgres/notifications.ts';
-import type { Statement } from '../../../src/store/postgres/statement.ts';
+import type { Statement } from '../../../src/store/statements/statement.ts';
 import { active, InMemoryServices, versionMap } from '../../schema/in-memory-services.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';

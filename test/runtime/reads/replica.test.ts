@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { RefoldError } from '../../../src/errors.ts';
 import { createReplica, type Replica } from '../../../src/runtime/reads/replica.ts';
 import type { Database } from '../../../src/store/postgres/database.ts';
-import type { Queryable } from '../../../src/store/postgres/statement.ts';
+import type { Queryable } from '../../../src/store/statements/statement.ts';
 import { active, versionMap } from '../../schema/in-memory-services.ts';
 import { balanceV1 } from '../../support/sample-domain.ts';
 import { until } from '../../support/until.ts';

@@ -7,9 +7,9 @@ import { rebuildInPlace, restoreSnapshot } from '../../../src/runtime/rebuilds/r
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import type { Queryable } from '../../../src/store/postgres/statement.ts';
 import { readInlineVersions } from '../../../src/store/registry/inline-versions.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
+import type { Queryable } from '../../../src/store/statements/statement.ts';
 import { dropOldTables } from '../../../src/store/tables/old-tables.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
 import { effort } from '../../support/effort.ts';

@@ -4,7 +4,7 @@ import { cartSummaryV1 } from '../../../examples/shopping-cart/cart-summary.v1.t
 import { cartSummaryV2 } from '../../../examples/shopping-cart/cart-summary.v2.ts';
 import { customerProfileV1 } from '../../../examples/shopping-cart/customer-profile.v1.ts';
 import { customer, shoppingCart } from '../../../examples/shopping-cart/events.ts';
-import type { ServedVersion } from '../../../src/projections/declaration/version-map.ts';
+import type { ServedVersion } from '../../../src/projections/projection/version-map.ts';
 import { needsSnapshot } from '../../../src/schema/analysis/operation-reads.ts';
 import { buildSchema } from '../../../src/schema/build-schema.ts';
 import { demandedAfter } from '../../../src/schema/fields/after-directive.ts';

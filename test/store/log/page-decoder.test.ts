@@ -5,7 +5,7 @@ import { defineEvents } from '../../../src/events/event-family.ts';
 import { globalPosition } from '../../../src/events/global-position.ts';
 import { createPageCollector } from '../../../src/store/log/page-bytes.ts';
 import { createPageDecoder, lastCopiedPosition } from '../../../src/store/log/page-decoder.ts';
-import { isoTimestamp } from '../../../src/store/postgres/column-parsers.ts';
+import { isoTimestamp } from '../../../src/store/statements/column-parsers.ts';
 
 const note = defineEvents(
   'note',

@@ -9,7 +9,7 @@ import { executeCommand } from '../../../src/runtime/commands/command-handler.ts
 import { createSnapshotWriter, type SnapshotWriter } from '../../../src/runtime/commands/snapshot-writer.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import type { Statement } from '../../../src/store/postgres/statement.ts';
+import type { Statement } from '../../../src/store/statements/statement.ts';
 import { effort } from '../../support/effort.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { account, deposited } from './families.ts';

@@ -118,7 +118,9 @@ export function describeOwnership({ kind, open, letEnd, takeAway }: OwnershipUnd
           graphql: { type: 'A', single: 'a', list: 'as', globalId: true },
         },
       });
-      await database.administer('create table fenced_v1 (position bigint primary key); grant all on fenced_v1 to public');
+      await database.administer(
+        'create table fenced_v1 (position bigint primary key); grant all on fenced_v1 to public',
+      );
       const claim = async (owner: string) => {
         await acquired(openOne(), 'fenced');
         return claimProcessor(db, unitOf('fenced'), owner);

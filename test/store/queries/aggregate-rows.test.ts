@@ -4,7 +4,7 @@ import { isNumeric, isOrdered, timeBuckets } from '../../../src/projections/colu
 import type { Column } from '../../../src/projections/columns/column.ts';
 import { decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
 import type { AggregateQuery, Grouping, Measure } from '../../../src/projections/queries/row-query.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { aggregateRows } from '../../../src/store/queries/aggregate-rows.ts';

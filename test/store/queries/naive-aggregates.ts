@@ -2,7 +2,7 @@ import { averageScale } from '../../../src/projections/columns/aggregate-columns
 import type { Column } from '../../../src/projections/columns/column.ts';
 import { type Decimal, decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
 import type {
   AggregateQuery,
   AggregateRow,

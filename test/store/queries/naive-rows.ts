@@ -1,6 +1,6 @@
 import { isDecimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
 import type {
   Cursor,
   PageQuery,

@@ -5,7 +5,7 @@ import { type Column, type ColumnKind, isContainer, t } from '../../../src/proje
 import { decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import { defineProjection } from '../../../src/projections/declaration/define-projection.ts';
-import { keyText, type Projection } from '../../../src/projections/declaration/projection.ts';
+import { keyText, type Projection } from '../../../src/projections/projection/projection.ts';
 import { storedJson } from '../../../src/projections/queries/json-containment.ts';
 import type { JsonValue, RowFilter, RowOrder } from '../../../src/projections/queries/row-query.ts';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
 import { type AggregateQuery, type RowFilter, relatedTarget } from '../../../src/projections/queries/row-query.ts';
 import { aggregateQuery, encodedMeasure } from '../../../src/store/queries/aggregate-rows.ts';
+import { aggregateWithPlaceholders, Placeholder, type Placeholders } from '../../../src/store/tables/placeholders.ts';
 import { encoded } from '../../../src/store/tables/row-values.ts';
-import { Placeholder, type Placeholders, aggregateWithPlaceholders } from '../../../src/store/tables/placeholders.ts';
 import { effort } from '../../support/effort.ts';
 import { filtersOf, orderBook, shelfPlaces } from './order-book.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
 import { type RelatedFilter, type RowFilter, relatedTarget } from '../../../src/projections/queries/row-query.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { countRows, findPage } from '../../../src/store/queries/row-queries.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Column } from '../../../src/projections/columns/column.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import type { Projection } from '../../../src/projections/declaration/projection.ts';
+import type { Projection } from '../../../src/projections/projection/projection.ts';
 import type { RowFilter, RowOrder } from '../../../src/projections/queries/row-query.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { countRelatedRows, findRelatedPages } from '../../../src/store/queries/related-rows.ts';

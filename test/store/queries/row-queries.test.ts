@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
-import { keyText, type Projection } from '../../../src/projections/declaration/projection.ts';
+import { keyText, type Projection } from '../../../src/projections/projection/projection.ts';
 import { matchesFilter } from '../../../src/projections/queries/matches-filter.ts';
 import type { Cursor, PageQuery, RowFilter, RowOrder } from '../../../src/projections/queries/row-query.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';

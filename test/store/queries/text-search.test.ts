@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RefoldError } from '../../../src/errors.ts';
-import type { Statement } from '../../../src/store/postgres/statement.ts';
+import type { Statement } from '../../../src/store/statements/statement.ts';
 import { requireTextSearch } from '../../../src/store/tables/text-search.ts';
 import { orderBook, shelfPlaces } from './order-book.ts';
 

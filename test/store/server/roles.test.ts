@@ -4,7 +4,7 @@ import { runCommand } from 'citty';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
-import { migrateCommand } from '../../../src/cli/migrate.ts';
+import { migrateCommand } from '../../../src/cli/setup/migrate.ts';
 import { defineConfig } from '../../../src/index.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { defineConfig } from '../../../src/index.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
-import { createDatabase, type Database, type ConnectionOptions } from '../../../src/store/postgres/database.ts';
+import { type ConnectionOptions, createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { migrate } from '../../../src/store/server/migrate.ts';
 import { checkServer } from '../../../src/store/server/server-check.ts';
 import { inlineBalance } from '../../support/inline-domain.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { beginning, type Columns, defineEvents, defineProjection, globalPosition, t } from '../../../src/index.ts';
-import type { MergeRule } from '../../../src/projections/declaration/sql-fold.ts';
+import type { MergeRule } from '../../../src/projections/projection/sql-fold.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';

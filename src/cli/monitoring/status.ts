@@ -1,0 +1,215 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { defineCommand } from 'citty';
+import type { Config } from '../../config/define-config.ts';
+import { readStatus, type VersionStatus } from '../../runtime/monitoring/status.ts';
+import type { ReactorStatus } from '../../runtime/reactors/reactor-steps.ts';
+import { type AnsweringVersion, answeringVersions } from '../../runtime/versions/answering-versions.ts';
+import { canaryFiguresText, canaryText } from '../../runtime/versions/canary-steps.ts';
+import { missingIndexesText } from '../../runtime/versions/table-watch.ts';
+import { readStalls, type Stall } from '../../store/log/horizon.ts';
+import { type LiveProcess, readLiveProcesses } from '../../store/ownership/live-processes.ts';
+import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
+import { telling } from '../shared/exit-with-error.ts';
+import { duration, integer } from '../shared/format.ts';
+import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { withOperation } from '../shared/open-operation.ts';
+import { textTable } from '../shared/text-table.ts';
+import { reactorsToText } from './reactor-status.ts';
+import { answersToText, processesToText } from './status-processes.ts';
+
+// A process sends a heartbeat every second or so; on a busy machine it may be late.
+const silentSeconds = 15;
+
+// Long enough for a meaningful rate, short enough to wait for.
+const sampleMilliseconds = 1000;
+
+export const status = defineCommand({
+  meta: {
+    name: 'status',
+    description:
+      'Show every projection version (state, position, lag in events and in time, rate, ETA), every reactor, the version that answers for each read model, and every live process.',
+  },
+  args: {
+    json: { type: 'boolean', description: 'As JSON' },
+    watch: { type: 'boolean', description: 'Refresh until Ctrl-C', alias: 'w' },
+    ...configArgument,
+  },
+  run: telling(async ({ args }) => {
+    const config = await loadConfig(args.config);
+    await withOperation(config, async ({ db, log, reactors }) => {
+      let before = await readStatus(db, log);
+      do {
+        const since = performance.now();
+        await pause(sampleMilliseconds);
+        const after = await readStatus(db, log);
+        const versions = after.map((version) => withRate(version, before, (performance.now() - since) / 1000));
+        // If the horizon stands still while the log grows, this shows who holds it.
+        const stalls = (await readStalls(db)).filter((stall) => stall.seconds > 1);
+        const processes = await readLiveProcesses(db);
+        const report = {
+          versions,
+          notRegistered: notRegistered(config, after),
+          reactors: await reactors.status(),
+          stalls,
+          lostOwners: await readLostOwners(db, silentSeconds),
+          answers: answeringVersions(after, processes),
+          processes,
+        };
+        if (args.watch && !args.json) console.clear();
+        console.log(args.json ? toJson(report) : toText(report));
+        before = after;
+      } while (args.watch);
+    });
+  }),
+});
+
+interface RatedStatus extends VersionStatus {
+  /** Positions a second. */
+  readonly rate: number;
+  /** Seconds until it has caught up at this rate; null if it has, or if it does not move. */
+  readonly eta: number | null;
+  /** The pace of its rebuild; null if none is running. */
+  readonly rebuildPace: Pace | null;
+}
+
+interface Pace {
+  readonly rate: number;
+  readonly eta: number | null;
+}
+
+function withRate(version: VersionStatus, before: readonly VersionStatus[], seconds: number): RatedStatus {
+  const earlier = before.find((other) => other.name === version.name && other.version === version.version);
+  const pace = paceOf(version.position, earlier?.position, version.head, seconds);
+  const rebuildPace =
+    version.rebuild && paceOf(version.rebuild.checkpoint, earlier?.rebuild?.checkpoint, version.head, seconds);
+  return { ...version, ...pace, rebuildPace };
+}
+
+function paceOf(now: bigint, before: bigint | undefined, head: bigint, seconds: number): Pace {
+  const rate = before === undefined ? 0 : Math.max(0, Number(now - before) / seconds);
+  return { rate, eta: head > now && rate > 0 ? Number(head - now) / rate : null };
+}
+
+function paced(pace: Pace | null): string {
+  if (!pace) return '';
+  return ` (${integer(pace.rate)}/s${pace.eta === null ? '' : `, ETA ${duration(pace.eta)}`})`;
+}
+
+/** Declared versions that no process has registered yet. */
+function notRegistered(config: Config, found: readonly VersionStatus[]): string[] {
+  return config.projections
+    .filter(({ name, version }) => !found.some((one) => one.name === name && one.version === version))
+    .map(({ id }) => id);
+}
+
+interface Report {
+  readonly versions: readonly RatedStatus[];
+  readonly notRegistered: readonly string[];
+  readonly reactors: readonly ReactorStatus[];
+  readonly stalls: readonly Stall[];
+  readonly lostOwners: readonly LostOwner[];
+  readonly answers: readonly AnsweringVersion[];
+  readonly processes: readonly LiveProcess[];
+}
+
+function toJson(report: Report): string {
+  return JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? value.toString() : value), 2);
+}
+
+function toText(all: Report): string {
+  const { versions: report, notRegistered: missing, reactors, stalls, lostOwners } = all;
+  const none = report.length === 0 && missing.length === 0;
+  const versions = none ? ['No projection version is registered yet.'] : [versionsToText(report, missing)];
+  const reactions = reactors.length === 0 ? [] : ['', reactorsToText(reactors)];
+  const held = stalls.map(
+    (stall) =>
+      `The log can't be read past position ${stall.tag}: '${stall.applicationName}' (pid ${stall.pid ?? '-'}) has been appending for ${duration(stall.seconds)}, ${stall.state}: ${stall.query ?? '?'}`,
+  );
+  const lost = lostOwners.map(
+    ({ owner, units, seconds }) =>
+      `${owner} owns ${integer(units)} of these and sent its last heartbeat ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another running process takes over; if there is none, start one.`,
+  );
+  const living = [...answersToText(all.answers), ...processesToText(all.processes)];
+  return [...versions, ...reactions, ...held, ...lost, ...living].join('\n');
+}
+
+function partitionLines({ name, version, partitions }: RatedStatus): string[][] {
+  if (partitions.length === 1) return [];
+  return partitions.map(({ partition, processor, position, owner }) => [
+    `  ${name}@${version}/${partition}`,
+    '',
+    processor,
+    integer(position),
+    '',
+    '',
+    '',
+    '',
+    owner ?? '-',
+  ]);
+}
+
+function versionsToText(report: readonly RatedStatus[], missing: readonly string[]): string {
+  const table = textTable(
+    ['version', 'state', 'processor', 'position', 'lag', 'behind', 'events/s', 'ETA', 'owner'],
+    report
+      .flatMap((version) => [
+        [
+          `${version.name}@${version.version}`,
+          stateOf(version),
+          version.processor,
+          integer(version.position),
+          `${integer(version.lagEvents)}${version.lagEventsExact ? '' : '+'}`,
+          version.lagSeconds === 0 ? '-' : duration(version.lagSeconds),
+          integer(version.eventsPerSecond),
+          version.lag === 0n || version.state === 'retired' ? '-' : version.eta === null ? '?' : duration(version.eta),
+          version.partitions.length > 1 ? `${version.partitions.length} partitions` : (version.owner ?? '-'),
+        ],
+        ...partitionLines(version),
+      ])
+      .concat(missing.map((id) => [id, 'not registered', '-', '-', '-', '-', '-', '-', '-'])),
+  );
+  const notes = report.flatMap((version) => [
+    ...(version.heldReason ? [`${version.name}@${version.version} is held: ${version.heldReason}`] : []),
+    ...(version.canaryFigures
+      ? [`${version.name}@${version.version} as a canary has ${canaryFiguresText(version.canaryFigures)}`]
+      : []),
+    ...differencesOf(version),
+    ...(version.deadLetters > 0
+      ? [
+          `${version.name}@${version.version} has ${integer(version.deadLetters)} dead letters: 'refold dead-letters list ${version.name}@${version.version}'`,
+        ]
+      : []),
+    ...(version.eventsSkipped > 0n
+      ? [
+          `${version.name}@${version.version} has skipped ${integer(version.eventsSkipped)} events: see 'onError' in its declaration, and the log for each`,
+        ]
+      : []),
+    ...(version.rebuild
+      ? [
+          `${version.name}@${version.version} is being rebuilt${version.rebuild.form === 'in place' ? ' in place' : ''}${version.rebuild.snapshotId === null ? '' : ` from snapshot ${version.rebuild.snapshotId} at position ${integer(version.rebuild.startedAtPosition)}`}: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}${paced(version.rebuildPace)}, requested by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}${version.rebuild.heldReason ? `; does not take over: ${version.rebuild.heldReason}` : ''}`,
+        ]
+      : []),
+    ...(version.missingIndexes.length > 0 ? [missingIndexesText(version)] : []),
+    ...(version.error
+      ? [`${version.name}@${version.version} stopped at ${version.error.at}: ${version.error.message}`]
+      : []),
+  ]);
+  return [table, ...notes].join('\n');
+}
+
+function stateOf({ state, heldReason, canary, inline }: VersionStatus): string {
+  const notes = [
+    ...(heldReason ? ['held'] : []),
+    ...(canary ? [`canary: ${canaryText(canary)}`] : []),
+    ...(inline ? [`inline: ${inline}`] : []),
+  ];
+  return notes.length === 0 ? state : `${state} (${notes.join(', ')})`;
+}
+
+function differencesOf({ name, version, verification }: VersionStatus): string[] {
+  if (!verification || verification.foundAt === null) return [];
+  const keys = verification.samples.slice(0, 3).map(({ key, kind }) => `${key} ${kind}`);
+  return [
+    `${name}@${version} was found to differ from the log at ${verification.foundAt} (${keys.join('; ')}): 'refold verify ${name}@${version}' compares all rows, 'refold rebuild ${name}@${version}' rebuilds them.`,
+  ];
+}

@@ -1,0 +1,142 @@
+import { defineCommand } from 'citty';
+import { RefoldError } from '../../errors.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import type { ReactorSteps } from '../../runtime/reactors/reactor-steps.ts';
+import type { TransitionReason } from '../../runtime/versions/record-transition.ts';
+import { reactorsToText } from '../monitoring/reactor-status.ts';
+import { telling } from '../shared/exit-with-error.ts';
+import { integer } from '../shared/format.ts';
+import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { withOperation } from '../shared/open-operation.ts';
+import { textTable } from '../shared/text-table.ts';
+import { jsonArgument, reasonArgument } from '../shared/version-argument.ts';
+
+const nameArgument = {
+  name: { type: 'positional', description: 'Such as confirmation_mails', required: true },
+} as const;
+const positionArgument = {
+  position: { type: 'positional', description: 'A position of the log, such as 1042', required: true },
+} as const;
+
+const list = defineCommand({
+  meta: { name: 'list', description: 'Show every reactor: state, position, lag, what it has handled, its owner.' },
+  args: { ...jsonArgument, ...configArgument },
+  run: telling(async ({ args }) => {
+    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
+      const found = await reactors.status();
+      if (args.json) console.log(toJson(found));
+      else console.log(found.length === 0 ? 'No reactor is registered yet.' : reactorsToText(found));
+    });
+  }),
+});
+
+const history = defineCommand({
+  meta: { name: 'history', description: 'Show what operators did to a reactor: who, when and why; the latest first.' },
+  args: { ...nameArgument, ...jsonArgument, ...configArgument },
+  run: telling(async ({ args }) => {
+    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
+      const steps = await reactors.history(args.name);
+      if (args.json) console.log(toJson(steps));
+      else
+        console.log(
+          textTable(
+            ['at', 'step', 'from', 'to', 'who', 'why'],
+            steps.map(({ at, step, from, to, actor, reason }) => [
+              at,
+              step,
+              from === null ? '-' : integer(from),
+              integer(to),
+              actor,
+              reason,
+            ]),
+          ),
+        );
+    });
+  }),
+});
+
+const pause = defineCommand({
+  meta: { name: 'pause', description: 'Pause a reactor until it is resumed, also across restarts.' },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      await reactors.pause(args.name, step);
+      return `${args.name} is paused; 'refold reactor resume ${args.name}' resumes it.`;
+    }),
+  ),
+});
+
+const resume = defineCommand({
+  meta: { name: 'resume', description: 'Resume a reactor that was paused, or that stopped at an error.' },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      await reactors.resume(args.name, step);
+      return `${args.name} is resumed.`;
+    }),
+  ),
+});
+
+const rewind = defineCommand({
+  meta: {
+    name: 'rewind',
+    description: 'Rewind a reactor: it handles all events after the position again, with the same message ids.',
+  },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      const position = positionOf(args.position);
+      await reactors.rewind(args.name, position, step);
+      return `${args.name} continues after position ${integer(position)}: later events are handled again.`;
+    }),
+  ),
+});
+
+const skip = defineCommand({
+  meta: { name: 'skip', description: 'Have a reactor skip all events up to and including the position.' },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      const position = positionOf(args.position);
+      await reactors.skipAhead(args.name, position, step);
+      return `${args.name} continues after position ${integer(position)}: events up to there are skipped.`;
+    }),
+  ),
+});
+
+const forget = defineCommand({
+  meta: { name: 'forget', description: 'Remove a reactor that is not declared any more, with its dead letters.' },
+  args: { ...nameArgument, ...reasonArgument, ...configArgument },
+  run: telling(({ args }) =>
+    change(args, async (reactors, step) => {
+      await reactors.forget(args.name, step);
+      return `${args.name} is forgotten.`;
+    }),
+  ),
+});
+
+export const reactor = defineCommand({
+  meta: { name: 'reactor', description: 'List, pause, resume, rewind, skip ahead or forget reactors.' },
+  subCommands: { list, history, pause, resume, rewind, skip, forget },
+});
+
+async function change(
+  args: { readonly config: string | undefined; readonly reason: string | undefined },
+  work: (reactors: ReactorSteps, step: TransitionReason) => Promise<string>,
+): Promise<void> {
+  await withOperation(await loadConfig(args.config), async ({ reactors, actor }) => {
+    console.log(await work(reactors, { actor, reason: args.reason ?? 'by hand' }));
+  });
+}
+
+function positionOf(text: string): GlobalPosition {
+  try {
+    return globalPosition(text);
+  } catch (error) {
+    throw new RefoldError('INVALID_CONFIG', error instanceof Error ? error.message : String(error));
+  }
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part), 2);
+}

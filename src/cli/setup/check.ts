@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { defineCommand } from 'citty';
+import type { Config } from '../../config/define-config.ts';
+import { checkStoredDeclarations, type Finding } from '../../runtime/activation/check-declarations.ts';
+import { createDatabase } from '../../store/postgres/database.ts';
+import { pendingMigrations } from '../../store/server/migrate.ts';
+import { telling } from '../shared/exit-with-error.ts';
+import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { openMigratedServer } from '../shared/open-operation.ts';
+import { declaredSchema } from './declared-schema.ts';
+
+export const check = defineCommand({
+  meta: {
+    name: 'check',
+    description:
+      'Compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
+  },
+  args: {
+    schema: { type: 'string', description: 'A file that refold schema wrote', valueHint: 'FILE' },
+    json: { type: 'boolean', description: 'As JSON' },
+    ...configArgument,
+  },
+  run: telling(async ({ args }) => {
+    const config = await loadConfig(args.config);
+    const findings = [
+      ...(args.schema === undefined ? [] : await checkSchemaFile(config, args.schema)),
+      ...(await checkDatabase(config)),
+    ];
+    const problems = findings.filter(({ kind }) => kind === 'problem');
+    if (args.json) console.log(JSON.stringify({ ok: problems.length === 0, findings }, null, 2));
+    else console.log(toText(findings, problems.length));
+    if (problems.length > 0) process.exitCode = 1;
+  }),
+});
+
+async function checkSchemaFile(config: Config, file: string): Promise<Finding[]> {
+  const found = await readFile(file, 'utf8').catch(() => undefined);
+  if (found === declaredSchema(config)) return [];
+  const problem = found === undefined ? "can't be read" : 'is not the schema of the declarations';
+  return [{ kind: 'problem', message: `'${file}' ${problem}. Write it with 'refold schema --out ${file}'.` }];
+}
+
+async function checkDatabase(config: Config): Promise<Finding[]> {
+  const server = await openMigratedServer(config);
+  const { prepare, notifications: sessions } = config.database;
+  const db = createDatabase({ url: server.url, prepare, sessions, applicationName: 'refold-cli' });
+  try {
+    const { pending, problem } = await pendingMigrations(db);
+    if (problem !== undefined) return [{ kind: 'problem', message: problem }];
+    // The registry may lack columns that the checks read.
+    if (pending.length > 0)
+      return [
+        {
+          kind: 'problem',
+          message: `The database lacks ${pending.length} of Refold's migrations (${pending.join(', ')}). Run 'refold migrate', then check again.`,
+        },
+      ];
+    return await checkStoredDeclarations(db, config);
+  } finally {
+    await db.close();
+    await server.stop();
+  }
+}
+
+function toText(findings: readonly Finding[], problems: number): string {
+  const lines = findings.map(({ kind, message }) => `${kind === 'problem' ? 'problem' : 'note   '}  ${message}`);
+  const sum = problems === 0 ? 'No problem found.' : `${problems} ${problems === 1 ? 'problem' : 'problems'} found.`;
+  return [...lines, sum].join('\n');
+}

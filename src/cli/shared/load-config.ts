@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { checkDatabaseUrl } from '../../config/database-options.ts';
+import type { Config } from '../../config/define-config.ts';
+import { RefoldError } from '../../errors.ts';
+
+const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];
+
+/** The argument that all commands share. */
+export const configArgument = {
+  config: {
+    type: 'string',
+    description: `The application's file. Default: ${names[0]} in this folder`,
+    alias: 'c',
+    valueHint: 'FILE',
+  },
+} as const;
+
+/**
+ * Loads the application that a file declares, and applies DATABASE_URL, HOST and PORT of the environment.
+ *
+ * @throws RefoldError `INVALID_CONFIG`
+ */
+export async function loadConfig(file: string | undefined): Promise<Config> {
+  const path = file ? resolve(file) : names.map((name) => resolve(name)).find(existsSync);
+  if (!path || !existsSync(path)) {
+    const looked = file ? `There is no file '${file}'.` : `There is no ${names.join(', ')} in this folder.`;
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `${looked} Name the file that has 'export default defineConfig({ … })' with --config FILE.`,
+    );
+  }
+  const loaded = await load(path);
+  if (!isConfig(loaded.default)) {
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `'${path}' does not export a defineConfig result. Write 'export default defineConfig({ … })'.`,
+    );
+  }
+  return underEnvironment(loaded.default, process.env);
+}
+
+async function load(path: string): Promise<{ readonly default?: unknown }> {
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (cause) {
+    if (cause instanceof RefoldError) throw cause;
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `'${path}' can't be loaded: ${problem}${placeOf(cause)}`,
+      { path },
+      { cause },
+    );
+  }
+}
+
+/** Returns the place in the application's own files that an error comes from, if the stack shows it. */
+function placeOf(error: unknown): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const places = stack.matchAll(/(?:^|\(|at )(?:file:\/\/)?(\/[^\s():]+:\d+)(?::\d+)?\)?$/gm);
+  const own = [...places].map(([, place]) => String(place)).find((place) => !place.includes('/node_modules/'));
+  return own === undefined ? '' : ` (at ${own})`;
+}
+
+function isConfig(value: unknown): value is Config {
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'config';
+}
+
+export function underEnvironment(config: Config, env: Readonly<Record<string, string | undefined>>): Config {
+  const port = env.PORT === undefined || env.PORT === '' ? config.gateway.port : Number(env.PORT);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new RefoldError('INVALID_CONFIG', `PORT is a number from 0 to 65535, found '${env.PORT}'.`);
+  if (env.DATABASE_URL) checkDatabaseUrl('DATABASE_URL', env.DATABASE_URL);
+  return Object.freeze({
+    ...config,
+    database: Object.freeze({ ...config.database, url: env.DATABASE_URL || config.database.url }),
+    gateway: Object.freeze({ ...config.gateway, port, host: env.HOST || config.gateway.host }),
+  });
+}

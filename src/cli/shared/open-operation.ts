@@ -1,0 +1,98 @@
+import { hostname, userInfo } from 'node:os';
+import { shareConnections } from '../../config/connections.ts';
+import type { Config } from '../../config/define-config.ts';
+import { embeddedDataDir } from '../../refold.ts';
+import { createEvolution, type Evolution } from '../../runtime/activation/evolution.ts';
+import { openApplicationLog } from '../../runtime/commands/application-log.ts';
+import { createReactorSteps, type ReactorSteps } from '../../runtime/reactors/reactor-steps.ts';
+import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
+import { type DatabaseServer, startEmbeddedPostgres } from '../../store/embedded/embedded-postgres.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import { createDatabase, type Database } from '../../store/postgres/database.ts';
+import { migrate } from '../../store/server/migrate.ts';
+import { checkServer } from '../../store/server/server-check.ts';
+import { checkSessions } from '../../store/server/session-check.ts';
+
+/** What an operator's command needs: the application's database, without running the application. */
+export interface Operation {
+  readonly db: Database;
+  readonly log: EventLog;
+  readonly lifecycle: Lifecycle;
+  readonly evolution: Evolution;
+  readonly reactors: ReactorSteps;
+  /** The user who runs the command, for the audit log. */
+  readonly actor: string;
+  close(): Promise<void>;
+}
+
+export async function openOperation(config: Config): Promise<Operation> {
+  const server = await openMigratedServer(config);
+  const { readSchema, prepare, notifications: sessions } = config.database;
+  const db = createDatabase({
+    url: server.url,
+    maxConnections: shareConnections(config).work,
+    prepare,
+    sessions,
+    applicationName: 'refold-cli',
+  });
+  const appends = openApplicationLog(db, config, { freeze: false, applicationName: 'refold-cli' });
+  const close = async () => {
+    await appends.close();
+    await db.close();
+    await server.stop();
+  };
+  try {
+    await checkServer(db, readSchema);
+    await checkSessions(db, { sessions });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const { log } = appends;
+  return {
+    db,
+    log,
+    lifecycle: createLifecycle(db, readSchema, config),
+    evolution: createEvolution(db, config),
+    reactors: createReactorSteps(db, log),
+    actor: `${userInfo().username}@${hostname()}`,
+    close,
+  };
+}
+
+/** Opens the configured server, or the embedded one, which is started if it is not running. */
+export async function openServer(config: Config): Promise<DatabaseServer> {
+  const { url } = config.database;
+  if (url !== undefined) return { url, stop: async () => {} };
+  return startEmbeddedPostgres({ dataDir: embeddedDataDir, say: (line) => console.error(`refold: ${line}`) });
+}
+
+/** The same. Migrates an embedded server, which has no other operator. */
+export async function openMigratedServer(config: Config): Promise<DatabaseServer> {
+  const server = await openServer(config);
+  try {
+    if (config.database.url === undefined) await migrate(server.url);
+    return server;
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+/**
+ * Runs one task with the application's database, and closes it in any case. A signal ends the process and its embedded server, unless
+ * `onSignal` handles it.
+ */
+export async function withOperation<T>(
+  config: Config,
+  work: (operation: Operation) => Promise<T>,
+  onSignal: () => void = () => process.exit(130),
+): Promise<T> {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, onSignal);
+  const operation = await openOperation(config);
+  try {
+    return await work(operation);
+  } finally {
+    await operation.close();
+  }
+}

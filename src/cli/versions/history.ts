@@ -1,0 +1,42 @@
+import { defineCommand } from 'citty';
+import { RefoldError } from '../../errors.ts';
+import { readTransitions, type Transition } from '../../store/registry/transitions.ts';
+import { telling } from '../shared/exit-with-error.ts';
+import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { withOperation } from '../shared/open-operation.ts';
+import { textTable } from '../shared/text-table.ts';
+import { parseVersionId } from '../shared/version-argument.ts';
+
+export const history = defineCommand({
+  meta: { name: 'history', description: 'Show the transitions of versions: from, to, who, why, when.' },
+  args: {
+    of: { type: 'positional', description: 'A projection or a version, such as cart_summary@2', required: false },
+    limit: { type: 'string', description: 'How many of the latest transitions', default: '50', valueHint: 'N' },
+    json: { type: 'boolean', description: 'As JSON' },
+    ...configArgument,
+  },
+  run: telling(async ({ args }) => {
+    const limit = Number(args.limit);
+    if (!Number.isInteger(limit) || limit < 1)
+      throw new RefoldError('INVALID_CONFIG', `--limit is a whole number from 1 on, found '${args.limit}'.`);
+    const wanted = args.of === undefined ? {} : args.of.includes('@') ? parseVersionId(args.of) : { name: args.of };
+    const steps = await withOperation(await loadConfig(args.config), ({ db }) =>
+      readTransitions(db, { ...wanted, limit }),
+    );
+    console.log(args.json ? JSON.stringify(steps, null, 2) : toText(steps));
+  }),
+});
+
+function toText(steps: readonly Transition[]): string {
+  if (steps.length === 0) return 'No transition is recorded.';
+  return textTable(
+    ['at', 'version', 'step', 'actor', 'reason'],
+    steps.map(({ at, name, version, from, to, actor, reason }) => [
+      at,
+      `${name}@${version}`,
+      from === null ? to : from === to ? `(${to})` : `${from} → ${to}`,
+      actor,
+      reason,
+    ]),
+  );
+}

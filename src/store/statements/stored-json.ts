@@ -1,0 +1,41 @@
+import type { ColumnFlags, ColumnKind } from '../../projections/columns/column.ts';
+import type { EventFilter, GraphqlNames } from '../../projections/projection/projection.ts';
+import type { Relation } from '../../projections/projection/relations.ts';
+
+/** The stored part of a version's declaration, for processes that do not declare the version. */
+export interface StoredDefinition {
+  readonly columns: readonly {
+    readonly name: string;
+    readonly sqlName: string;
+    readonly type: ColumnKind;
+    readonly flags: ColumnFlags;
+  }[];
+  readonly keyColumns: readonly string[];
+  readonly filter: readonly EventFilter[];
+  readonly graphql: GraphqlNames;
+  /** Missing in definitions stored by the first releases. */
+  readonly relations?: Readonly<Record<string, Relation>>;
+}
+
+/** Why a processor stopped. */
+export interface ProcessorError {
+  readonly message: string;
+  readonly code?: string;
+  readonly position?: string;
+  readonly at: string;
+  /** Fingerprint of the code that stopped. */
+  readonly codeFingerprint?: string;
+}
+
+/** Floors as stored in the database, because JSON has no bigint. */
+export interface StoredFloors {
+  /** At this position the floors become irrelevant. */
+  readonly until: string;
+  readonly layers: readonly { readonly of: number; readonly checkpoints: readonly string[] }[];
+}
+
+/** Why an event could not be folded or handled. */
+export interface LetterError {
+  readonly message: string;
+  readonly stack?: string;
+}
