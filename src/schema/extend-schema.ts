@@ -1,10 +1,9 @@
 import type { ObjectRef } from '@pothos/core';
-import { type GraphQLSchema, isObjectType } from 'graphql';
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { Row } from '../projections/columns/row-codec.ts';
 import type { Builder, Types } from './builder/builder.ts';
-import { computedFields, computedFrom } from './builder/computed-fields.ts';
+import { computedFrom } from './builder/computed-fields.ts';
 import type { TypeNames } from './builder/type-names.ts';
 import type { ProjectionTypes } from './types/projection-types.ts';
 
@@ -82,18 +81,4 @@ export function applyExtension(
       builder.objectField(row, field, make);
     },
   });
-}
-
-/** Makes resolvers of computed fields read rows as `evolve` reads them. */
-export function giveRowsAsInEvolve(schema: GraphQLSchema, projections: readonly ProjectionTypes[]): void {
-  for (const { projection } of projections) {
-    const type = schema.getType(projection.graphql.type);
-    if (!isObjectType(type)) continue;
-    for (const name of computedFields(projection).keys()) {
-      const field = type.getFields()[name];
-      const resolve = field?.resolve;
-      if (field && resolve)
-        field.resolve = (row, ...others) => resolve(projection.codec.forEvolve(row as Row), ...others); // the parent is a row
-    }
-  }
 }

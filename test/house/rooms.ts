@@ -117,7 +117,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     purpose: 'operations compiled to few statements',
     uses: ['builder', 'contract', 'input', 'types', 'values'],
   },
-  'schema/access': { purpose: 'what a viewer may see', uses: ['builder', 'contract', 'input', 'types'] },
+  'schema/access': { purpose: 'what a viewer may see', uses: ['builder', 'contract', 'input', 'types', 'values'] },
   'gateway/requests': { purpose: 'what is known of a request, and how its errors are told', uses: [] },
   'gateway/policies': { purpose: 'who may ask, and how much', uses: ['requests'] },
   'gateway/rollout': {

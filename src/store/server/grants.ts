@@ -1,3 +1,4 @@
+import { quoted } from '../statements/identifiers.ts';
 import { runtimeSequences, runtimeTables } from './privileges.ts';
 
 /** The roles of an application, by what each does. */
@@ -90,7 +91,7 @@ function createRole(name: string): string {
 }
 
 function identifier(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : quoted(name);
 }
 
 function literal(text: string): string {
