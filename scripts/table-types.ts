@@ -54,8 +54,8 @@ const header = `// What the schema \`refold\` holds, as Kysely's builder types i
 import type { ColumnType, GeneratedAlways } from 'kysely';
 import type { EventMetadata } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { RowKey } from '../../projections/declaration/projection.ts';
-import type { VersionState } from '../../projections/declaration/version-map.ts';
+import type { RowKey } from '../../projections/projection/projection.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { LetterError, ProcessorError, StoredDefinition, StoredFloors } from './stored-json.ts';
 
 /** A column with a default: an insert may omit it. */
