@@ -43,7 +43,6 @@ const mostOwnLines = 60;
 const longFunctions: Exceptions = {
   'gateway/create-gateway.ts createGateway': [150, 'the ordered list of the parts of the gateway'],
   'projections/declaration/define-projection.ts defineProjection': [66, 'each option with its check'],
-  'projections/columns/value-codec.ts kindCodec': [70, 'one case per kind'],
   'runtime/runtime.ts startRuntime': [130, 'the ordered list of what a process starts'],
   'store/registry/registry.ts readRegistry': [70, 'one statement'],
   'store/tables/sql-fold.ts createSetMerge': [82, 'one statement'],

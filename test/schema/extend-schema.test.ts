@@ -1,6 +1,6 @@
 import { execute, parse, validate } from 'graphql';
 import { expect, test } from 'vitest';
-import { defineConfig, extendSchema, type SchemaExtension } from '../../src/index.ts';
+import { defineConfig, defineProjection, extendSchema, type SchemaExtension, t } from '../../src/index.ts';
 import { buildSchema } from '../../src/schema/build-schema.ts';
 import { active, InMemoryServices, versionMap } from './in-memory-services.ts';
 import { allCommands, parcel, parcelRow, parcelV1, parcelV2 } from './parcels.ts';
@@ -54,6 +54,22 @@ test('an application adds types, queries, mutations and fields of rows with the 
   const { data } = await answer(heavier, '{ heaviest { parcelId label(unit: "kg") } }');
   expect(data).toEqual({ heaviest: { parcelId: 'b', label: '4 × 2 kg' } });
   expect((await answer(heavier, 'mutation { greet { words } }')).data).toEqual({ greet: { words: 'Hello, system' } });
+});
+
+test('a field of a row reads bytes as `evolve` does', async () => {
+  const sealed = defineProjection({
+    name: 'sealed',
+    version: 1,
+    events: parcel,
+    table: { parcelId: t.text().primaryKey(), seal: t.bytes() },
+    key: ({ streamId }) => streamId,
+    evolve: { ParcelPacked: () => ({ seal: new Uint8Array([104, 105]) }) },
+  });
+  const extension = extendSchema(({ rowField }) =>
+    rowField('sealed', 'length', ['seal'], (t) => t.int({ resolve: (row) => (row.seal as Uint8Array).length })),
+  );
+  const { data } = await answer(extension, '{ sealed(parcelId: "a") { seal length } }', [active(sealed)]);
+  expect(data).toEqual({ sealed: { seal: 'aGk=', length: 2 } });
 });
 
 test('a field of a row reads its columns, and no others', async () => {

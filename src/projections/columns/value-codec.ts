@@ -78,15 +78,7 @@ const fixedBytes = 16 + aroundValue;
 export function kindCodec({ type }: Column, mostBytes?: number): KindCodec {
   switch (type.kind) {
     case 'text':
-      return {
-        normalise:
-          mostBytes === undefined
-            ? (value, path) => storableText(expectType(value, 'string', path), path)
-            : (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path, mostBytes),
-        encode: same,
-        decode: same,
-        indexBytes: 0,
-      };
+      return textCodec(mostBytes);
     case 'boolean':
       return {
         normalise: (value, path) => expectType(value, 'boolean', path),
@@ -142,15 +134,7 @@ export function kindCodec({ type }: Column, mostBytes?: number): KindCodec {
         indexBytes: Math.max(...type.values.map((value) => value.length)) + aroundValue,
       };
     case 'bytes':
-      return {
-        normalise: (value, path) => checkBytes(value, path, type.maxBytes),
-        encode: same,
-        // The driver reads a column as bytes. In JSON it is a text.
-        decode: (raw) => (raw instanceof Uint8Array ? bytesText(raw) : raw),
-        forEvolve: (value) => bytesOf(value as string), // normalised before
-        indexBytes: type.maxBytes + aroundValue,
-        limit: { maxBytes: type.maxBytes },
-      };
+      return bytesCodec(type.maxBytes);
     case 'json':
       return { normalise: checkJson, encode: same, decode: same, indexBytes: 0 };
     case 'object':
@@ -158,6 +142,30 @@ export function kindCodec({ type }: Column, mostBytes?: number): KindCodec {
     case 'list':
       return listCodec(type.item);
   }
+}
+
+function textCodec(mostBytes: number | undefined): KindCodec {
+  return {
+    normalise:
+      mostBytes === undefined
+        ? (value, path) => storableText(expectType(value, 'string', path), path)
+        : (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path, mostBytes),
+    encode: same,
+    decode: same,
+    indexBytes: 0,
+  };
+}
+
+function bytesCodec(maxBytes: number): KindCodec {
+  return {
+    normalise: (value, path) => checkBytes(value, path, maxBytes),
+    encode: same,
+    // The driver reads a column as bytes. In JSON it is a text.
+    decode: (raw) => (raw instanceof Uint8Array ? bytesText(raw) : raw),
+    forEvolve: (value) => bytesOf(value as string), // normalised before
+    indexBytes: maxBytes + aroundValue,
+    limit: { maxBytes: maxBytes },
+  };
 }
 
 function objectCodec(fields: Columns): KindCodec {
