@@ -111,7 +111,7 @@ export type { UsedChange, UsedChanges } from './runtime/schema-changes/change-us
 export type { SchemaChanges } from './runtime/schema-changes/schema-changes.ts';
 export type { Difference } from './runtime/verification/verify.ts';
 export type { Lifecycle } from './runtime/versions/lifecycle.ts';
-export type { ActivateOptions, TransitionReason as StepReason } from './runtime/versions/record-transition.ts';
+export type { ActivateOptions, TransitionReason as StepReason } from './runtime/versions/transition-reason.ts';
 export type { Criticality, SchemaChange } from './schema/analysis/schema-diff.ts';
 export type { Builder } from './schema/builder/builder.ts';
 export type { OperationContext, ReadModels } from './schema/contract/operation-context.ts';

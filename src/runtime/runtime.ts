@@ -18,7 +18,7 @@ import { createSnapshotWriter } from './commands/snapshot-writer.ts';
 import { createStreamTurns } from './commands/stream-turns.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import { createHistory, type History, historyChanged } from './consumers/history.ts';
-import { createLogSource, positionTold } from './consumers/log-source.ts';
+import { createLogSource, parseNotifiedPosition } from './consumers/log-source.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/live-read-models.ts';
 import { startMaintenance } from './maintenance.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
@@ -148,7 +148,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     stops.push(async () => pollTimer.wake());
     const history = createHistory(logger);
     const source = createLogSource(log, pollTimer, history);
-    const unsubscribe = notifications.on('refold_events', (payload) => source.appended(positionTold(payload)));
+    const unsubscribe = notifications.on('refold_events', (payload) => source.appended(parseNotifiedPosition(payload)));
     stops.push(async () => unsubscribe());
     const versions = await createVersions({
       db,

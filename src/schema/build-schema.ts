@@ -15,7 +15,7 @@ import { addNodeFields } from './fields/node-fields.ts';
 import { addQueryFields } from './fields/query-fields.ts';
 import { addRelationFields } from './fields/relation-fields.ts';
 import { addSubscriptionFields } from './fields/subscription-fields.ts';
-import { giveRowsAsInEvolve } from './rows-for-computed-fields.ts';
+import { passRowsAsInEvolve } from './rows-for-computed-fields.ts';
 import type { InputPart } from './types/command-input.ts';
 import { createNamedInputs } from './types/named-inputs.ts';
 import { createProjectionTypes } from './types/projection-types.ts';
@@ -64,7 +64,7 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
   if (extension) applyExtension(extension, builder, names, projections);
   const tellSdl = federation ? addFederation(builder, projections) : undefined;
   const schema = withoutUnusedScalars(withAfterDirective(builder.toSchema({ sortSchema: false })));
-  if (extension) giveRowsAsInEvolve(schema, projections);
+  if (extension) passRowsAsInEvolve(schema, projections);
   tellSdl?.(schema);
   return schema;
 }

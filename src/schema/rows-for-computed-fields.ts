@@ -4,7 +4,7 @@ import { computedFields } from './builder/computed-fields.ts';
 import type { ProjectionTypes } from './types/projection-types.ts';
 
 /** Makes resolvers of computed fields read rows as `evolve` reads them. */
-export function giveRowsAsInEvolve(schema: GraphQLSchema, projections: readonly ProjectionTypes[]): void {
+export function passRowsAsInEvolve(schema: GraphQLSchema, projections: readonly ProjectionTypes[]): void {
   for (const { projection } of projections) {
     const type = schema.getType(projection.graphql.type);
     if (!isObjectType(type)) continue;

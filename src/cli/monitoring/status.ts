@@ -9,7 +9,7 @@ import { missingIndexesText } from '../../runtime/versions/table-watch.ts';
 import { readStalls, type Stall } from '../../store/log/horizon.ts';
 import { type LiveProcess, readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import { type LostOwner, readLostOwners } from '../../store/ownership/processes.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -34,7 +34,7 @@ export const status = defineCommand({
     watch: { type: 'boolean', description: 'Refresh until Ctrl-C', alias: 'w' },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     await withOperation(config, async ({ db, log, reactors }) => {
       let before = await readStatus(db, log);

@@ -7,12 +7,12 @@ import {
   retryDeadLetters,
 } from '../../runtime/dead-letters/dead-letters.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { type Operation, withOperation } from '../shared/open-operation.ts';
 import { jsonArgument, reasonArgument } from '../shared/version-argument.ts';
-import { expectReactor, isReactor, listLetters, listThrownAway } from './list-dead-letters.ts';
+import { expectReactor, isReactor, listDiscarded, listLetters } from './list-dead-letters.ts';
 import { redeliverReactorLetters } from './reactor-dead-letters.ts';
 
 const versionArgument = {
@@ -41,9 +41,9 @@ const list = defineCommand({
     json: { type: 'boolean', description: 'As JSON, with stacks' },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
-    const list = args.discarded ? listThrownAway : listLetters;
+    const list = args.discarded ? listDiscarded : listLetters;
     await withOperation(config, (operation) => list(config, operation, args));
   }),
 });
@@ -51,7 +51,7 @@ const list = defineCommand({
 const retry = defineCommand({
   meta: { name: 'retry', description: 'Fold or handle the dead letters again, in order, with the current code.' },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
-  run: telling(({ args }) => redeliver(args, 'retry')),
+  run: withErrorReporting(({ args }) => redeliver(args, 'retry')),
 });
 
 const discard = defineCommand({
@@ -60,13 +60,13 @@ const discard = defineCommand({
     description: 'Discard the events that failed, and fold or handle those that waited behind them.',
   },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...jsonArgument, ...configArgument },
-  run: telling(({ args }) => redeliver(args, 'discard')),
+  run: withErrorReporting(({ args }) => redeliver(args, 'discard')),
 });
 
 const recall = defineCommand({
   meta: { name: 'recall', description: 'Restore discarded events: the next rebuild folds them again.' },
   args: { ...versionArgument, ...keyArgument, ...reasonArgument, ...configArgument },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     await withOperation(config, async (operation) => {
       const step = { actor: operation.actor, reason: args.reason ?? 'by hand' };

@@ -42,7 +42,7 @@ export async function listLetters(config: Config, operation: Operation, args: Li
 }
 
 /** Prints the discarded events of a version, or of all. */
-export async function listThrownAway(config: Config, { db }: Operation, args: ListDeadLettersArguments): Promise<void> {
+export async function listDiscarded(config: Config, { db }: Operation, args: ListDeadLettersArguments): Promise<void> {
   if (args.version !== undefined && isReactor(args.version))
     throw new RefoldError(
       'INVALID_CONFIG',

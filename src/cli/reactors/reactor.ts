@@ -2,9 +2,9 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { ReactorSteps } from '../../runtime/reactors/reactor-steps.ts';
-import type { TransitionReason } from '../../runtime/versions/record-transition.ts';
+import type { TransitionReason } from '../../runtime/versions/transition-reason.ts';
 import { reactorsToText } from '../monitoring/reactor-status.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -21,7 +21,7 @@ const positionArgument = {
 const list = defineCommand({
   meta: { name: 'list', description: 'Show every reactor: state, position, lag, what it has handled, its owner.' },
   args: { ...jsonArgument, ...configArgument },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     await withOperation(await loadConfig(args.config), async ({ reactors }) => {
       const found = await reactors.status();
       if (args.json) console.log(toJson(found));
@@ -33,7 +33,7 @@ const list = defineCommand({
 const history = defineCommand({
   meta: { name: 'history', description: 'Show what operators did to a reactor: who, when and why; the latest first.' },
   args: { ...nameArgument, ...jsonArgument, ...configArgument },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     await withOperation(await loadConfig(args.config), async ({ reactors }) => {
       const steps = await reactors.history(args.name);
       if (args.json) console.log(toJson(steps));
@@ -58,7 +58,7 @@ const history = defineCommand({
 const pause = defineCommand({
   meta: { name: 'pause', description: 'Pause a reactor until it is resumed, also across restarts.' },
   args: { ...nameArgument, ...reasonArgument, ...configArgument },
-  run: telling(({ args }) =>
+  run: withErrorReporting(({ args }) =>
     change(args, async (reactors, step) => {
       await reactors.pause(args.name, step);
       return `${args.name} is paused; 'refold reactor resume ${args.name}' resumes it.`;
@@ -69,7 +69,7 @@ const pause = defineCommand({
 const resume = defineCommand({
   meta: { name: 'resume', description: 'Resume a reactor that was paused, or that stopped at an error.' },
   args: { ...nameArgument, ...reasonArgument, ...configArgument },
-  run: telling(({ args }) =>
+  run: withErrorReporting(({ args }) =>
     change(args, async (reactors, step) => {
       await reactors.resume(args.name, step);
       return `${args.name} is resumed.`;
@@ -83,7 +83,7 @@ const rewind = defineCommand({
     description: 'Rewind a reactor: it handles all events after the position again, with the same message ids.',
   },
   args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
-  run: telling(({ args }) =>
+  run: withErrorReporting(({ args }) =>
     change(args, async (reactors, step) => {
       const position = positionOf(args.position);
       await reactors.rewind(args.name, position, step);
@@ -95,7 +95,7 @@ const rewind = defineCommand({
 const skip = defineCommand({
   meta: { name: 'skip', description: 'Have a reactor skip all events up to and including the position.' },
   args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
-  run: telling(({ args }) =>
+  run: withErrorReporting(({ args }) =>
     change(args, async (reactors, step) => {
       const position = positionOf(args.position);
       await reactors.skipAhead(args.name, position, step);
@@ -107,7 +107,7 @@ const skip = defineCommand({
 const forget = defineCommand({
   meta: { name: 'forget', description: 'Remove a reactor that is not declared any more, with its dead letters.' },
   args: { ...nameArgument, ...reasonArgument, ...configArgument },
-  run: telling(({ args }) =>
+  run: withErrorReporting(({ args }) =>
     change(args, async (reactors, step) => {
       await reactors.forget(args.name, step);
       return `${args.name} is forgotten.`;

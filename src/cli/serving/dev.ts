@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { announcement } from './announcement.ts';
 import { serve } from './serve.ts';
@@ -10,7 +10,7 @@ export const dev = defineCommand({
     description: 'Run the application for development: migrations, GraphiQL, frozen rows, edited versions rebuilt.',
   },
   args: { ...configArgument },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     await serve(
       { ...config, development: true },

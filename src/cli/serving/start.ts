@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { announcement } from './announcement.ts';
 import { serve } from './serve.ts';
@@ -25,7 +25,7 @@ export const start = defineCommand({
     },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const development = config.development ?? false;
     if (config.database.url === undefined && !development && !args.embedded)

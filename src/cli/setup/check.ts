@@ -4,7 +4,7 @@ import type { Config } from '../../config/define-config.ts';
 import { checkStoredDeclarations, type Finding } from '../../runtime/activation/check-declarations.ts';
 import { createDatabase } from '../../store/postgres/database.ts';
 import { pendingMigrations } from '../../store/server/migrate.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { openMigratedServer } from '../shared/open-operation.ts';
 import { declaredSchema } from './declared-schema.ts';
@@ -20,7 +20,7 @@ export const check = defineCommand({
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const findings = [
       ...(args.schema === undefined ? [] : await checkSchemaFile(config, args.schema)),

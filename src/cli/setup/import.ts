@@ -4,7 +4,7 @@ import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import { type ImportProgress, importEvents } from '../../runtime/commands/import-events.ts';
 import type { OutageNote } from '../../runtime/commands/through-outages.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -20,7 +20,7 @@ export const importCommand = defineCommand({
     json: { type: 'boolean', description: 'The result as JSON, without a progress bar' },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const definition = config.imports.find((candidate) => candidate.name === args.name);
     if (!definition) {

@@ -4,7 +4,7 @@ import { RefoldError } from '../../errors.ts';
 import { createDatabase } from '../../store/postgres/database.ts';
 import { grantsScript, type Roles } from '../../store/server/grants.ts';
 import { migrate } from '../../store/server/migrate.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { openServer } from '../shared/open-operation.ts';
 import { jsonArgument } from '../shared/version-argument.ts';
@@ -47,7 +47,7 @@ export const migrateCommand = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     if (args['print-grants']) {
       console.log(grantsOf(config, { owner: args.owner, runtime: args.runtime, readOnly: args['read-only'] }));

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { declaredScalars, declaredSchema } from './declared-schema.ts';
 
@@ -23,7 +23,7 @@ export const schema = defineCommand({
     },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const text = args.scalars ? declaredScalars(config) : declaredSchema(config);
     if (args.out === undefined) return void process.stdout.write(text);

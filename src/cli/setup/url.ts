@@ -2,7 +2,7 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { embeddedDataDir } from '../../refold.ts';
 import { runningEmbeddedPostgres } from '../../store/embedded/embedded-postgres.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 
 export const url = defineCommand({
@@ -12,7 +12,7 @@ export const url = defineCommand({
       "Print the connection string of the application's database, password included: for psql, or another process's DATABASE_URL.",
   },
   args: configArgument,
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const found = config.database.url ?? (await runningEmbeddedPostgres(embeddedDataDir))?.url;
     if (found === undefined)

@@ -8,6 +8,6 @@ export function exitWithError(error: unknown): never {
 }
 
 /** Wraps a command: its errors end it through {@link exitWithError}. */
-export function telling<A>(work: (context: A) => Promise<void>): (context: A) => Promise<void> {
+export function withErrorReporting<A>(work: (context: A) => Promise<void>): (context: A) => Promise<void> {
   return (context) => work(context).catch(exitWithError);
 }

@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
 import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
@@ -13,7 +13,7 @@ export const activate = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const { name, version } = parseVersionId(args.version);
     await withOperation(await loadConfig(args.config), ({ lifecycle, actor }) =>
       lifecycle.activate(

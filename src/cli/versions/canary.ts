@@ -5,7 +5,7 @@ import type { CanaryRule } from '../../projections/projection/version-map.ts';
 import { canaryFiguresText, canaryText } from '../../runtime/versions/canary-steps.ts';
 import { readCanaryFigures } from '../../store/registry/canaries.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -31,7 +31,7 @@ export const canary = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     if (args.version === undefined) return list(config, args.json ?? false);
     const { name, version } = parseVersionId(args.version);

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { ageText, clientsText, type UsedChange, type UsedChanges } from '../../runtime/schema-changes/change-usage.ts';
 import { type FoldedChange, foldChanges, foldedText } from '../../schema/fold-changes.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -30,7 +30,7 @@ export const changes = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const versions = [args.older, args.newer].filter((id) => id !== undefined).map(parseVersionId);
     const found = await withOperation(config, async ({ evolution }): Promise<readonly Pending[]> => {

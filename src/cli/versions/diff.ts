@@ -4,7 +4,7 @@ import { diffVersions, type VersionDiff } from '../../runtime/verification/diff.
 import { foldChanges, foldedText } from '../../schema/fold-changes.ts';
 import type { VersionChange } from '../../schema/version-changes.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -22,7 +22,7 @@ export const diff = defineCommand({
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const older = declaredVersion(config, args.older);
     const newer = declaredVersion(config, args.newer);

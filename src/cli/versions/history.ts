@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { readTransitions, type Transition } from '../../store/registry/transitions.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
 import { textTable } from '../shared/text-table.ts';
@@ -15,7 +15,7 @@ export const history = defineCommand({
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const limit = Number(args.limit);
     if (!Number.isInteger(limit) || limit < 1)
       throw new RefoldError('INVALID_CONFIG', `--limit is a whole number from 1 on, found '${args.limit}'.`);

@@ -11,7 +11,7 @@ import { readRegistry } from '../../store/registry/registry.ts';
 import { lastReason } from '../../store/registry/transitions.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { duration, integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { type Operation, withOperation } from '../shared/open-operation.ts';
@@ -50,7 +50,7 @@ export const rebuild = defineCommand({
     ...reasonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const projection = declaredVersion(config, args.version);
     const { id, name, version } = projection;

@@ -5,7 +5,7 @@ import { readStatus } from '../../runtime/monitoring/status.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
 import { losingProcesses, processesText } from '../../runtime/versions/losing-processes.ts';
 import type { LiveProcess } from '../../store/ownership/live-processes.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
 import { jsonArgument, parseVersionId, reasonArgument } from '../shared/version-argument.ts';
@@ -21,7 +21,7 @@ export const retire = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const { name, version } = parseVersionId(args.version);
     const hours = Number(args.grace);
     if (!(hours >= 0)) throw new RefoldError('INVALID_CONFIG', `--grace is a number of hours, found '${args.grace}'.`);

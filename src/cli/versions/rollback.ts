@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
 import { readStatus } from '../../runtime/monitoring/status.ts';
 import { refused } from '../../runtime/versions/expect-version.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -19,7 +19,7 @@ export const rollback = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const [name = '', version] = args.projection.split('@');
     const config = await loadConfig(args.config);
     await withOperation(config, async ({ db, log, lifecycle, actor }) => {

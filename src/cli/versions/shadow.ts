@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import type { Shadow } from '../../store/registry/shadows.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -22,7 +22,7 @@ export const shadow = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const { version: id, stop = false, 'one-of': oneOf } = args;
     const version = id === undefined ? undefined : parseVersionId(id);
     if (!version && (stop || oneOf !== undefined))

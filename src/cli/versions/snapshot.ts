@@ -4,7 +4,7 @@ import { restoreSnapshot } from '../../runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../../runtime/rebuilds/table-snapshots.ts';
 import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { bytes, integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -18,7 +18,7 @@ const versionArgument = {
 const take = defineCommand({
   meta: { name: 'take', description: "Copy a version's table with its position, without interrupting anything." },
   args: { ...versionArgument, ...jsonArgument, ...reasonArgument, ...configArgument },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const { name, version } = parseVersionId(args.version);
     const { readSchema } = config.database;
@@ -36,7 +36,7 @@ const list = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const wanted = args.version === undefined ? undefined : parseVersionId(args.version);
     const snapshots = await withOperation(config, ({ db }) => listSnapshots(db, wanted?.name, wanted?.version));
@@ -57,7 +57,7 @@ const restore = defineCommand({
     ...reasonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const projection = declaredVersion(config, args.version);
     const which = snapshotArgument('--snapshot', args.snapshot);
@@ -78,7 +78,7 @@ const drop = defineCommand({
     ...reasonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const { name, version } = parseVersionId(args.version);
     const id = snapshotNumber('--snapshot', args.snapshot);

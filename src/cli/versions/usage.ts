@@ -3,7 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedUsage } from '../../runtime/activation/evolution.ts';
 import { ageText } from '../../runtime/schema-changes/change-usage.ts';
 import type { FieldUsage } from '../../store/registry/field-usage.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer, json } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -26,7 +26,7 @@ export const usage = defineCommand({
     ...jsonArgument,
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const { path, client, days: given = '30' } = args;
     const days = Number(given);
     if (!Number.isInteger(days) || days < 1)

@@ -3,7 +3,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { RefoldError } from '../../errors.ts';
 import { type Verification, verifyVersion } from '../../runtime/verification/verify.ts';
 import { declaredVersion } from '../shared/declared-version.ts';
-import { telling } from '../shared/exit-with-error.ts';
+import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
 import { withOperation } from '../shared/open-operation.ts';
@@ -19,7 +19,7 @@ export const verify = defineCommand({
     json: { type: 'boolean', description: 'As JSON' },
     ...configArgument,
   },
-  run: telling(async ({ args }) => {
+  run: withErrorReporting(async ({ args }) => {
     const oneOf = Number(args['one-of']);
     if (!Number.isInteger(oneOf) || oneOf < 1)
       throw new RefoldError('INVALID_CONFIG', `--one-of is a whole number from 1 on, found '${args['one-of']}'.`);

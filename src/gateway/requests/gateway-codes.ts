@@ -9,10 +9,10 @@ export const gatewayCodes: Readonly<Record<string, ErrorCode>> = {
     do: 'Try again later. Tell the operator the `errorId`.',
   },
   RATE_LIMITED: {
-    status: '429; 503 if the whole process is full',
+    status: '429; 503 if the process is full or stops',
     what: 'Too many requests, subscriptions or connections.',
-    why: 'A limit of the gateway, for this client or for the process.',
-    do: 'Wait as long as `retry-after` says.',
+    why: 'A limit of the gateway, for this client or for the process; or the process stops.',
+    do: 'Wait as long as `retry-after` says, or a second without it. Nothing was done: send it again.',
   },
   REQUEST_TOO_LARGE: {
     status: '413',

@@ -57,7 +57,7 @@ export function createSharedOperations(): SharedOperations {
  * which events a viewer gets, so sharing is safe. If a resolver reads the context of the operation (only an application's own resolvers
  * can), the answer is not shared.
  */
-export interface Answers {
+export interface Responses {
   answer(operation: SharedOperation, event: unknown, context: object): Answer | Promise<Answer>;
   /** The last answer of a subscription that failed. */
   failed(error: unknown): Answer;
@@ -72,7 +72,7 @@ interface Made {
   readonly looks: { readonly personal: boolean };
 }
 
-export function createResponses(maskError: (error: unknown) => GraphQLError): Answers {
+export function createResponses(maskError: (error: unknown) => GraphQLError): Responses {
   let made = new Map<unknown, Map<SharedOperation, Made>>();
 
   function make(operation: SharedOperation, event: unknown, context: object): Made {

@@ -1,6 +1,6 @@
 import type { LiveMessages } from '../../schema/contract/live-messages.ts';
 import type { Answer } from './answer.ts';
-import type { Answers, SharedOperation } from './shared-operation.ts';
+import type { Responses, SharedOperation } from './shared-operation.ts';
 
 /** The connection that receives the answers of one subscription. The client reads from it at its own pace. */
 export interface Sink {
@@ -16,7 +16,7 @@ export interface SubscriptionOptions {
   readonly operation: SharedOperation;
   /** The subscriber's own context, for resolvers that read it. */
   readonly context: object;
-  readonly answers: Answers;
+  readonly answers: Responses;
   /** Schedules a call of {@link ClientSubscription.deliver}. */
   enqueue(subscription: ClientSubscription): void;
   /** Called once, whatever ends the subscription. */

@@ -3,11 +3,11 @@ import type { Database } from '../../store/postgres/database.ts';
 import { type FieldUsage, readUsage, recordedDays, type UsageQuery } from '../../store/registry/field-usage.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { endShadow, readShadows, type Shadow, writeShadow } from '../../store/registry/shadows.ts';
-import { recordStep } from '../../store/registry/transitions.ts';
+import { recordTransition } from '../../store/registry/transitions.ts';
 import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
 import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
-import type { TransitionReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/transition-reason.ts';
 
 /** How a projection moves from one version to the next while clients use it. */
 export interface Evolution {
@@ -91,7 +91,7 @@ export function createEvolution(
         if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be compared.`);
         await writeShadow(tx, name, version, oneOf);
         const reason = `compared for one of ${oneOf} queries: ${step.reason}`;
-        await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+        await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
       });
     },
     async stopShadow(name, version, step) {
@@ -99,7 +99,7 @@ export function createEvolution(
         const { state, heldReason } = await expectVersion(tx, name, version);
         if (!(await endShadow(tx, name, version))) throw refused(name, version, 'is not being compared.');
         const reason = `compared no more: ${step.reason}`;
-        await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+        await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
       });
     },
     shadows: () => readShadows(db),

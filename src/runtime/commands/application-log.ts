@@ -3,7 +3,7 @@ import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
 import { createEventLog, type EventLog, type EventLogOptions } from '../../store/event-log.ts';
 import { createDatabase, type Database } from '../../store/postgres/database.ts';
-import { tellOfSkips } from '../dead-letters/skips.ts';
+import { logSkips } from '../dead-letters/skips.ts';
 
 export interface ApplicationLog {
   readonly log: EventLog;
@@ -53,7 +53,7 @@ export function openApplicationLog(
         readSchema,
         projections,
         freeze,
-        ...(logger ? { onSkipped: ({ id }, skipped) => tellOfSkips(logger, id, skipped) } : {}),
+        ...(logger ? { onSkipped: ({ id }, skipped) => logSkips(logger, id, skipped) } : {}),
       },
     }),
     db: appends,

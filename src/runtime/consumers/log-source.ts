@@ -165,6 +165,6 @@ export function createLogSource(
 }
 
 /** Parses the position in a notification of an append. Code that inserts events without `refold.append` may send any payload. */
-export function positionTold(payload: string | undefined): GlobalPosition | undefined {
+export function parseNotifiedPosition(payload: string | undefined): GlobalPosition | undefined {
   return payload !== undefined && /^\d{1,15}$/.test(payload) ? globalPosition(BigInt(payload)) : undefined;
 }

@@ -10,10 +10,10 @@ import {
 } from '../../store/processors/dead-letters.ts';
 import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
-import { recordStep } from '../../store/registry/transitions.ts';
+import { recordTransition } from '../../store/registry/transitions.ts';
 import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
-import type { TransitionReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/transition-reason.ts';
 import { type LetterTable, type Redelivery, redeliverRows } from './redeliver-letters.ts';
 
 export { letterError, type Redelivery };
@@ -76,13 +76,13 @@ export function recallDiscarded(
     if (recalled === 0)
       throw refused(name, version, `has nothing discarded${key === undefined ? '' : ` of the row ${key}`}.`);
     const what = `dead letters, recall: ${reason} (${recalled} for the next rebuild)`;
-    await recordStep(tx, { name, version, from: state, to: state, heldReason, actor, reason: what });
+    await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor, reason: what });
     return recalled;
   });
 }
 
 /** Logs the dead letters of a batch in one line. */
-export function tellOfDeadLetters(logger: Logger, id: string, letters: readonly NewDeadLetter[]): void {
+export function logDeadLetters(logger: Logger, id: string, letters: readonly NewDeadLetter[]): void {
   if (letters.length === 0) return;
   const failed = letters.filter(({ error }) => error !== null);
   const waiting = letters.length - failed.length;
@@ -117,7 +117,7 @@ async function redeliver(
     });
     await invalidateRows(tx, name, version);
     const outcome = `${result.folded} folded, ${result.discarded} discarded, ${result.left} left`;
-    await recordStep(tx, {
+    await recordTransition(tx, {
       name,
       version,
       from: state,

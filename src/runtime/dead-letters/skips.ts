@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { eventsIn, type FoldFailure } from '../../projections/projection/projection.ts';
 
 /** Logs the skipped events of a batch in one line. */
-export function tellOfSkips(logger: Logger, id: string, skipped: readonly FoldFailure[]): void {
+export function logSkips(logger: Logger, id: string, skipped: readonly FoldFailure[]): void {
   const [first] = skipped;
   if (!first) return;
   const events = eventsIn(skipped);

@@ -16,8 +16,8 @@ import { readDiscards } from '../../store/processors/discards.ts';
 import { UnwrittenFailures } from '../../store/processors/unwritten-failures.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { ReadTable } from '../../store/tables/read-table.ts';
-import { tellOfDeadLetters } from '../dead-letters/dead-letters.ts';
-import { tellOfSkips } from '../dead-letters/skips.ts';
+import { logDeadLetters } from '../dead-letters/dead-letters.ts';
+import { logSkips } from '../dead-letters/skips.ts';
 import { createRowCache, type RowCache } from './row-cache.ts';
 import { rowsToKeep } from './write-back.ts';
 
@@ -98,8 +98,8 @@ export class RowFold {
   /** Call it when everything is written and committed. */
   settle(state: VersionState): void {
     const { logger, projection } = this.#options;
-    tellOfDeadLetters(logger, projection.id, this.#failures.letters);
-    tellOfSkips(logger, projection.id, this.#failures.skipped);
+    logDeadLetters(logger, projection.id, this.#failures.letters);
+    logSkips(logger, projection.id, this.#failures.skipped);
     this.#begin();
     this.cache.written(rowsToKeep(state));
   }

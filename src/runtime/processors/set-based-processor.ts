@@ -14,7 +14,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import type { EventPage } from '../consumers/event-source.ts';
-import { tellOfSkips } from '../dead-letters/skips.ts';
+import { logSkips } from '../dead-letters/skips.ts';
 import { bisectFailures } from './bisect-failures.ts';
 import { createCompletion } from './completion.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
@@ -88,7 +88,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
         }
         await db.transaction((tx) => skip(tx, failed));
         moved(position);
-        tellOfSkips(options.logger, projection.id, [failed]);
+        logSkips(options.logger, projection.id, [failed]);
         return 'skip';
       },
     );

@@ -21,7 +21,7 @@ import {
 } from '../../store/reactors/reactors.ts';
 import { stepsForgottenAfter } from '../../store/reactors/step-keys.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import type { TransitionReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/transition-reason.ts';
 
 /** The state and progress of a reactor. */
 export interface ReactorStatus {

@@ -17,7 +17,7 @@ const mostKeys = 1000;
  * Creates a function that executes each query as one statement. Single-row look-ups of one turn of the event loop share a statement, even across
  * requests, and so do a few other queries of the same form. Nothing is cached: each query sees the database at the time of its statement.
  */
-export function createAnswers(
+export function createCompiledReads(
   db: Queryable,
   readSchema: string,
   connections: number,

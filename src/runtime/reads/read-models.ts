@@ -12,7 +12,7 @@ import { openReadSnapshot, type ReadSnapshot } from '../../store/server/read-sna
 import { readReplayedCheckpoint } from '../../store/server/replica-state.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { samePosition } from '../verification/diff.ts';
-import { createAnswers } from './compiled-reads.ts';
+import { createCompiledReads } from './compiled-reads.ts';
 import { createKeyLookups } from './key-lookups.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Positions } from './positions.ts';
@@ -72,7 +72,7 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
   const { db, readSchema } = options;
   // One for the process, because it batches the look-ups of concurrent operations.
   const lookups = createKeyLookups({ db, readSchema, send: 'turn' });
-  const answer = createAnswers(db, readSchema, db.pool.options.max);
+  const answer = createCompiledReads(db, readSchema, db.pool.options.max);
 
   return (snapshot, positions) => {
     if (snapshot) return openOperation(options, positions);

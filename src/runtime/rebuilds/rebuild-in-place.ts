@@ -7,7 +7,7 @@ import { forgetLeftOut } from '../../store/processors/left-out.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
 import { beginAgain, deleteRebuild, insertRebuild } from '../../store/registry/rebuilds.ts';
 import type { LockedVersion } from '../../store/registry/registry.ts';
-import { recordStep } from '../../store/registry/transitions.ts';
+import { recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
@@ -16,7 +16,7 @@ import type { TableSnapshot, WhichSnapshot } from '../../store/tables/table-snap
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView } from '../versions/lifecycle.ts';
-import type { TransitionReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/transition-reason.ts';
 import { expectRebuildable, oldTableSeconds } from './rebuild.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
@@ -64,7 +64,7 @@ export async function rebuildInPlace(
       stateBefore: failed?.stateBefore ?? before.state,
       ...step,
     });
-    await recordStep(tx, {
+    await recordTransition(tx, {
       name,
       version,
       from: before.state,
@@ -98,7 +98,7 @@ export async function restoreSnapshot(
     const snapshot = await expectSnapshot(tx, projection, from);
     const { tableName } = await replaceTable(tx, options, before, snapshot);
     await createReadTable(storedIn(projection, tableName), readSchema).createIndexes(tx);
-    await recordStep(tx, {
+    await recordTransition(tx, {
       name,
       version,
       from: before.state,

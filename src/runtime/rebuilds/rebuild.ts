@@ -17,7 +17,7 @@ import {
   readAllRebuilds,
 } from '../../store/registry/rebuilds.ts';
 import type { LockedVersion } from '../../store/registry/registry.ts';
-import { recordStep } from '../../store/registry/transitions.ts';
+import { recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
@@ -29,7 +29,7 @@ import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
 import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';
-import type { TransitionReason } from '../versions/record-transition.ts';
+import type { TransitionReason } from '../versions/transition-reason.ts';
 import { createTableFrom, expectSnapshot } from './table-snapshots.ts';
 
 /** How long an old table remains for running operations. The longest statement and the longest wait for a position are far shorter. */
@@ -74,7 +74,7 @@ export async function requestRebuild(
     const stored = storedIn(projection, tableName);
     await createTableFrom(tx, readSchema, stored, snapshot);
     if (from) await redeliverInherited(tx, { log: from.log, readSchema, projection: stored });
-    await recordStep(tx, {
+    await recordTransition(tx, {
       name,
       version,
       from: state,
@@ -133,7 +133,7 @@ export async function cancelRebuild(
     if (!ended) throw refused(name, version, await whyNotCancelled(tx, name, version));
     await forgetLeftOut(tx, ended.tableName);
     await dropLater(tx, readSchema, ended.tableName, 0);
-    await recordStep(tx, {
+    await recordTransition(tx, {
       name,
       version,
       from: state,
@@ -180,7 +180,7 @@ export async function completeRebuild(options: {
     // Dead letters that were discarded during the rebuild may be among those it has kept.
     await redeliverInherited(tx, { log, readSchema, projection }, 'where discarded');
     await dropLater(tx, readSchema, before.tableName, oldTableSeconds);
-    await recordStep(tx, {
+    await recordTransition(tx, {
       name,
       version,
       from: before.state,
@@ -221,7 +221,7 @@ export async function acceptRebuild(
     if (!(await acceptDeadLetters(tx, name, version)))
       throw refused(name, version, `has no rebuild that waits because of dead letters; look at 'refold status'.`);
     const reason = `dead letters of the rebuild accepted: ${step.reason}`;
-    await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+    await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
   });
 }
 

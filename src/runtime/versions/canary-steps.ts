@@ -4,11 +4,11 @@ import type { Database } from '../../store/postgres/database.ts';
 import { type CanaryFigures, deleteCanary, writeCanary } from '../../store/registry/canaries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { recordStep } from '../../store/registry/transitions.ts';
+import { recordTransition } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from './expect-version.ts';
-import type { ActivateOptions, TransitionReason } from './record-transition.ts';
+import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 
 /** Starts and ends canaries: a ready version answers some clients. */
 export interface CanarySteps {
@@ -47,7 +47,15 @@ export function createCanarySteps(db: Database, declarations: SchemaDeclarations
         if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
         await writeCanary(tx, name, version, { percent, header });
         const reason = `canary for ${canaryText({ percent, header })}: ${step.reason}`;
-        await recordStep(tx, { name, version, from: 'ready', to: 'ready', heldReason, actor: step.actor, reason });
+        await recordTransition(tx, {
+          name,
+          version,
+          from: 'ready',
+          to: 'ready',
+          heldReason,
+          actor: step.actor,
+          reason,
+        });
       });
     },
     endCanary: (name, step) =>
@@ -58,7 +66,7 @@ export function createCanarySteps(db: Database, declarations: SchemaDeclarations
         const { state, heldReason } = await expectVersion(tx, name, version);
         await deleteCanary(tx, name, version);
         const reason = `canary ended: ${step.reason}`;
-        await recordStep(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+        await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
         return { version };
       }),
   };

@@ -1,9 +1,9 @@
 import type { Projection } from '../../projections/projection/projection.ts';
 import { countNewlyLeftOut, type LeftOut } from '../../store/processors/left-out.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { type HeldBy, recordStep, restateHold } from '../../store/registry/transitions.ts';
+import { type HeldBy, recordTransition, restateHold } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import type { TransitionReason } from './record-transition.ts';
+import type { TransitionReason } from './transition-reason.ts';
 
 /**
  * Returns why a version must not answer: it left out (as dead letters or skipped) more events than its declaration allows. Only events that the
@@ -50,7 +50,7 @@ export async function holdForDeadLetters(
   if (heldBy === 'dead-letters') await restateHold(tx, projection, heldBy, heldReason);
   else {
     const held = { heldReason, heldBy: 'dead-letters', actor, reason: heldReason } as const;
-    await recordStep(tx, { name, version, from: 'ready', to: 'ready', ...held });
+    await recordTransition(tx, { name, version, from: 'ready', to: 'ready', ...held });
   }
   return true;
 }

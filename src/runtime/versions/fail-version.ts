@@ -1,9 +1,9 @@
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import { stoppedPartitions } from '../../store/processors/stopped-processors.ts';
 import { lockVersion } from '../../store/registry/registry.ts';
-import { recordStep } from '../../store/registry/transitions.ts';
+import { recordTransition } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import type { TransitionReason } from './record-transition.ts';
+import type { TransitionReason } from './transition-reason.ts';
 
 /**
  * Records that a version cannot continue. A version that does not answer yet (`building`, `ready`) becomes `failed`. A version that answers stays
@@ -20,7 +20,7 @@ export async function failVersion(
 ): Promise<VersionState | undefined> {
   const found = await lockVersion(tx, name, version);
   if (found?.state !== 'building' && found?.state !== 'ready') return found?.state;
-  await recordStep(tx, { name, version, from: found.state, to: 'failed', heldReason: found.heldReason, ...step });
+  await recordTransition(tx, { name, version, from: found.state, to: 'failed', heldReason: found.heldReason, ...step });
   return 'failed';
 }
 
@@ -39,6 +39,6 @@ export async function resumeVersion(
   const found = await lockVersion(tx, name, version);
   if (found?.state !== 'failed') return found?.state;
   if ((await stoppedPartitions(tx, name, version)) > 0) return 'failed';
-  await recordStep(tx, { name, version, from: 'failed', to: 'building', heldReason: found.heldReason, ...step });
+  await recordTransition(tx, { name, version, from: 'failed', to: 'building', heldReason: found.heldReason, ...step });
   return 'building';
 }

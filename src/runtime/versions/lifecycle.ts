@@ -10,7 +10,7 @@ import { highestActive } from '../../store/registry/definitions.ts';
 import { forgetInline, limitLockWaits } from '../../store/registry/inline-versions.ts';
 import { deleteRebuild, type EndedRebuild, readEventsFolded } from '../../store/registry/rebuilds.ts';
 import { readRegistry, recordCode } from '../../store/registry/registry.ts';
-import { type HeldBy, recordStep } from '../../store/registry/transitions.ts';
+import { type HeldBy, recordTransition } from '../../store/registry/transitions.ts';
 import { readVersionStatus } from '../../store/registry/version-positions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater } from '../../store/tables/old-tables.ts';
@@ -21,7 +21,7 @@ import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
 import { holdForDeadLetters } from './dead-letter-gate.ts';
 import { expectVersion, refused } from './expect-version.ts';
-import type { ActivateOptions, TransitionReason } from './record-transition.ts';
+import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 
 export interface Lifecycle extends CanarySteps {
   /**
@@ -69,7 +69,7 @@ export async function completeVersion(
   const { name, version, activation } = projection;
   const { state, heldReason } = await expectVersion(tx, name, version);
   if (state !== 'building') return state;
-  await recordStep(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
+  await recordTransition(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
   // Without clients there are no queries to compare.
   const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
   if (activation.by === 'manual' || heldReason !== null || waits) return 'ready';
@@ -92,21 +92,21 @@ async function activateUnlessHeld(
     if (heldBy === 'breaking') return 'ready';
     const heldReason = `It would break ${broken.what} 'refold activate ${name}@${version} --breaking' activates it all the same.`;
     const held = { heldReason, heldBy: 'breaking', actor: step.actor, reason: heldReason } as const;
-    await recordStep(tx, { name, version, from: 'ready', to: 'ready', ...held });
+    await recordTransition(tx, { name, version, from: 'ready', to: 'ready', ...held });
     return 'ready';
   }
-  await becomeActive(tx, readSchema, name, version, { ...step, reason: `${step.reason}, activation 'auto'` });
+  await setActive(tx, readSchema, name, version, { ...step, reason: `${step.reason}, activation 'auto'` });
   return 'active';
 }
 
-async function becomeActive(
+async function setActive(
   tx: Queryable,
   readSchema: string,
   name: string,
   version: number,
   step: TransitionReason,
 ): Promise<void> {
-  await recordStep(tx, { name, version, from: 'ready', to: 'active', heldReason: null, ...step });
+  await recordTransition(tx, { name, version, from: 'ready', to: 'active', heldReason: null, ...step });
   await deleteCanary(tx, name, version);
   await pointView(tx, readSchema, name);
 }
@@ -134,9 +134,9 @@ async function completeInPlace(
   await recordCode(tx, { name, version, codeFingerprint });
   const folded = await readEventsFolded(tx, name, version);
   const step = { name, version, actor, reason: `rebuilt in place${rebuiltFrom(rebuild)}, ${folded} events folded` };
-  await recordStep(tx, { ...step, from: 'building', to: 'ready', heldReason });
+  await recordTransition(tx, { ...step, from: 'building', to: 'ready', heldReason });
   if (rebuild.stateBefore !== 'active' || (await holdForDeadLetters(tx, projection, step))) return 'ready';
-  await recordStep(tx, { ...step, from: 'ready', to: 'active', heldReason: null });
+  await recordTransition(tx, { ...step, from: 'ready', to: 'active', heldReason: null });
   await pointView(tx, readSchema, name);
   return 'active';
 }
@@ -199,7 +199,15 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
       await db.transaction(async (tx) => {
         const { state, heldReason } = await expectVersion(tx, name, version);
         if (state !== 'ready' || heldReason !== null) return;
-        await recordStep(tx, { name, version, from: 'ready', to: 'ready', heldReason: step.reason, heldBy, ...step });
+        await recordTransition(tx, {
+          name,
+          version,
+          from: 'ready',
+          to: 'ready',
+          heldReason: step.reason,
+          heldBy,
+          ...step,
+        });
       });
     },
     async activate(name, version, step, { allowBreaking = false } = {}) {
@@ -208,7 +216,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         switch (state) {
           case 'ready':
             if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
-            return becomeActive(tx, readSchema, name, version, step);
+            return setActive(tx, readSchema, name, version, step);
           case 'active':
             throw refused(name, version, `is active already.`);
           case 'building':
@@ -238,7 +246,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         }
         const locked = await expectVersion(tx, name, from);
         if (locked.state !== 'active') throw refused(name, from, `is ${locked.state} by now; look at 'refold status'.`);
-        await recordStep(tx, {
+        await recordTransition(tx, {
           name,
           version: from,
           from: 'active',
@@ -256,7 +264,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         if (state === 'retired') throw refused(name, version, 'is retired already.');
         await forgetInline(tx, name, version);
         await deleteCanary(tx, name, version);
-        await recordStep(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
+        await recordTransition(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
         await pointView(tx, readSchema, name);
         await dropLater(tx, readSchema, tableName, graceSeconds);
         const rebuild = await deleteRebuild(tx, name, version);

@@ -18,7 +18,7 @@ import {
   readRegistry,
   resetVersion,
 } from '../../store/registry/registry.ts';
-import { recordStep } from '../../store/registry/transitions.ts';
+import { recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import { registryLockKey } from '../../store/server/lock-keys.ts';
 import { qualified } from '../../store/statements/identifiers.ts';
@@ -168,7 +168,15 @@ async function declareVersion(
   await createVersionTable(tx, projection, readSchema);
   await checkSqlFold(tx, readSchema, projection);
   await insertVersion(tx, newVersion(projection, readSchema));
-  await recordStep(tx, { name, version, from: null, to: 'building', actor, reason: 'declared', heldReason: null });
+  await recordTransition(tx, {
+    name,
+    version,
+    from: null,
+    to: 'building',
+    actor,
+    reason: 'declared',
+    heldReason: null,
+  });
   // An empty log leaves nothing to build, so a new application answers at once.
   if ((await readHead(tx)) > 0n) return;
   await table.createIndexes(tx);
@@ -210,7 +218,7 @@ async function compareVersion(
     await checkSqlFold(tx, readSchema, projection);
     await forgetDifferences(tx, name, version);
     await resetVersion(tx, newVersion(projection, readSchema));
-    await recordStep(tx, {
+    await recordTransition(tx, {
       name,
       version,
       from: known.state,
@@ -258,7 +266,7 @@ async function adjustPartitions(
   const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
   await changePartitions(tx, name, version, partitions);
   const reason = `${partitions} ${partitions === 1 ? 'partition' : 'partitions'} instead of ${before}`;
-  await recordStep(tx, {
+  await recordTransition(tx, {
     name,
     version,
     from: state,

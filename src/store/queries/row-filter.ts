@@ -7,10 +7,10 @@ import {
   boundArray,
   boundJson,
   boundValue,
+  caseInsensitiveRef,
   columnOf,
   columnRef,
   comparableRef,
-  foldedRef,
 } from '../tables/row-values.ts';
 
 type Condition = RawBuilder<boolean>;
@@ -185,7 +185,7 @@ function alike(
   negated: boolean,
 ): Condition {
   const ref = columnRef(projection, column);
-  const folded = sql<boolean>`${foldedRef(ref)} like ${foldedRef(pattern)}`;
+  const folded = sql<boolean>`${caseInsensitiveRef(ref)} like ${caseInsensitiveRef(pattern)}`;
   if (ignoreCase) return held(projection, column, folded, negated);
   const exact = sql<boolean>`${ref} like ${pattern}`;
   return held(projection, column, negated ? exact : sql<boolean>`(${folded} and ${exact})`, negated);

@@ -21,7 +21,7 @@ export interface Step {
 }
 
 /** Records one transition of a version: writes the state and the audit log, and notifies every process. */
-export async function recordStep(db: Queryable, step: Step): Promise<void> {
+export async function recordTransition(db: Queryable, step: Step): Promise<void> {
   await db.query({
     text: `
       with changed as (

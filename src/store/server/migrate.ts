@@ -4,7 +4,7 @@ import { RefoldError } from '../../errors.ts';
 import { createDatabase, type Database } from '../postgres/database.ts';
 import { translateDatabaseError } from '../postgres/database-errors.ts';
 import { type MigrationFile, readMigrations } from './migration-files.ts';
-import { isNothingYet, readRunningProcesses, silentSeconds } from './running-processes.ts';
+import { isSchemaMissing, readRunningProcesses, silentSeconds } from './running-processes.ts';
 import { requireSuitableServer } from './server-facts.ts';
 
 /** The schema of Refold's own tables. Fixed, because the migrations are plain SQL that names it. */
@@ -125,7 +125,7 @@ async function appliedMigrations(db: Database): Promise<string[]> {
     const rows = await db.query<{ name: string }>({ text: 'select name from refold.migrations order by name' });
     return rows.map((row) => row.name);
   } catch (error) {
-    if (isNothingYet(error)) return [];
+    if (isSchemaMissing(error)) return [];
     throw error;
   }
 }

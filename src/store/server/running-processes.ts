@@ -17,12 +17,12 @@ export async function readRunningProcesses(db: Queryable): Promise<string[]> {
     });
     return rows.map(({ process }) => process);
   } catch (error) {
-    if (isNothingYet(error)) return [];
+    if (isSchemaMissing(error)) return [];
     throw error;
   }
 }
 
 /** Whether a statement failed because the database has no tables of Refold yet. */
-export function isNothingYet(error: unknown): boolean {
+export function isSchemaMissing(error: unknown): boolean {
   return ['42P01', '3F000'].includes(sqlStateOf(error) ?? ''); // no such table, no such schema
 }

@@ -12,7 +12,7 @@ import { qualified, quoted } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { kindInSql } from './column-sql.ts';
 import { copiedRows } from './copied-rows.ts';
-import { foldedSql } from './row-values.ts';
+import { caseInsensitiveSql } from './row-values.ts';
 import { requireTextSearch, trigramOperators } from './text-search.ts';
 
 /** The statements for one version's read table, with which a processor loads and writes rows. */
@@ -181,7 +181,7 @@ export function createReadTable(projection: Projection, readSchema: string): Rea
 
   /** No column name contains two underscores, so the index name is unique. */
   async function createSearchIndex(db: Queryable, name: string): Promise<void> {
-    const on = `using gin ((${foldedSql(sql(name))}) ${await trigramOperators(db)})`;
+    const on = `using gin ((${caseInsensitiveSql(sql(name))}) ${await trigramOperators(db)})`;
     await createIndex(db, `${projection.sqlNames[name]}__search`, on);
   }
 

@@ -5,7 +5,7 @@ import { sqlStateOf } from '../postgres/database-errors.ts';
 import { indexName } from './read-table.ts';
 
 /** Thrown if the order in which rows take unique values can only be checked event by event; see `UniqueClaims`. */
-export class DoubtfulOrder extends Error {}
+export class AmbiguousOrder extends Error {}
 
 /**
  * Whether PostgreSQL refused a row's values. The same rows would be refused again. Class 21 is a duplicate key within a statement, 22 an
@@ -13,7 +13,7 @@ export class DoubtfulOrder extends Error {}
  * columns are checked before, so a column that may not be null was added to the table, and every row is refused.
  */
 export function isRowRefusal(error: unknown): boolean {
-  if (error instanceof DoubtfulOrder) return true;
+  if (error instanceof AmbiguousOrder) return true;
   const state = sqlStateOf(error) ?? '';
   return state !== '23502' && /^(09...|2[1237]...|4[45]...|54000|P0...|[UZ]....)$/.test(state);
 }

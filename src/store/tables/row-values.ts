@@ -35,11 +35,11 @@ export function comparableRef(projection: Projection, name: string): RawBuilder<
 }
 
 /** The SQL of a text for case-insensitive comparison; see `withoutCase`. */
-export function foldedSql(text: string): string {
+export function caseInsensitiveSql(text: string): string {
   return `upper(${text} collate "und-x-icu")`;
 }
 
-export function foldedRef(text: RawBuilder<unknown>): RawBuilder<unknown> {
+export function caseInsensitiveRef(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`upper(${text} collate "und-x-icu")`;
 }
 

@@ -4,7 +4,7 @@ import type { RowKey } from '../../projections/projection/projection.ts';
 import { savepoint } from '../statements/savepoint.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from './read-table.ts';
-import { DoubtfulOrder, isRowRefusal } from './refused-rows.ts';
+import { AmbiguousOrder, isRowRefusal } from './refused-rows.ts';
 
 /** The new state of a row; null removes it. */
 export interface ChangedRow {
@@ -63,6 +63,6 @@ async function writeHalves(
 /** Call this before writing a batch as a whole. @throws DoubtfulOrder if its rows could be refused event by event */
 export async function expectOrder(tx: Queryable, table: ReadTable, claims: UniqueClaims | undefined): Promise<void> {
   if (!claims) return;
-  if (claims.clash) throw new DoubtfulOrder();
-  for (const values of claims.passing()) if (await table.holdsAny(tx, values)) throw new DoubtfulOrder();
+  if (claims.clash) throw new AmbiguousOrder();
+  for (const values of claims.passing()) if (await table.holdsAny(tx, values)) throw new AmbiguousOrder();
 }

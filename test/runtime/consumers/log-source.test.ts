@@ -7,7 +7,11 @@ import { beginning, type GlobalPosition, globalPosition } from '../../../src/eve
 import { createConsumer } from '../../../src/runtime/consumers/consumer.ts';
 import { eventProcessor } from '../../../src/runtime/consumers/event-processor.ts';
 import { createHistory } from '../../../src/runtime/consumers/history.ts';
-import { createLogSource, type LogPollTimer, positionTold } from '../../../src/runtime/consumers/log-source.ts';
+import {
+  createLogSource,
+  type LogPollTimer,
+  parseNotifiedPosition,
+} from '../../../src/runtime/consumers/log-source.ts';
 import type { ReadAllOptions, ReadTailOptions } from '../../../src/store/log/read-events.ts';
 import { effort } from '../../support/effort.ts';
 
@@ -78,7 +82,7 @@ test.each([
   ['1'.repeat(16), undefined],
   [undefined, undefined],
 ])('the position in a notification of %j is %s', (payload, told) => {
-  expect(positionTold(payload)).toBe(told);
+  expect(parseNotifiedPosition(payload)).toBe(told);
 });
 
 const silent = pino({ level: 'silent' });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ResponseQuery } from '../../../src/projections/queries/response-query.ts';
 import type { RowFilter } from '../../../src/projections/queries/row-query.ts';
-import { createAnswers } from '../../../src/runtime/reads/compiled-reads.ts';
+import { createCompiledReads } from '../../../src/runtime/reads/compiled-reads.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import type { Statement } from '../../../src/store/statements/statement.ts';
 import { createReadTable } from '../../../src/store/tables/read-table.ts';
@@ -43,7 +43,7 @@ const lookUp = (key: string, where: RowFilter | null = null): ResponseQuery => (
 
 test('key lookups of one turn share a statement, and each gets its own row', async () => {
   const db = echo();
-  const answer = createAnswers(db, 'read_models', 10);
+  const answer = createCompiledReads(db, 'read_models', 10);
   const keys = ['a', 'nobody', 'b', 'a'];
   const answers = await Promise.all(keys.map((key) => answer(lookUp(key))));
   expect(answers).toEqual(['{"b":"a"}', '{"b":null}', '{"b":"b"}', '{"b":"a"}']);
@@ -52,7 +52,7 @@ test('key lookups of one turn share a statement, and each gets its own row', asy
 
 test('no statement is shared by lookups that may not read the same rows, or has more than a thousand keys', async () => {
   const db = echo();
-  const answer = createAnswers(db, 'read_models', 10);
+  const answer = createCompiledReads(db, 'read_models', 10);
   const of = (owner: string): RowFilter => ({ kind: 'compare', column: 'owner', operator: 'eq', value: owner });
   await Promise.all([
     answer(lookUp('a', of('Ada'))),
@@ -115,7 +115,7 @@ function lists() {
 
 test('lists that wait for a connection are sent together, four at most, each with its own response', async () => {
   const db = lists();
-  const answer = createAnswers(db, 'read_models', 1);
+  const answer = createCompiledReads(db, 'read_models', 1);
   const first = answer(page('a'));
   await until(() => db.asked.length === 1);
   const others = ['b', 'c', 'd', 'e', 'f', 'g'].map((owner) => answer(page(owner)));
@@ -138,7 +138,7 @@ test('lists that wait for a connection are sent together, four at most, each wit
 });
 
 test('a failed statement fails all lookups that share it', async () => {
-  const answer = createAnswers({ query: () => Promise.reject(new Error('gone')) }, 'read_models', 10);
+  const answer = createCompiledReads({ query: () => Promise.reject(new Error('gone')) }, 'read_models', 10);
   const both = await Promise.allSettled([answer(lookUp('a')), answer(lookUp('b'))]);
   expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
 });
@@ -170,7 +170,7 @@ describe('on a table', () => {
   };
 
   test('a lookup returns the same alone as in a batch', async () => {
-    const answer = createAnswers(db, readSchema, 10);
+    const answer = createCompiledReads(db, readSchema, 10);
     await fc.assert(
       fc.asyncProperty(rowsOf(orderBook, { maxLength: 5 }), fc.constantFrom('gt', 'lte'), async (rows, operator) => {
         await db.query({ text: `delete from ${readSchema}.${orderBook.tableName}` });
@@ -187,7 +187,7 @@ describe('on a table', () => {
   });
 
   test('lists of one form return the same alone as in a batch', async () => {
-    const answer = createAnswers(db, readSchema, 1);
+    const answer = createCompiledReads(db, readSchema, 1);
     const list = (units: number, limit: number): ResponseQuery => ({
       shape: listShape,
       reads: [

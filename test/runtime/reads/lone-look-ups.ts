@@ -1,4 +1,4 @@
-import { createAnswers } from '../../../src/runtime/reads/compiled-reads.ts';
+import { createCompiledReads } from '../../../src/runtime/reads/compiled-reads.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { readSchema } from '../../support/read-model-writer.ts';
 import { balanceV1 } from '../../support/sample-domain.ts';
@@ -6,7 +6,7 @@ import { balanceV1 } from '../../support/sample-domain.ts';
 // Looks up one row twenty times in its own process, in which nothing else has used up names of prepared statements:
 // node lone-look-ups.ts URL. Prints how often each statement of the table ran with a cached plan.
 const db = createDatabase({ url: process.argv[2] ?? '', maxConnections: 1 });
-const answer = createAnswers(db, readSchema, 1);
+const answer = createCompiledReads(db, readSchema, 1);
 for (let times = 0; times < 20; times++) {
   await answer({
     shape: { roots: [['b', { kind: 'row', read: 0, row: [['t', { kind: 'constant', json: '"Balance"' }]] }]] },
