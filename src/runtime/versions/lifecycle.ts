@@ -199,15 +199,8 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
       await db.transaction(async (tx) => {
         const { state, heldReason } = await expectVersion(tx, name, version);
         if (state !== 'ready' || heldReason !== null) return;
-        await recordTransition(tx, {
-          name,
-          version,
-          from: 'ready',
-          to: 'ready',
-          heldReason: step.reason,
-          heldBy,
-          ...step,
-        });
+        const held = { heldReason: step.reason, heldBy };
+        await recordTransition(tx, { name, version, from: 'ready', to: 'ready', ...held, ...step });
       });
     },
     async activate(name, version, step, { allowBreaking = false } = {}) {

@@ -168,15 +168,8 @@ async function declareVersion(
   await createVersionTable(tx, projection, readSchema);
   await checkSqlFold(tx, readSchema, projection);
   await insertVersion(tx, newVersion(projection, readSchema));
-  await recordTransition(tx, {
-    name,
-    version,
-    from: null,
-    to: 'building',
-    actor,
-    reason: 'declared',
-    heldReason: null,
-  });
+  const declared = { actor, reason: 'declared', heldReason: null };
+  await recordTransition(tx, { name, version, from: null, to: 'building', ...declared });
   // An empty log leaves nothing to build, so a new application answers at once.
   if ((await readHead(tx)) > 0n) return;
   await table.createIndexes(tx);
