@@ -57,7 +57,8 @@ test('the three roles of operating.md run everything, and none may do more than 
   onTestFinished(() => runtime.stop());
   await untilLive(runtime, inlineBalance);
   await open(runtime, 'account-1');
-  await runtime.log.append(creditOf('account-1'));
+  const { position } = await runtime.log.append(creditOf('account-1'));
+  await runtime.positions.waitFor(balanceV1, position, { timeout: 300_000 });
   for (const projection of [inlineBalance, balanceV1]) await expectRight(runtime, projection);
 
   await expectDenied(db, 'update refold.events set payload = payload');
