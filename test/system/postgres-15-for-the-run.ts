@@ -13,5 +13,5 @@ export default async function setup(project: TestProject): Promise<() => Promise
     );
   }
   const server = await startFrom({ initdb: `${directory}/initdb`, postgres: `${directory}/postgres` });
-  return serve(project, server, { again: true });
+  return serve(project, server, { again: true, underRoles: true });
 }

@@ -62,7 +62,7 @@ test('no statement of an append has a plan expensive enough for JIT, in foreign 
   const runtime = await setting.start([inlineBalance, inlineOpenings]);
   await untilLive(runtime, inlineBalance, inlineOpenings);
   await open(runtime, 'account-1');
-  const client = new pg.Client({ connectionString: setting.database.url });
+  const client = new pg.Client({ connectionString: setting.database.superuserUrl }); // who may load auto_explain
   await client.connect();
   const tx: Queryable = {
     query: async <Row extends object>({ text, values }: Statement) =>
@@ -103,13 +103,12 @@ const defaults = {
 };
 
 /** Sets them for new sessions of `whom`: a role or a database. */
-async function setDefaults(target: Database, whom: string): Promise<void> {
-  for (const [setting, value] of Object.entries(defaults))
-    await target.query({ text: `alter ${whom} set ${setting} = '${value}'` });
+async function setDefaults(run: (statement: string) => Promise<unknown>, whom: string): Promise<void> {
+  for (const [setting, value] of Object.entries(defaults)) await run(`alter ${whom} set ${setting} = '${value}'`);
 }
 
 test('an application works with any defaults of its role or database', async () => {
-  await setDefaults(db, `database ${name}`);
+  await setDefaults(setting.database.administer, `database ${name}`);
   const limits = ['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'];
   const { promise: slow, resolve: go } = Promise.withResolvers<void>();
   const runtime = await setting.start([inlineBalance, inlineOpenings, balanceV1]);
@@ -165,7 +164,8 @@ test('rebuilds, snapshots, imports, reactors and change feeds work with any defa
   const file = join(folder, 'openings.txt');
   await writeFile(file, Array.from({ length: 300 }, (_, number) => `imported-${number}`).join('\n'));
   const admin = createDatabase({ url: database.url });
-  await setDefaults(admin, `role current_user in database ${new URL(database.url).pathname.slice(1)}`);
+  const role = `role current_user in database ${new URL(database.url).pathname.slice(1)}`;
+  await setDefaults((text) => admin.query({ text }), role);
   await admin.close();
   const handled = new Set<string>();
   const listener = defineReactor({

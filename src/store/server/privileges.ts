@@ -38,7 +38,7 @@ export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> 
   stalls: readOnly,
   stream_snapshots: ['select', 'insert', 'delete'],
   streams: everyRow,
-  table_snapshots: ['select', 'insert', 'delete'],
+  table_snapshots: ['select', 'insert', 'update', 'delete'],
   tags: readOnly,
   throughput: readOnly,
   transitions: appendOnly,
@@ -52,6 +52,7 @@ export const runtimeSequences: Readonly<Record<string, 'select' | 'usage'>> = {
   events_position_seq: 'select',
   inline_leaves: 'select',
   inline_lives: 'usage',
+  table_snapshots_id_seq: 'usage',
 };
 
 interface Missing {

@@ -205,14 +205,14 @@ test('pinned use does not hold a version, and use recorded for too short a time 
 });
 
 test('a version is no longer held if nobody has used what it breaks in the declared days', async () => {
-  await db.query({ text: `update refold.usage_recording set since = now() - interval '31 days'` });
+  await database.administer(`update refold.usage_recording set since = now() - interval '31 days'`);
   // A gateway that does not record usage makes it unknown again.
   await restart([balanceV1], false);
   await until(async () => (await refold.evolution.usage()).recordedDays === null);
   await restart([balanceV1, withoutAmount({ unusedDays: 30 })]);
   await until(async () => (await refold.evolution.usage()).recordedDays !== null);
   expect((await version(2))?.state).toBe('ready');
-  await db.query({ text: `update refold.usage_recording set since = now() - interval '31 days'` });
+  await database.administer(`update refold.usage_recording set since = now() - interval '31 days'`);
   await restart([balanceV1, withoutAmount({ unusedDays: 30 })]);
   await until(() => isActive(2));
 });

@@ -540,11 +540,11 @@ test('a reactor whose checkpoint the server refuses while events wait continues 
     },
     { concurrency: 2 },
   );
-  const admin = new pg.Client({ connectionString: database.url });
+  const admin = new pg.Client({ connectionString: database.superuserUrl });
   await admin.connect();
   await admin.query(`
     create sequence refusals;
-    create function refuse() returns trigger language plpgsql as $$
+    create function refuse() returns trigger language plpgsql security definer as $$
       begin
         perform nextval('refusals');
         raise exception 'could not extend file' using errcode = 'disk_full';
@@ -571,12 +571,12 @@ test('a reactor whose checkpoint the server refuses while events wait continues 
 });
 
 test('a reactor that was claimed runs, also if its former owner can not be declared gone', async () => {
-  const admin = new pg.Client({ connectionString: database.url });
+  const admin = new pg.Client({ connectionString: database.superuserUrl });
   await admin.connect();
   await admin.query(`
     insert into refold.processes (id, name, declares, owns, keeps, role, versions)
     values (gen_random_uuid(), 'gone', '{reactor watch@0/0}', '{reactor watch@0/0}', '{}', 'worker', '{}');
-    create function refuse() returns trigger language plpgsql as $$
+    create function refuse() returns trigger language plpgsql security definer as $$
       begin
         raise exception 'could not extend file' using errcode = 'disk_full';
       end $$;

@@ -143,7 +143,7 @@ describe('a snapshot', () => {
     await deposit(after, 'edited', 1);
     // Old processes of the same deployment still read their own snapshots.
     expect((await log.stateOf(before, 'edited')).snapshotVersion).toBe(10);
-    await db.query({ text: `update refold.stream_snapshots set taken_at = taken_at - interval '2 days'` });
+    await testDatabase.administer(`update refold.stream_snapshots set taken_at = taken_at - interval '2 days'`);
     await deposit(after, 'edited', 1);
     await deposit(after, 'edited', 1);
     expect(new Set((await snapshotsOf('edited')).map((row) => row.fingerprint)).size).toBe(1);
