@@ -22,7 +22,7 @@ interface OpenCart {
 
 /**
  * The actions of random shoppers, one after another: they register, open carts, fill them, change their minds, confirm and cancel.
- * A seed always gives the same actions. Answer each action with whether it was accepted; a refused cart gets no further actions.
+ * The same seed always yields the same actions. Answer each action with whether it was accepted; a refused cart gets no further actions.
  */
 export function* shoppers(seed: number): Generator<ShopperAction, never, boolean> {
   const random = randomNumbers(seed);

@@ -101,9 +101,9 @@ test('the two commands of the README work for root in a folder that only root ma
   expect(readlinkSync(link)).toBe(data);
   await again.stop();
   rmSync(join(folder, '.refold'), { recursive: true });
-  const anew = await startTheSample(folder, root);
+  const fresh = await startTheSample(folder, root);
   expect(readlinkSync(link)).not.toBe(data);
-  await anew.stop();
+  await fresh.stop();
   for (const place of [data, readlinkSync(link)]) rmSync(join(place, '..'), { recursive: true });
 
   expect(runTests(folder, root)).toMatch(/passed/);

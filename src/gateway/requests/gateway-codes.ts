@@ -5,7 +5,7 @@ export const gatewayCodes: Readonly<Record<string, ErrorCode>> = {
   INTERNAL_SERVER_ERROR: {
     status: '500; 200 if a field failed',
     what: 'The program failed. The log has the details under `errorId`.',
-    why: "An error that clients are not told: of the application's code, or a statement that PostgreSQL refused.",
+    why: "The application's code failed, or PostgreSQL refused a statement. Clients get no details.",
     do: 'Try again later. Tell the operator the `errorId`.',
   },
   RATE_LIMITED: {

@@ -6,10 +6,10 @@ import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } 
 import { isOutage, isTableError } from '../../store/postgres/database-errors.ts';
 import { restatedError } from './restated-error.ts';
 
-type ToldExtensions = (error: RefoldError) => Record<string, unknown>;
+type PublicExtensions = (error: RefoldError) => Record<string, unknown>;
 
 /** The extensions that clients get for these errors, in addition to message and code. All other errors are masked. */
-const toldCodes: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNAVAILABLE'>, ToldExtensions>> = {
+const publicFields: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNAVAILABLE'>, PublicExtensions>> = {
   BAD_USER_INPUT: (error) => (error instanceof InvalidInput ? { issues: error.issues } : {}),
   // `decide` passed the reason as the message.
   COMMAND_REJECTED: ({ message, fields }) => ({ reason: message, details: fields }),
@@ -28,7 +28,7 @@ const toldCodes: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNAVAI
   FORBIDDEN: () => ({}),
 };
 
-const publicExtensions: Readonly<Partial<Record<RefoldErrorCode, ToldExtensions>>> = toldCodes;
+const publicExtensions: Readonly<Partial<Record<RefoldErrorCode, PublicExtensions>>> = publicFields;
 
 /** Public messages for errors whose own message is for operators: clients must not learn what holds a stream. */
 const publicMessages: Readonly<Partial<Record<RefoldErrorCode, string>>> = {

@@ -29,9 +29,9 @@ export function openApplicationLog(
 ): ApplicationLog {
   const projections = config.projections.filter(({ mode }) => mode === 'inline');
   const { appendLockTimeout: lockTimeoutMs } = config.database;
-  const told = { ...(onAppended ? { onAppended } : {}), ...(onSent ? { onSent } : {}) };
+  const callbacks = { ...(onAppended ? { onAppended } : {}), ...(onSent ? { onSent } : {}) };
   if (projections.length === 0)
-    return { log: createEventLog(db, config.families, { lockTimeoutMs, ...told }), db, close: async () => {} };
+    return { log: createEventLog(db, config.families, { lockTimeoutMs, ...callbacks }), db, close: async () => {} };
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
   // These connections pipeline their statements, so nothing else may use them.
   const appends = createDatabase({
@@ -47,7 +47,7 @@ export function openApplicationLog(
   return {
     log: createEventLog(db, config.families, {
       lockTimeoutMs,
-      ...told,
+      ...callbacks,
       inline: {
         db: appends,
         readSchema,

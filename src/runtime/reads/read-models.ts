@@ -106,11 +106,11 @@ async function holds(reads: Queryable, projection: Projection, position: GlobalP
 
 function openOperation(
   { db, readSchema, statementTimeout, positions, history }: ReadModelsOptions,
-  toldPositions: boolean,
+  withPositions: boolean,
 ): NearReads {
   const waits = createWaits(db, positions);
   const open = new Set<Promise<void>>();
-  const positioned = toldPositions ? createReadPositions(db) : undefined;
+  const positioned = withPositions ? createReadPositions(db) : undefined;
   let snapshot: ReadSnapshot | undefined;
 
   const reads: Queryable = {

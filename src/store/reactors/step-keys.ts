@@ -41,7 +41,7 @@ export async function pruneStepKeys(tx: Queryable, reactor: string, days: number
           for update skip locked
         ))
         returning recorded_at
-      ), told as (
+      ), kept as (
         -- Events at neighbouring positions may be recorded in any order, within seconds.
         update refold.reactors
         set steps_kept_since = greatest(steps_kept_since, (select max(recorded_at) + interval '1 hour' from forgotten))

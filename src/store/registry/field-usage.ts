@@ -45,7 +45,7 @@ export async function addUsage(db: Queryable, counts: readonly UsageCount[], mos
         cross join today
         order by client, client_version
         on conflict do nothing
-      ), told_apart as (
+      ), limited as (
         select client, client_version from known
         union all
         select client, client_version from welcome
@@ -54,14 +54,14 @@ export async function addUsage(db: Queryable, counts: readonly UsageCount[], mos
       select
         path,
         day,
-        case when given.client like '(%' then given.client else coalesce(told_apart.client, $7) end,
-        coalesce(told_apart.client_version, ''),
+        case when given.client like '(%' then given.client else coalesce(limited.client, $7) end,
+        coalesce(limited.client_version, ''),
         pins,
         sum(operations),
         now()
       from given
       cross join today
-      left join told_apart using (client, client_version)
+      left join limited using (client, client_version)
       group by 1, 2, 3, 4, 5
       -- all processes lock in the same order, which prevents deadlocks
       order by 1, 2, 3, 4, 5

@@ -118,7 +118,7 @@ export async function declareShadow(db: Queryable, name: string, version: number
   await db.query({
     name: 'declare shadow',
     text: `
-      with told as (
+      with declared as (
         insert into refold.shadows as shadow (name, version, one_of, needed_queries, most_different, within_seconds)
         values ($1, $2, $3, $4, $5, $6)
         on conflict (name, version) do update
@@ -132,7 +132,7 @@ export async function declareShadow(db: Queryable, name: string, version: number
         -- inserted, not updated
         returning xmax = 0 as begun
       )
-      select pg_notify('${registryChannel}', $1 || '@' || $2) from told where begun`,
+      select pg_notify('${registryChannel}', $1 || '@' || $2) from declared where begun`,
     values: [name, version, gate.oneOf, gate.queries, gate.maxDifferent, gate.withinSeconds],
   });
 }

@@ -33,7 +33,7 @@ export interface ReadTable {
   vacate(db: Queryable, rows: readonly Row[]): Promise<void>;
   /** Whether a row of the table has any of these unique values. */
   holdsAny(db: Queryable, values: PassingValues): Promise<boolean>;
-  /** Writes all rows with one statement, which also publishes the changes in `told` if given. */
+  /** Writes all rows with one statement, which also publishes the changes in `changes` if given. */
   upsert(db: Queryable, rows: readonly Row[], changes?: RecordedChanges): Promise<void>;
   /**
    * A CTE that does the same as {@link upsert} in the statement that moves the checkpoint. It records `upserted` as changed. Undefined if a

@@ -71,7 +71,7 @@ function editedLines(row: { lines: readonly Line[]; first: Line | null }, { kind
         lines: lines.map((entry) => (entry === one ? { ...entry, tags: another?.tags, note: another?.note } : entry)),
       };
     case 'default':
-      return { lines: lines.map((entry) => (entry === one ? { name: 'anew' } : entry)) };
+      return { lines: lines.map((entry) => (entry === one ? { name: 'new' } : entry)) };
     case 'first':
       return { first: one ?? null, lines: first ? [...lines, first] : lines };
   }

@@ -156,7 +156,7 @@ function createClient(model: ReadModel, transport: Transport, pause: () => Promi
 
   function apply(message: Message, last: bigint): void {
     if (BigInt(message.position) < last) problems.push(`position ${message.position} came after ${last}`);
-    if (message.lagged && !message.reset) problems.push('lagged, but not to begin anew');
+    if (message.lagged && !message.reset) problems.push('lagged, but was not reset');
     if (message.reset) {
       copy.clear();
       positions.clear();
