@@ -20,9 +20,15 @@ export async function checkSessions(
   { url, session }: Pick<Database, 'url' | 'session'>,
   { sessions }: SessionCheckOptions,
 ): Promise<void> {
-  const [first, second] = [await session(), await session()];
+  const open: Session[] = [];
+  const another = async () => {
+    const opened = await session();
+    open.push(opened);
+    return opened;
+  };
   let broken: Error | undefined;
   try {
+    const [first, second] = [await another(), await another()];
     const pids = new Set<number>();
     const problem =
       (await lockProblem(first, second, pids)) ?? (sessions ? await sessionProblem(first, pids) : undefined);
@@ -34,8 +40,7 @@ export async function checkSessions(
     broken = error as Error;
     throw error;
   } finally {
-    first.release(broken);
-    second.release(broken);
+    for (const opened of open) opened.release(broken);
   }
 }
 

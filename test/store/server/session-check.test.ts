@@ -27,6 +27,12 @@ test('a server with working locks is accepted, and the check leaves nothing behi
   expect(locks).toEqual([]);
 });
 
+test('a check that gets no second connection releases the first one', async () => {
+  const single = createDatabase({ url: one.url, maxConnections: 1, connectTimeoutMs: 200 });
+  await expect(checkSessions(single, { sessions: true })).rejects.toThrow();
+  await single.close(); // waits for every connection that was not released
+});
+
 test('an address with two servers behind it is refused: one server does not see the locks of the other', async () => {
   const sessions = [one, other];
   const balanced = { url: one.url, session: () => (sessions.shift() as Database).session() };
