@@ -115,12 +115,10 @@ async function redeliverOne(
   const [stored] = key ? await table.load(tx, [key]) : [];
   const rows = new Map<string, Row | null>(text === null ? [] : [[text, stored ?? null]]);
   const done: bigint[] = [];
-  const discarded: bigint[] = [];
+  // Also those behind a letter that fails: they must not be folded when it is retried.
+  const discarded = letters.filter((letter) => discarding.isDiscarded(letter)).map(({ id }) => id);
   for (const letter of letters) {
-    if (discarding.isDiscarded(letter)) {
-      discarded.push(letter.id);
-      continue;
-    }
+    if (discarding.isDiscarded(letter)) continue;
     const event = events.get(letter.position);
     let error = foldLetter(projection, event, text, rows);
     if (!error && discarding.each && event && key && text !== null) {

@@ -79,8 +79,9 @@ async function credit(runtime: Runtime, ...amounts: readonly string[]): Promise<
     await runtime.log.append({ family: account, streamId: 'a', events: [{ type: 'Credited', payload: { amount } }] });
 }
 
-/** The credits of each account. The amount '13' can't be folded. */
-function credits(fails: boolean): Projection {
+/** The credits of each account. The amount '13' can't be folded, or these amounts. */
+function credits(fails: boolean | readonly string[]): Projection {
+  const failing = typeof fails === 'boolean' ? (fails ? ['13'] : []) : fails;
   return defineProjection({
     name: 'credits',
     version: 1,
@@ -89,12 +90,23 @@ function credits(fails: boolean): Projection {
     key: (event) => event.streamId,
     evolve: {
       Credited: (row, { payload: { amount } }) => {
-        if (fails && amount === '13') throw new Error('thirteen is bad luck');
+        if (failing.includes(amount)) throw new Error('thirteen is bad luck');
         return { amounts: [...(row?.amounts ?? []), amount] };
       },
     },
     onError: 'dead-letter',
   });
+}
+
+/** The rebuild has new dead letters, so it waits for an operator. */
+async function acceptOnceHeld({ db }: Runtime): Promise<void> {
+  const accept = () => acceptRebuild(db, 'credits', 1, step);
+  await until(() =>
+    accept().then(
+      () => true,
+      () => false,
+    ),
+  );
 }
 
 async function amounts(runtime: Runtime, projection: Projection): Promise<unknown> {
@@ -362,6 +374,27 @@ test('events discarded during a rebuild are discarded in its table, too', async 
   await expect(retryDeadLetters({ ...options, ...again }, step)).rejects.toThrow('has no dead letters');
 });
 
+test('an event that was discarded does not wait behind an earlier failure in the table of a rebuild', async () => {
+  const failing = credits(['13', '14']);
+  const runtime = await start([failing]);
+  const options = { ...runtime, readSchema, projection: failing };
+  await credit(runtime, '1', '13', '14', '2');
+  await caughtUp(runtime);
+  await take(runtime, failing);
+  const half = { ...options, projection: credits(['14']) };
+  expect(await retryDeadLetters(half, step)).toEqual({ folded: 1, discarded: 0, left: 2 });
+  expect(await discardDeadLetters(half, step)).toEqual({ folded: 1, discarded: 1, left: 0 });
+  expect(await amounts(runtime, failing)).toEqual(['1', '13', '2']);
+
+  await requestRebuild(runtime.db, failing, readSchema, step, { log: runtime.log, snapshot: 'latest' });
+  await acceptOnceHeld(runtime);
+  await rebuilt(runtime);
+  expect(await amounts(runtime, failing)).toEqual(['1']);
+  expect((await listDeadLetters(options)).map(({ position }) => position)).toEqual([2n, 4n]);
+  expect(await retryDeadLetters({ ...options, projection: credits(false) }, step)).toMatchObject({ folded: 2 });
+  expect(await amounts(runtime, failing)).toEqual(['1', '13', '2']);
+});
+
 test('discarded events can be recalled: the next rebuild folds them', async () => {
   const failing = credits(true);
   const before = await start([failing]);
@@ -423,14 +456,7 @@ test('a snapshot whose rows contain events discarded since cannot start a rebuil
   const runtime = await start([failing]);
   const options = { ...runtime, readSchema, projection: failing };
   await requestRebuild(runtime.db, failing, readSchema, step);
-  // The rebuild has new dead letters, so an operator accepts it once it waits.
-  const accept = () => acceptRebuild(runtime.db, 'credits', 1, step);
-  await until(() =>
-    accept().then(
-      () => true,
-      () => false,
-    ),
-  );
+  await acceptOnceHeld(runtime);
   await rebuilt(runtime);
   await discardDeadLetters(options, step);
   await expect(restoreSnapshot(options, step, 'latest')).rejects.toThrow(
