@@ -4,24 +4,31 @@
 -- Needs: 0001_event_log
 -- Older processes: can run beside it
 
+-- The advisory locks of this database whose key is one bigint, held or waited for. pg_locks lists the locks of all databases, and splits such a key
+-- into two halves: classid has the upper 32 bits, objid the lower 32. The top 16 bits of each of Refold's keys are the kind of lock
+-- (src/store/server/lock-keys.ts). To read this view waits for nobody: that is how one session learns what another one is doing.
+create view refold.advisory_locks as
+select
+  pid, -- null for a prepared transaction
+  virtualtransaction,
+  mode, -- 'ShareLock' or 'ExclusiveLock'
+  granted,
+  classid::bigint << 32 | objid::bigint as key
+from pg_locks
+where locktype = 'advisory'
+  and objsubid = 1 -- a key of one bigint; 2 would be a key of two integers
+  and database = (select oid from pg_database where datname = current_database());
+
 -- Every transaction that inserts events carries a tag: a shared advisory lock, held until the transaction ends. Its key has 21062 (0x5246) in the
 -- top 16 bits, which marks a tag, and a position in the other 48 bits, which is below every position that the transaction will draw.
 -- src/store/server/lock-keys.ts has the same number.
 --
--- The lock is shared, so tags never wait for each other. Nobody takes it exclusively: only its presence in pg_locks counts. A lock, not a row,
+-- The lock is shared, so tags never wait for each other. Nobody takes it exclusively: only its presence in refold.advisory_locks counts. A lock, not a row,
 -- because it is visible to others before the commit, and disappears with its transaction, however that ends.
 create view refold.tags as
-select
-  held.pid, -- null for a prepared transaction
-  held.virtualtransaction,
-  -- pg_locks splits the key of an advisory lock into two halves: classid has the upper 32 bits, objid the lower 32. Without its top 16 bits,
-  -- the key is the position.
-  ((held.classid::bigint & 65535) << 32) | held.objid::bigint as tag
-from pg_locks held
-where held.locktype = 'advisory'
-  and held.objsubid = 1 -- a key of one bigint; 2 would be a key of two integers
-  and held.classid::bigint >> 16 = 21062 -- the top 16 bits of the key
-  and held.database = (select oid from pg_database where datname = current_database()); -- pg_locks lists the locks of all databases
+select pid, virtualtransaction, key & ((1::bigint << 48) - 1) as tag -- the key without its top 16 bits
+from refold.advisory_locks
+where key >> 48 = 21062;
 
 -- Tags the transaction of each writer, other programs included. Calls refold.pass_inline of migration 0005.
 --

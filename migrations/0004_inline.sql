@@ -1,14 +1,14 @@
 -- Inline projections: versions whose rows commit with the append. While a version is `live`, every append folds its events into the version's
 -- table. While it is `building`, appends ignore it, and its processor folds the log as for any other version.
 --
--- Needs: 0001_event_log, 0003_registry
+-- Needs: 0001_event_log, 0002_horizon, 0003_registry
 -- Older processes: can run beside it
 --
 -- Advisory transaction locks, in the order in which they are taken. src/store/server/lock-keys.ts creates the keys.
 -- 1. Gate: shared by every transaction that appends, from before it draws a position to its end. A version becomes live under the exclusive lock,
 --    so no append is halfway through when it does.
 -- 2. Version: shared by appends that fold into the version. Whoever gets it exclusively knows that no such append is running.
--- 3. Leave: shared by transactions that announce that a version is left. Others see it in pg_locks before the announcement commits.
+-- 3. Leave: shared by transactions that announce that a version is left. Others see it in refold.advisory_locks before the announcement commits.
 -- 4. Rows: all rows of a version. Shared by appends that lock single rows, exclusive for appends that touch too many rows or unknown ones.
 -- 5. Row: one row, exclusive. The append that gets it first draws the lower positions, so rows are folded in the order of the log.
 
@@ -71,14 +71,13 @@ create function refold.inline_leave_key(lock_key bigint) returns bigint language
   select (21074::bigint << 48) | (lock_key & ((1::bigint << 48) - 1))
 $$;
 
--- The leave locks that other transactions hold: announcements that may or may not commit. pg_locks splits a key into classid (the upper 32 bits) and
--- objid (the lower 32), and lists all databases; the top 16 bits are the kind of lock. A prepared transaction has no pid.
+-- The leave locks that other transactions hold: announcements that may or may not commit.
 create function refold.inline_leaving() returns bigint[] language sql volatile as $$
-  select coalesce(array_agg(classid::bigint << 32 | objid::bigint), '{}')
-  from pg_locks
-  where locktype = 'advisory' and objsubid = 1 and granted and pid is distinct from pg_backend_pid()
-    and database = (select oid from pg_database where datname = current_database())
-    and classid::bigint >> 16 = 21074
+  select coalesce(array_agg(key), '{}')
+  from refold.advisory_locks
+  where key >> 48 = 21074
+    and granted
+    and pid is distinct from pg_backend_pid() -- a prepared transaction has no pid
 $$;
 
 -- Whether appends fold into a version.
@@ -121,7 +120,7 @@ begin
   if not found then
     return null;
   end if;
-  -- The leave lock, to the end of this transaction: appends that enter meanwhile find it in pg_locks.
+  -- The leave lock, to the end of this transaction: appends that enter meanwhile find it in refold.advisory_locks.
   perform pg_advisory_xact_lock_shared(key);
   if not refold.is_live(of_name, of_version) then
     return null;
@@ -134,9 +133,9 @@ begin
   return leaves;
 end $$;
 
--- Updates refold.processors of migration 0007. Ends a leave once no append is running that could have entered the version before it saw the announcement. The table is then the fold of the log
--- up to the lowest position of the departures, and the processor continues from there. Returns whether the version is out of `live`. If not, end
--- the transaction and try again: no append enters a leaving version, so the locks become free.
+-- Ends a leave once no append is running that could have entered the version before it saw the announcement. The table is then the fold of the log
+-- up to the lowest position of the departures, and the processor (refold.processors of migration 0007) continues from there. Returns whether the
+-- version is out of `live`. If not, end the transaction and try again: no append enters a leaving version, so the locks become free.
 create function refold.settle_inline(of_name text, of_version integer) returns boolean language plpgsql volatile as $$
 declare
   key bigint;

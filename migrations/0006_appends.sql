@@ -6,15 +6,20 @@
 -- Functions that every append calls assign results to `done` instead of using `perform`: `perform` runs a statement with an executor of its own, an
 -- assignment without a table is only evaluated, in a tenth of the time.
 
+-- Whether a stream has the version that an append expects: n >= 1 exactly n, 0 no stream, -1 any, -2 an existing stream. One SQL expression, which
+-- PostgreSQL writes into each statement that calls it.
+create function refold.version_fits(expected bigint, actual bigint) returns boolean language sql immutable as $$
+  select expected = actual or expected = -1 or (expected = -2 and actual > 0)
+$$;
+
 -- An append is atomic over its streams. A refused append does not affect the others of the batch. The number of statements inside does not grow
 -- with the batch.
 --
 -- In:  families, stream_ids, stream_sizes: the distinct streams of the batch with the number of events for each, in the order in which they are
 --      locked. All callers use one order, or they deadlock.
 --      keys: the idempotency keys of the appends; null if none has one. inputs: the fingerprints of their requests, kept with the key.
---      part_*: the parts in the order of the appends. A part is one stream of one append: which append, which stream, the expected version, the
+--      part_*: the parts in the order of the appends. A part is one stream of one append: which append, which stream, the version that refold.version_fits expects, the
 --      number of events, and the number of events of earlier parts for the same stream.
---      Expected versions: n >= 1 exactly n, 0 no stream, -1 any, -2 an existing stream.
 --      new_events: all events in the order of the parts.
 --      lock_timeout_ms: how long to wait for locks.
 -- Out: starts: for each part, the version of its stream before it; null if its append was not written.
@@ -74,7 +79,7 @@ begin
     on conflict (family, stream_id) do update set version = streams.version + excluded.version
     returning array[version], array[version - stream_sizes[1]] into versions, starts;
 
-    all_fit := part_expected[1] = starts[1] or part_expected[1] = -1 or (part_expected[1] = -2 and starts[1] > 0);
+    all_fit := refold.version_fits(part_expected[1], starts[1]);
   else
     with locked as (
       insert into refold.streams (family, stream_id, version)
@@ -85,9 +90,7 @@ begin
     )
     select array_agg(version) into versions from locked;
 
-    select
-      array_agg(start),
-      bool_and(expected = start or expected = -1 or (expected = -2 and start > 0))
+    select array_agg(start), bool_and(refold.version_fits(expected, start))
     into starts, all_fit
     from (
       select expected, versions[stream] - stream_sizes[stream] + part_offset as start
@@ -176,7 +179,6 @@ declare
   part      int := 1;
   first     int;
   verdict   int;
-  expected  bigint;
   actual    bigint;
 begin
   starts := array_fill(null::bigint, array[cardinality(part_appends)]);
@@ -189,9 +191,8 @@ begin
       verdict := -1;
     end if;
     while part_appends[part] = append loop
-      expected := part_expected[part];
       actual := versions[part_streams[part]];
-      if verdict = 0 and expected <> actual and expected <> -1 and (expected <> -2 or actual = 0) then
+      if verdict = 0 and not refold.version_fits(part_expected[part], actual) then
         verdict := part;
         actuals[append] := actual;
       end if;

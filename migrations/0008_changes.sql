@@ -24,62 +24,60 @@ create table refold.change_floors (
   primary key (name, version)
 );
 
--- Triggers raise the floors, so they are right whoever deletes changes or rebuilds rows.
-create function refold.raise_floor_of_changes() returns trigger language plpgsql as $$
-begin
+-- Moves the floor of a version up to a position. A floor never goes down.
+create function refold.raise_change_floor(of_name text, of_version integer, up_to bigint) returns void language sql volatile as $$
   insert into refold.change_floors as floor (name, version, position)
-  select name, version, max(checkpoint)
-  from forgotten
-  group by name, version
-  order by name, version
+  values (of_name, of_version, up_to)
   on conflict (name, version) do update
-  set position = greatest(floor.position, excluded.position);
-  return null;
-end
+  set position = greatest(floor.position, excluded.position)
 $$;
 
-create trigger raise_floor
+-- Triggers raise the floors, so they are right whoever deletes changes or rebuilds rows. Each raises them in the order of their keys, because two
+-- transactions that raise several must not wait for each other.
+
+-- Up to the deleted changes.
+create function refold.raise_floors_past_deleted() returns trigger language plpgsql as $$
+begin
+  perform refold.raise_change_floor(name, version, up_to)
+  from (
+    select name, version, max(checkpoint) as up_to
+    from deleted_changes
+    group by name, version
+    order by name, version
+  ) ordered;
+  return null;
+end $$;
+
+create trigger raise_floors
 after delete on refold.changes
-referencing old table as forgotten
-for each statement execute function refold.raise_floor_of_changes();
+referencing old table as deleted_changes
+for each statement execute function refold.raise_floors_past_deleted();
+
+-- Up to where versions are now: the version of a row trigger, or all versions.
+create function refold.raise_floors_to_checkpoints() returns trigger language plpgsql as $$
+begin
+  perform refold.raise_change_floor(name, version, up_to)
+  from (
+    select name, version, max(refold.reached(name, version, checkpoint)) as up_to
+    from refold.processors
+    where tg_level = 'STATEMENT' or (name = new.name and version = new.version)
+    group by name, version
+    order by name, version
+  ) ordered;
+  return null;
+end $$;
 
 -- Truncating the table deletes all changes, and a trigger sees no rows that name the versions.
-create function refold.raise_all_floors_of_changes() returns trigger language plpgsql as $$
-begin
-  insert into refold.change_floors as floor (name, version, position)
-  select name, version, max(refold.reached(name, version, checkpoint))
-  from refold.processors
-  group by name, version
-  order by name, version
-  on conflict (name, version) do update
-  set position = greatest(floor.position, excluded.position);
-  return null;
-end
-$$;
-
 create trigger raise_all_floors
 after truncate on refold.changes
-for each statement execute function refold.raise_all_floors_of_changes();
+for each statement execute function refold.raise_floors_to_checkpoints();
 
 -- No changes are recorded while a version is building, and a new generation has other rows without any.
-create function refold.begin_changes() returns trigger language plpgsql as $$
-begin
-  insert into refold.change_floors as floor (name, version, position)
-  select name, version, max(refold.reached(name, version, checkpoint))
-  from refold.processors
-  where name = new.name and version = new.version
-  group by name, version
-  on conflict (name, version) do update
-  set position = greatest(floor.position, excluded.position);
-  return null;
-end
-$$;
-
 create trigger begin_changes
 after update on refold.projections
 for each row
 when (old.generation <> new.generation or (old.state = 'building' and new.state <> 'building'))
-execute function refold.begin_changes();
+execute function refold.raise_floors_to_checkpoints();
 
 -- The changes of a version after the given checkpoints of its partitions, and where it is now: every process with subscribers asks after each batch.
 -- Also the anchors of where the version is and of where the caller was. For a live inline version that is the horizon, which the caller read

@@ -53,9 +53,9 @@ alter table refold.changes add constraint changes_pkey PRIMARY KEY (name, versio
 
 CREATE INDEX changes_by_age ON refold.changes USING btree (at);
 
-CREATE TRIGGER raise_all_floors AFTER TRUNCATE ON refold.changes FOR EACH STATEMENT EXECUTE FUNCTION refold.raise_all_floors_of_changes();
+CREATE TRIGGER raise_all_floors AFTER TRUNCATE ON refold.changes FOR EACH STATEMENT EXECUTE FUNCTION refold.raise_floors_to_checkpoints();
 
-CREATE TRIGGER raise_floor AFTER DELETE ON refold.changes REFERENCING OLD TABLE AS forgotten FOR EACH STATEMENT EXECUTE FUNCTION refold.raise_floor_of_changes();
+CREATE TRIGGER raise_floors AFTER DELETE ON refold.changes REFERENCING OLD TABLE AS deleted_changes FOR EACH STATEMENT EXECUTE FUNCTION refold.raise_floors_past_deleted();
 
 create table refold.dead_letters (
   id bigint not null generated always as identity,
@@ -256,7 +256,7 @@ alter table refold.projections add constraint projections_pkey PRIMARY KEY (name
 
 alter table refold.projections add constraint projections_state_check CHECK ((state = ANY (ARRAY['building'::text, 'ready'::text, 'active'::text, 'retired'::text, 'failed'::text])));
 
-CREATE TRIGGER begin_changes AFTER UPDATE ON refold.projections FOR EACH ROW WHEN (((old.generation <> new.generation) OR ((old.state = 'building'::text) AND (new.state <> 'building'::text)))) EXECUTE FUNCTION refold.begin_changes();
+CREATE TRIGGER begin_changes AFTER UPDATE ON refold.projections FOR EACH ROW WHEN (((old.generation <> new.generation) OR ((old.state = 'building'::text) AND (new.state <> 'building'::text)))) EXECUTE FUNCTION refold.raise_floors_to_checkpoints();
 
 create table refold.reactor_letters (
   reactor text collate "C" not null,
@@ -540,6 +540,17 @@ alter table refold.verifications add constraint verifications_name_version_fkey 
 
 alter table refold.verifications add constraint verifications_pkey PRIMARY KEY (name, version, kind);
 
+create view refold.advisory_locks as
+ SELECT pid,
+    virtualtransaction,
+    mode,
+    granted,
+    (((classid)::bigint << 32) | (objid)::bigint) AS key
+   FROM pg_locks
+  WHERE ((locktype = 'advisory'::text) AND (objsubid = 1) AND (database = ( SELECT pg_database.oid
+           FROM pg_database
+          WHERE (pg_database.datname = current_database()))));
+
 create view refold.lag as
  SELECT projections.name,
     projections.version,
@@ -579,11 +590,9 @@ create view refold.stalls as
 create view refold.tags as
  SELECT pid,
     virtualtransaction,
-    ((((classid)::bigint & (65535)::bigint) << 32) | (objid)::bigint) AS tag
-   FROM pg_locks held
-  WHERE ((locktype = 'advisory'::text) AND (objsubid = 1) AND (((classid)::bigint >> 16) = 21062) AND (database = ( SELECT pg_database.oid
-           FROM pg_database
-          WHERE (pg_database.datname = current_database()))));
+    (key & (((1)::bigint << 48) - 1)) AS tag
+   FROM refold.advisory_locks
+  WHERE ((key >> 48) = 21062);
 
 create view refold.throughput as
  SELECT name,
@@ -649,7 +658,7 @@ begin
   if not found then
     return null;
   end if;
-  -- The leave lock, to the end of this transaction: appends that enter meanwhile find it in pg_locks.
+  -- The leave lock, to the end of this transaction: appends that enter meanwhile find it in refold.advisory_locks.
   perform pg_advisory_xact_lock_shared(key);
   if not refold.is_live(of_name, of_version) then
     return null;
@@ -699,7 +708,7 @@ begin
     on conflict (family, stream_id) do update set version = streams.version + excluded.version
     returning array[version], array[version - stream_sizes[1]] into versions, starts;
 
-    all_fit := part_expected[1] = starts[1] or part_expected[1] = -1 or (part_expected[1] = -2 and starts[1] > 0);
+    all_fit := refold.version_fits(part_expected[1], starts[1]);
   else
     with locked as (
       insert into refold.streams (family, stream_id, version)
@@ -710,9 +719,7 @@ begin
     )
     select array_agg(version) into versions from locked;
 
-    select
-      array_agg(start),
-      bool_and(expected = start or expected = -1 or (expected = -2 and start > 0))
+    select array_agg(start), bool_and(refold.version_fits(expected, start))
     into starts, all_fit
     from (
       select expected, versions[stream] - stream_sizes[stream] + part_offset as start
@@ -762,22 +769,6 @@ begin
     );
   end if;
 end $function$;
-
-CREATE OR REPLACE FUNCTION refold.begin_changes()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  insert into refold.change_floors as floor (name, version, position)
-  select name, version, max(refold.reached(name, version, checkpoint))
-  from refold.processors
-  where name = new.name and version = new.version
-  group by name, version
-  on conflict (name, version) do update
-  set position = greatest(floor.position, excluded.position);
-  return null;
-end
-$function$;
 
 CREATE OR REPLACE FUNCTION refold.checkpoint_anchor(checkpoint bigint)
  RETURNS text
@@ -833,7 +824,6 @@ declare
   part      int := 1;
   first     int;
   verdict   int;
-  expected  bigint;
   actual    bigint;
 begin
   starts := array_fill(null::bigint, array[cardinality(part_appends)]);
@@ -846,9 +836,8 @@ begin
       verdict := -1;
     end if;
     while part_appends[part] = append loop
-      expected := part_expected[part];
       actual := versions[part_streams[part]];
-      if verdict = 0 and expected <> actual and expected <> -1 and (expected <> -2 or actual = 0) then
+      if verdict = 0 and not refold.version_fits(part_expected[part], actual) then
         verdict := part;
         actuals[append] := actual;
       end if;
@@ -997,11 +986,11 @@ CREATE OR REPLACE FUNCTION refold.inline_leaving()
  RETURNS bigint[]
  LANGUAGE sql
 AS $function$
-  select coalesce(array_agg(classid::bigint << 32 | objid::bigint), '{}')
-  from pg_locks
-  where locktype = 'advisory' and objsubid = 1 and granted and pid is distinct from pg_backend_pid()
-    and database = (select oid from pg_database where datname = current_database())
-    and classid::bigint >> 16 = 21074
+  select coalesce(array_agg(key), '{}')
+  from refold.advisory_locks
+  where key >> 48 = 21074
+    and granted
+    and pid is distinct from pg_backend_pid() -- a prepared transaction has no pid
 $function$;
 
 CREATE OR REPLACE FUNCTION refold.is_live(of_name text, of_version integer)
@@ -1057,37 +1046,46 @@ begin
   end loop;
 end $function$;
 
-CREATE OR REPLACE FUNCTION refold.raise_all_floors_of_changes()
- RETURNS trigger
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION refold.raise_change_floor(of_name text, of_version integer, up_to bigint)
+ RETURNS void
+ LANGUAGE sql
 AS $function$
-begin
   insert into refold.change_floors as floor (name, version, position)
-  select name, version, max(refold.reached(name, version, checkpoint))
-  from refold.processors
-  group by name, version
-  order by name, version
+  values (of_name, of_version, up_to)
   on conflict (name, version) do update
-  set position = greatest(floor.position, excluded.position);
-  return null;
-end
+  set position = greatest(floor.position, excluded.position)
 $function$;
 
-CREATE OR REPLACE FUNCTION refold.raise_floor_of_changes()
+CREATE OR REPLACE FUNCTION refold.raise_floors_past_deleted()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  insert into refold.change_floors as floor (name, version, position)
-  select name, version, max(checkpoint)
-  from forgotten
-  group by name, version
-  order by name, version
-  on conflict (name, version) do update
-  set position = greatest(floor.position, excluded.position);
+  perform refold.raise_change_floor(name, version, up_to)
+  from (
+    select name, version, max(checkpoint) as up_to
+    from deleted_changes
+    group by name, version
+    order by name, version
+  ) ordered;
   return null;
-end
-$function$;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.raise_floors_to_checkpoints()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform refold.raise_change_floor(name, version, up_to)
+  from (
+    select name, version, max(refold.reached(name, version, checkpoint)) as up_to
+    from refold.processors
+    where tg_level = 'STATEMENT' or (name = new.name and version = new.version)
+    group by name, version
+    order by name, version
+  ) ordered;
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION refold.reached(of_name text, of_version integer, checkpoint bigint)
  RETURNS bigint
@@ -1440,6 +1438,14 @@ begin
     limit bound + 1
   ) next;
 end $function$;
+
+CREATE OR REPLACE FUNCTION refold.version_fits(expected bigint, actual bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select expected = actual or expected = -1 or (expected = -2 and actual > 0)
+$function$;
 
 CREATE OR REPLACE FUNCTION refold.was_ever_live()
  RETURNS boolean

@@ -43,10 +43,10 @@ export async function heldAmong(db: Queryable, locks: readonly InlineLock[]): Pr
       from unnest($1::bigint[], $2::boolean[]) with ordinality wanted (key, alone, number)
       where exists (
         select
-        from pg_locks
-        where locktype = 'advisory' and objsubid = 1 and granted and pid <> pg_backend_pid()
-          and database = (select oid from pg_database where datname = current_database())
-          and (classid::bigint << 32 | objid::bigint) = key
+        from refold.advisory_locks as held
+        where held.key = wanted.key
+          and granted
+          and pid <> pg_backend_pid()
           and (alone or mode = 'ExclusiveLock')
       )
       order by number`,
@@ -55,7 +55,7 @@ export async function heldAmong(db: Queryable, locks: readonly InlineLock[]): Pr
   return held.flatMap(({ number }) => locks[number - 1] ?? []);
 }
 
-/** A transaction that holds locks of inline projections, as `pg_locks` shows it. */
+/** A transaction that holds locks of inline projections, as `refold.advisory_locks` shows it. */
 export interface InlineHolder {
   /** Unique id of the transaction. */
   readonly transaction: string;
@@ -78,7 +78,7 @@ export function readAppending(db: Queryable): Promise<InlineHolder[]> {
   return readHolders(db, [inlineGateKey]);
 }
 
-/** A prepared transaction holds its locks without a session: `pg_locks` has no `pid` for it. */
+/** A prepared transaction holds its locks without a session: it has no `pid`. */
 function readHolders(db: Queryable, keys: readonly bigint[]): Promise<InlineHolder[]> {
   return db.query<InlineHolder>({
     text: `
@@ -90,10 +90,10 @@ function readHolders(db: Queryable, keys: readonly bigint[]): Promise<InlineHold
         state
       from (
         select distinct virtualtransaction, pid
-        from pg_locks
-        where locktype = 'advisory' and objsubid = 1 and granted and pid is distinct from pg_backend_pid()
-          and database = (select oid from pg_database where datname = current_database())
-          and (classid::bigint << 32 | objid::bigint) = any ($1)
+        from refold.advisory_locks
+        where key = any ($1)
+          and granted
+          and pid is distinct from pg_backend_pid()
       ) holding
       left join pg_stat_activity using (pid)
       order by xact_start`,

@@ -147,18 +147,17 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
 }
 
 /**
- * Ends the session that holds the lock if its heartbeat is overdue. `pg_locks` names the session, and `pg_stat_activity` knows when it last began
+ * Ends the session that holds the lock if its heartbeat is overdue. `refold.advisory_locks` names the session, and `pg_stat_activity` knows when it last began
  * or ended a statement. Ending it releases its locks. A role may end its own sessions.
  */
 async function endSilentHolder(session: Session, key: bigint, seconds: number): Promise<void> {
   await session
     .query(
       `select pg_terminate_backend(activity.pid)
-       from pg_locks as held
+       from refold.advisory_locks as held
        join pg_stat_activity as activity using (pid)
-       where held.locktype = 'advisory' and held.objsubid = 1 and held.granted
-         and held.database = (select oid from pg_database where datname = current_database())
-         and (held.classid::bigint << 32 | held.objid::bigint) = $1
+       where held.key = $1
+         and held.granted
          and activity.state_change < clock_timestamp() - make_interval(secs => $2)`,
       [key, seconds],
     )

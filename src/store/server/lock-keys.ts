@@ -8,14 +8,12 @@ import { type ProcessorUnit, unitText } from './processor-unit.ts';
  *
  * `xact` locks end with their transaction, other locks with their session or `pg_advisory_unlock`.
  *
- * `pg_locks` shows who holds a lock, without waiting for it. It splits a key of one bigint into `classid` (the upper 32 bits) and `objid` (the
- * lower 32), with `objsubid` 1, and lists the locks of all databases of the server. So each look compares `database`, too, and the key by
- * `classid::bigint << 32 | objid::bigint`.
+ * The view `refold.advisory_locks` (migration 0002) shows who holds a lock, without waiting for it.
  */
 
 /**
  * The prefix of writers' tags: `tagMagic << 48 | position`. 15 bits, because the bigint key must be positive. Shared, to the end of the
- * transaction that appends. Readers of the log look for the lowest tag in `pg_locks` (`refold.horizon`).
+ * transaction that appends. Readers of the log look for the lowest tag (`refold.horizon`).
  */
 export const tagMagic = 0x5246;
 
@@ -71,7 +69,7 @@ export function inlineVersionLockKey(id: string): bigint {
 }
 
 /**
- * Shared by transactions that announce that appends leave an inline version, until they end. Appends look for it in `pg_locks`, because the
+ * Shared by transactions that announce that appends leave an inline version, until they end. Appends look for it in `refold.advisory_locks`, because the
  * announcement itself is invisible before its commit. The same as `refold.inline_leave_key()` of migration 0004.
  */
 export function inlineLeaveLockKey(id: string): bigint {

@@ -8,6 +8,7 @@ const readOnly: readonly TablePrivilege[] = ['select'];
 
 /** What a running application does with each table and view of the schema `refold`. */
 export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> = {
+  advisory_locks: readOnly,
   append_keys: everyRow,
   canaries: everyRow,
   change_floors: ['select', 'insert', 'update'],

@@ -82,7 +82,7 @@ async function sessionProblem(connection: Session, pids: Set<number>): Promise<s
 // One round trip, even on a busy machine.
 const answerMilliseconds = 10_000;
 
-/** Looks for a lock as the view `refold.tags` does: by the two halves of its key, in this database. */
+/** Looks for a lock as the view `refold.advisory_locks` does: by the two halves of its key, in this database. */
 function isSeen(key: bigint) {
   return {
     text: `

@@ -16,6 +16,14 @@ type Int8 = ColumnType<bigint, bigint | number, bigint | number>;
 
 type Texts = ColumnType<string[], readonly string[], readonly string[]>;
 
+interface AdvisoryLocksTable {
+  pid: number | null;
+  virtualtransaction: string | null;
+  mode: string | null;
+  granted: boolean | null;
+  key: Int8 | null;
+}
+
 interface AppendKeysTable {
   recorded_at: Generated<string>;
   key: string;
@@ -439,6 +447,7 @@ interface VerificationsTable {
 
 /** The tables and views of the schema `refold`. */
 export interface RefoldTables {
+  'refold.advisory_locks': AdvisoryLocksTable;
   'refold.append_keys': AppendKeysTable;
   'refold.canaries': CanariesTable;
   'refold.change_floors': ChangeFloorsTable;
