@@ -56,7 +56,7 @@ test('an application adds types, queries, mutations and fields of rows with the 
   expect((await answer(heavier, 'mutation { greet { words } }')).data).toEqual({ greet: { words: 'Hello, system' } });
 });
 
-test('a field of a row reads bytes as `evolve` does', async () => {
+test('a field of a row reads bytes as `evolve` does, and a read model as they are stored', async () => {
   const sealed = defineProjection({
     name: 'sealed',
     version: 1,
@@ -65,11 +65,19 @@ test('a field of a row reads bytes as `evolve` does', async () => {
     key: ({ streamId }) => streamId,
     evolve: { ParcelPacked: () => ({ seal: new Uint8Array([104, 105]) }) },
   });
-  const extension = extendSchema(({ rowField }) =>
-    rowField('sealed', 'length', ['seal'], (t) => t.int({ resolve: (row) => (row.seal as Uint8Array).length })),
-  );
-  const { data } = await answer(extension, '{ sealed(parcelId: "a") { seal length } }', [active(sealed)]);
-  expect(data).toEqual({ sealed: { seal: 'aGk=', length: 2 } });
+  const extension = extendSchema(({ builder, rowField }) => {
+    rowField('sealed', 'length', ['seal'], (t) => t.int({ resolve: (row) => (row.seal as Uint8Array).length }));
+    builder.queryField('stored', (t) =>
+      t.stringList({
+        async resolve(_, __, { readModels }) {
+          const [row] = await readModels.findByKeys(sealed, [['a']], ['seal']);
+          return row ? [String(row.seal), String(sealed.codec.forEvolve(row).seal)] : [];
+        },
+      }),
+    );
+  });
+  const { data } = await answer(extension, '{ sealed(parcelId: "a") { seal length } stored }', [active(sealed)]);
+  expect(data).toEqual({ sealed: { seal: 'aGk=', length: 2 }, stored: ['\\x6869', '104,105'] });
 });
 
 test('a field of a row reads its columns, and no others', async () => {

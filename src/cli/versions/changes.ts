@@ -14,7 +14,7 @@ export const changes = defineCommand({
   meta: {
     name: 'changes',
     description:
-      'Show what changes for clients if a version replaces another: breaking, dangerous and safe changes of the schema. Exits with 1 if clients would break. Changes nothing.',
+      'Show what changes for clients if a version replaces another: breaking, dangerous and safe changes of the schema. Exits with 1 if clients would break. Changes nothing, except that it migrates an embedded server.',
   },
   args: {
     older: {
