@@ -53,10 +53,12 @@ describe('the check', () => {
     expect(quotedByHand(new Map([['store/tables/a.ts', text]]))).toEqual([sentence('schema'), sentence('table')]);
   });
 
-  test('finds a row that is asserted to be of a type', () => {
-    const text = 'const [row] = await db.query<Row>({ text });\nreturn row as Facts;';
+  test.each([
+    ['const [row] = await db.query<Row>({ text });\nreturn row as Facts;', 'row as Facts'],
+    ['const rows = await runPrepared<Row>(db, query as CompiledQuery<never>);', 'query as CompiledQuery<never>'],
+  ])('finds the asserted type in %s', (text, found) => {
     expect(assertedRows(new Map([['store/server/a.ts', text]]))).toEqual([
-      "store/server/a.ts asserts 'row as Facts'; give the statement its row type, and use onlyRow() for the row that is always there",
+      `store/server/a.ts asserts '${found}'; give the statement its row type, and use onlyRow() for the row that is always there`,
     ]);
   });
 });

@@ -46,7 +46,7 @@ export function quotedByHand(sources: ReadonlyMap<string, string>): readonly str
     );
 }
 
-/** One sentence for each row of a statement that a file of `store/` asserts to be of a type. */
+/** One sentence for each row of a statement, and each statement, that a file of `store/` asserts to be of a type. */
 export function assertedRows(sources: ReadonlyMap<string, string>): readonly string[] {
   return [...sources]
     .filter(([file]) => file.startsWith('store/') && file !== 'store/statements/statement.ts')
@@ -58,7 +58,8 @@ export function assertedRows(sources: ReadonlyMap<string, string>): readonly str
       const names = new Set(bound.flatMap(([, names = '']) => names.match(/\w+/g) ?? []));
       const isRow =
         names.size === 0 ? /(?!)/g : new RegExp(`\\b(?:${[...names].join('|')})(?:\\[\\w+\\])? as [A-Z{][^;,)]*`, 'g');
-      return [...code.matchAll(isRow)].map(([found]) => ({ file, found }));
+      const ofStatement = /\b\w+ as (?:CompiledQuery|TypedStatement)<[^>]*>+/g;
+      return [...code.matchAll(isRow), ...code.matchAll(ofStatement)].map(([found]) => ({ file, found }));
     })
     .map(
       ({ file, found }) =>

@@ -1,18 +1,14 @@
 import { silentSeconds } from '../server/running-processes.ts';
-import type { Queryable } from '../statements/statement.ts';
+import type { ColumnsOf, Queryable, RowOf } from '../statements/statement.ts';
 
-/** A running process of the application, as it announced itself. */
-export interface LiveProcess {
-  /** The process name, such as `host:4711`. */
-  readonly name: string;
-  /** Null for a process of an older release. */
-  readonly role: ProcessRole | null;
+/** A running process of the application, as it announced itself, such as `host:4711`. A process of an older release has no role. */
+export interface LiveProcess extends ColumnsOf<'refold.processes', 'name' | 'role'> {
   /** The projection versions that it declares, such as `cart_summary@2`. */
   readonly versions: readonly string[];
 }
 
 /** Whether a process serves clients, maintains read tables, or both. */
-export type ProcessRole = 'gateway' | 'worker' | 'all';
+export type ProcessRole = NonNullable<RowOf<'refold.processes'>['role']>;
 
 /** The processes with a recent heartbeat. A process of an older release that maintains nothing is not included. */
 export async function readLiveProcesses(db: Queryable): Promise<LiveProcess[]> {

@@ -1,22 +1,18 @@
 import type { ProcessorUnit } from '../server/processor-unit.ts';
-import { onlyRow, type Queryable } from '../statements/statement.ts';
+import { type ColumnsOf, onlyRow, type Queryable } from '../statements/statement.ts';
 
-export interface RequestedRebuild {
-  readonly name: string;
-  readonly version: number;
-  readonly tableName: string;
-  /** Distinguishes it from an earlier, cancelled rebuild whose table had the same name. */
-  readonly requestedAt: string;
-  /** The table is adopted regardless of its dead letters. */
-  readonly deadLettersAccepted: boolean;
-}
+/** `requestedAt` distinguishes it from an earlier, cancelled rebuild whose table had the same name. */
+export type RequestedRebuild = ColumnsOf<
+  'refold.rebuilds',
+  'name' | 'version' | 'table_name' | 'requested_at' | 'dead_letters_accepted'
+>;
 
 /** The pending work that every maintaining process polls for with one statement. Usually there is none. */
 export interface Work {
   /** Rebuilds that are separate processors: those of the form `beside`. */
   readonly rebuilds: readonly RequestedRebuild[];
   /** The versions that appends fold into. */
-  readonly live: readonly { readonly name: string; readonly version: number }[];
+  readonly live: readonly ColumnsOf<'refold.inline_versions', 'name' | 'version'>[];
   /** Whether there are tables that are due to be dropped. */
   readonly oldTables: boolean;
   /** The units that have stopped. */

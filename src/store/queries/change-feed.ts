@@ -1,13 +1,12 @@
-import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
-import type { Queryable } from '../statements/statement.ts';
+import type { ColumnsOf, Queryable, RowOf } from '../statements/statement.ts';
+
+/** A version's current table, which a process may not know yet. If the generation differs, rows may have changed without recorded changes. */
+type RowsTable = ColumnsOf<'refold.projections', 'table_name' | 'generation'>;
 
 /** What is known about a version's recorded changes, from one snapshot. */
-export interface ChangesKept {
-  /** The current table of the rows. A process may not know yet that it has changed. */
-  readonly tableName: string;
-  /** If it differs, rows may have changed without recorded changes. */
-  readonly generation: number;
+export interface ChangesKept extends RowsTable {
   /** All changes after this position are available. */
   readonly floor: GlobalPosition;
   /** The position that the version has reached; for a live inline version, the highest assigned position. */
@@ -16,12 +15,9 @@ export interface ChangesKept {
 
 /** Undefined if the registry does not contain the version. */
 export async function readChangesKept(db: Queryable, { name, version }: Projection): Promise<ChangesKept | undefined> {
-  const [row] = await db.query<{
-    tableName: string;
-    generation: number;
-    floor: GlobalPosition | null;
-    reached: GlobalPosition | null;
-  }>({
+  const [row] = await db.query<
+    RowsTable & { readonly floor: GlobalPosition | null; readonly reached: GlobalPosition | null }
+  >({
     name: 'read changes kept',
     text: `
       select
@@ -59,7 +55,11 @@ export async function readChangePage(
   after: GlobalPosition,
   { mostBatches, mostKeys }: { readonly mostBatches: number; readonly mostKeys: number },
 ): Promise<ChangePage> {
-  const rows = await db.query<{ position: bigint; keys: RowKey[] | null; more: boolean }>({
+  const rows = await db.query<{
+    position: RowOf<'refold.changes'>['checkpoint'];
+    keys: RowOf<'refold.changes'>['upserted'] | null;
+    more: boolean;
+  }>({
     name: 'read change page',
     text: `
       -- there are up to 64 partitions, and changes of former ones also exist
@@ -105,18 +105,12 @@ export async function readChangePage(
       order by checkpoint`,
     values: [name, version, after, mostBatches, mostKeys],
   });
-  const batches = rows.flatMap(({ position, keys }) =>
-    keys === null ? [] : [{ position: globalPosition(position), keys }],
-  );
+  const batches = rows.flatMap(({ position, keys }) => (keys === null ? [] : [{ position, keys }]));
   return { batches, more: batches.length < rows.length || rows.some(({ more }) => more) };
 }
 
 /** The position of a version's rows in the log, from one snapshot. */
-export interface RowsPosition {
-  readonly name: string;
-  readonly version: number;
-  readonly tableName: string;
-  readonly generation: number;
+export interface RowsPosition extends RowsTable, ColumnsOf<'refold.projections', 'name' | 'version'> {
   readonly reached: GlobalPosition;
   readonly anchor: string | null;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
-import { builder, type Queryable, run } from '../statements/statement.ts';
+import { builder, type Queryable, type RowOf, run } from '../statements/statement.ts';
 import { filterSql } from './row-filter.ts';
 import { hasKey } from './row-queries.ts';
 
@@ -44,6 +44,8 @@ export interface RecentBatch {
   readonly keys: readonly RowKey[];
 }
 
+type Changes = RowOf<'refold.changes'>;
+
 /**
  * The changes of each partition after its checkpoint in `after`, at most `limit` batches each. If `after` is empty, reads only the
  * version's position.
@@ -60,9 +62,9 @@ export async function readChanges(
     live: boolean;
     readAt: number;
     forgotten: GlobalPosition | null;
-    changedAt: GlobalPosition;
-    upserted: RowKey[] | null;
-    deleted: RowKey[] | null;
+    changedAt: Changes['checkpoint'];
+    upserted: Changes['upserted'] | null;
+    deleted: Changes['deleted'] | null;
     anchor: string | null;
     knownAnchor: string | null;
     serverStart: bigint;

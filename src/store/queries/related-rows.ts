@@ -60,7 +60,7 @@ export async function countRelatedRows(
     )
     .groupBy(sql.join([ref]))
     .compile();
-  const rows = await runPrepared<{ value: unknown; count: bigint }>(db, query as CompiledQuery<never>); // as selected
+  const rows = await runPrepared(db, query);
   const counts = new Map(
     rows.map((row) => [keyText([projection.codec.decodeValue(column, row.value)]), Number(row.count)]),
   );

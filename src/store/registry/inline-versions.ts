@@ -3,7 +3,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
 import { inlineGateKey, inlineVersionLockKey } from '../server/lock-keys.ts';
-import { type Queryable, refoldTables, run, runForOne } from '../statements/statement.ts';
+import { type ColumnsOf, type Queryable, refoldTables, run, runForOne } from '../statements/statement.ts';
 
 /**
  * `live`: appends fold into it. `leaving`: new appends skip it, but some that entered before are still running. `building`: appends skip
@@ -12,9 +12,7 @@ import { type Queryable, refoldTables, run, runForOne } from '../statements/stat
 export type InlineStatus = 'building' | 'leaving' | 'live';
 
 /** An inline version, as appends see it. */
-export interface InlineVersion {
-  readonly name: string;
-  readonly version: number;
+export interface InlineVersion extends ColumnsOf<'refold.inline_versions', 'name' | 'version'> {
   readonly status: InlineStatus;
   /** Seconds since a writer that cannot fold ended its `live` status; null if none has. */
   readonly secondsSincePassed: number | null;

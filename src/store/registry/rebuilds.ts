@@ -4,76 +4,87 @@ import type { VersionState } from '../../projections/projection/version-map.ts';
 import { checkpointChannel, type ProcessorClaim } from '../processors/checkpoints.ts';
 import { countOfSkips } from '../processors/left-out.ts';
 import type { RefoldTables } from '../statements/refold-tables.generated.ts';
-import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import { type ColumnsOf, type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
 
 /** `beside`: fills a new table that replaces the current one at the end. `in place`: empties and fills the version's own table. */
-export type RebuildForm = 'beside' | 'in place';
+export type RebuildForm = RowOf<'refold.rebuilds'>['form'];
 
 /** A requested rebuild that is not finished. */
-export interface Rebuild {
-  readonly name: string;
-  readonly version: number;
-  readonly form: RebuildForm;
+export interface Rebuild extends ColumnsOf<'refold.rebuilds', RequestColumn | ProgressColumn> {
   /** The table that it fills. */
   readonly tableName: string;
   /** Where it started: the beginning of the log, or the position of a snapshot. */
   readonly startedAtPosition: GlobalPosition;
-  readonly snapshotId: bigint | null;
-  readonly checkpoint: GlobalPosition;
-  readonly eventsFolded: bigint;
-  readonly owner: string | null;
-  readonly status: 'idle' | 'running' | 'stopped';
-  readonly error: { readonly message: string; readonly at: string } | null;
   /** Why its nearly complete table is not adopted automatically. */
   readonly heldReason: string | null;
-  readonly requestedBy: string;
-  readonly reason: string;
-  readonly requestedAt: string;
 }
 
-const columns = `
-  rebuilds.name,
-  rebuilds.version,
-  form,
-  table_name as "tableName",
-  started_at_position as "startedAtPosition",
-  snapshot_id as "snapshotId",
-  held_reason as "heldReason",
-  requested_by as "requestedBy",
-  reason,
-  requested_at as "requestedAt"`;
+type RequestColumn =
+  | 'name'
+  | 'version'
+  | 'form'
+  | 'table_name'
+  | 'started_at_position'
+  | 'snapshot_id'
+  | 'held_reason'
+  | 'requested_by'
+  | 'reason'
+  | 'requested_at';
+
+type ProgressColumn = 'checkpoint' | 'events_folded' | 'owner' | 'status' | 'error';
+
+const requested = refoldTables
+  .selectFrom('refold.rebuilds')
+  .select([
+    'refold.rebuilds.name',
+    'refold.rebuilds.version',
+    'form',
+    'table_name as tableName',
+    'started_at_position as startedAtPosition',
+    'snapshot_id as snapshotId',
+    'held_reason as heldReason',
+    'requested_by as requestedBy',
+    'reason',
+    'requested_at as requestedAt',
+  ]);
+
+const besides = requested
+  .select(['checkpoint', 'events_folded as eventsFolded', 'owner', 'status', 'error'])
+  .where('form', '=', 'beside')
+  .orderBy('name')
+  .orderBy('version');
 
 /** The rebuilds that are separate processors: those of the form `beside`. */
-export async function readRebuilds(db: Queryable): Promise<Rebuild[]> {
-  return db.query<Rebuild>({
-    name: 'read rebuilds',
-    text: `
-      select ${columns}, checkpoint, events_folded as "eventsFolded", owner, status, error
-      from refold.rebuilds
-      where form = 'beside'
-      order by name, version`,
-  });
+export function readRebuilds(db: Queryable): Promise<Rebuild[]> {
+  return run(db, besides, 'read rebuilds');
 }
 
-/** All rebuilds. The progress of one in place is that of its version's processors. */
+// The progress of a rebuild in place is that of its version's processors.
+const inPlace = requested
+  .innerJoinLateral(
+    ({ selectFrom }) =>
+      selectFrom('refold.processors as processor')
+        .select(({ fn }) => [
+          fn.min<GlobalPosition>('checkpoint').as('checkpoint'),
+          sql<bigint>`sum(events_folded)::bigint`.as('eventsFolded'),
+          fn.min<string | null>('owner').as('owner'),
+          sql<
+            Rebuild['status']
+          >`case when bool_or(status = 'stopped') then 'stopped' when bool_or(status = 'running') then 'running' else 'idle' end`.as(
+            'status',
+          ),
+          sql<Rebuild['error']>`(array_agg(error) filter (where error is not null))[1]`.as('error'),
+        ])
+        .whereRef('processor.name', '=', 'refold.rebuilds.name')
+        .whereRef('processor.version', '=', 'refold.rebuilds.version')
+        .as('built'),
+    (join) => join.onTrue(),
+  )
+  .select(['built.checkpoint', 'built.eventsFolded', 'built.owner', 'built.status', 'built.error'])
+  .where('form', '=', 'in place');
+
 export async function readAllRebuilds(db: Queryable): Promise<Rebuild[]> {
-  const inPlace = await db.query<Rebuild>({
-    text: `
-      select ${columns}, built.*
-      from refold.rebuilds
-      cross join lateral (
-        select
-          min(checkpoint) as checkpoint,
-          sum(events_folded)::bigint as "eventsFolded",
-          min(owner) as owner,
-          case when bool_or(status = 'stopped') then 'stopped' when bool_or(status = 'running') then 'running' else 'idle' end as status,
-          (array_agg(error) filter (where error is not null))[1] as error
-        from refold.processors
-        where processors.name = rebuilds.name and processors.version = rebuilds.version
-      ) as built
-      where form = 'in place'`,
-  });
-  return [...(await readRebuilds(db)), ...inPlace];
+  return [...(await readRebuilds(db)), ...(await run(db, inPlace))];
 }
 
 export interface RebuildRequest {

@@ -3,24 +3,26 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import type { Partition } from '../../projections/projection/partition.ts';
 import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import { readFloors } from '../processors/partitions.ts';
-import { type Queryable, refoldTables, run } from '../statements/statement.ts';
-import type { ProcessorError, StoredDefinition, StoredFloors } from '../statements/stored-json.ts';
+import { type ColumnsOf, type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
+import type { ProcessorError, StoredFloors } from '../statements/stored-json.ts';
 import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
-import type { HeldBy } from './transitions.ts';
 
 /** A version in the registry, with its processors. */
-export interface RegisteredVersion {
-  readonly name: string;
-  readonly version: number;
-  readonly state: VersionState;
-  readonly tableName: string;
-  readonly generation: number;
-  readonly tableFingerprint: string;
-  readonly codeFingerprint: string;
-  readonly heldReason: string | null;
-  readonly heldBy: HeldBy | null;
-  readonly stateChangedAt: string;
+export interface RegisteredVersion
+  extends ColumnsOf<
+    'refold.projections',
+    | 'name'
+    | 'version'
+    | 'state'
+    | 'table_name'
+    | 'generation'
+    | 'table_fingerprint'
+    | 'code_fingerprint'
+    | 'held_reason'
+    | 'held_by'
+    | 'state_changed_at'
+  > {
   /** Whether appends fold into it; null for an async version. */
   readonly inline: InlineStatus | null;
   /** The clients that it serves while it is ready; null if there is no canary. */
@@ -43,14 +45,11 @@ export interface RegisteredVersion {
   readonly updatedAt: string;
 }
 
-export type ProcessorStatus = 'idle' | 'running' | 'stopped';
+export type ProcessorStatus = RowOf<'refold.processors'>['status'];
 
 /** The processor of one partition. */
-export interface RegisteredPartition extends Partition {
+export interface RegisteredPartition extends Partition, ColumnsOf<'refold.processors', 'owner' | 'status' | 'error'> {
   readonly checkpoint: GlobalPosition;
-  readonly owner: string | null;
-  readonly status: ProcessorStatus;
-  readonly error: ProcessorError | null;
 }
 
 interface StoredPartition extends Omit<RegisteredPartition, 'checkpoint' | 'floors'> {
@@ -133,14 +132,11 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
   }));
 }
 
-export interface NewVersion {
-  readonly name: string;
-  readonly version: number;
-  readonly tableSchema: string;
-  readonly tableName: string;
-  readonly tableFingerprint: string;
-  readonly codeFingerprint: string;
-  readonly definition: StoredDefinition;
+export interface NewVersion
+  extends ColumnsOf<
+    'refold.projections',
+    'name' | 'version' | 'table_schema' | 'table_name' | 'table_fingerprint' | 'code_fingerprint' | 'definition'
+  > {
   readonly partitions: number;
 }
 
@@ -248,7 +244,7 @@ export async function shareState(
   db: Queryable,
   { name, version }: { readonly name: string; readonly version: number },
 ): Promise<VersionState | undefined> {
-  const rows = await db.query<{ state: VersionState }>({
+  const rows = await db.query<ColumnsOf<'refold.projections', 'state'>>({
     name: 'share state',
     text: `
       select case state when 'failed' then 'building' else state end as state
@@ -261,11 +257,7 @@ export async function shareState(
 }
 
 /** A version that could become active. */
-export interface ReadyVersion {
-  readonly name: string;
-  readonly version: number;
-  readonly heldReason: string | null;
-  readonly heldBy: HeldBy | null;
+export interface ReadyVersion extends ColumnsOf<'refold.projections', 'name' | 'version' | 'held_reason' | 'held_by'> {
   /** For how long it has been ready, in seconds. */
   readonly seconds: number;
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import { type ColumnsOf, type Queryable, refoldTables, run } from '../statements/statement.ts';
 import { registryChannel } from './transitions.ts';
 
 /** Starts or restarts a comparison. Deletes the counts of an earlier one. */
@@ -138,9 +138,7 @@ export async function declareShadow(db: Queryable, name: string, version: number
 }
 
 /** The results of a version that waits for comparisons: for its current rows, within the period that counts. */
-export interface ShadowStanding extends Omit<ShadowGate, 'oneOf'> {
-  readonly name: string;
-  readonly version: number;
+export interface ShadowStanding extends Omit<ShadowGate, 'oneOf'>, ColumnsOf<'refold.shadows', 'name' | 'version'> {
   readonly stopped: boolean;
   readonly same: number;
   readonly different: number;

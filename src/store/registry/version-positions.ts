@@ -1,10 +1,7 @@
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { VersionState } from '../../projections/projection/version-map.ts';
-import type { Queryable } from '../statements/statement.ts';
+import type { ColumnsOf, Queryable } from '../statements/statement.ts';
 
-export interface VersionPosition {
-  readonly name: string;
-  readonly version: number;
+export interface VersionPosition extends ColumnsOf<'refold.processors', 'name' | 'version'> {
   /** One checkpoint per partition, in order. The whole version has folded the log up to the lowest one. */
   readonly checkpoints: readonly GlobalPosition[];
   /** The position at which its processor stopped and waits for an operator; null while it runs. */
@@ -16,12 +13,7 @@ export async function readVersionPositions(
   db: Queryable,
   versions: readonly { readonly name: string; readonly version: number }[],
 ): Promise<VersionPosition[]> {
-  const rows = await db.query<{
-    name: string;
-    version: number;
-    checkpoints: string[];
-    stoppedAt: GlobalPosition | null;
-  }>({
+  const rows = await db.query<Omit<VersionPosition, 'checkpoints'> & { readonly checkpoints: readonly string[] }>({
     name: 'read version positions',
     text: `
       select
@@ -38,10 +30,8 @@ export async function readVersionPositions(
   return rows.map((row) => ({ ...row, checkpoints: row.checkpoints.map(globalPosition) }));
 }
 
-export interface StoredVersion {
-  readonly state: VersionState;
-  /** The table with its current rows. */
-  readonly tableName: string;
+/** The table is the one with its current rows. */
+export interface StoredVersion extends ColumnsOf<'refold.projections', 'state' | 'table_name'> {
   readonly checkpoint: GlobalPosition;
 }
 

@@ -3,6 +3,7 @@ import { type Migration, type MigrationProvider, Migrator } from 'kysely/migrati
 import { RefoldError } from '../../errors.ts';
 import { createDatabase, type Database } from '../postgres/database.ts';
 import { translateDatabaseError } from '../postgres/database-errors.ts';
+import { refoldTables, run } from '../statements/statement.ts';
 import { type MigrationFile, readMigrations } from './migration-files.ts';
 import { isSchemaMissing, readRunningProcesses, silentSeconds } from './running-processes.ts';
 import { requireSuitableServer } from './server-facts.ts';
@@ -122,7 +123,7 @@ function problemOf(unknown: readonly string[], known: readonly string[]): string
 
 async function appliedMigrations(db: Database): Promise<string[]> {
   try {
-    const rows = await db.query<{ name: string }>({ text: 'select name from refold.migrations order by name' });
+    const rows = await run(db, refoldTables.selectFrom('refold.migrations').select('name').orderBy('name'));
     return rows.map((row) => row.name);
   } catch (error) {
     if (isSchemaMissing(error)) return [];
