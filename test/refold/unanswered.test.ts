@@ -30,7 +30,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test('a mutation over a WebSocket or a single connection that outlasts the end of the process gets OUTCOME_UNKNOWN before it is closed', async () => {
+test('a mutation that outlasts the end of the process gets OUTCOME_UNKNOWN before the connection is closed, a query that nothing was done', async () => {
   await refold.graphql('mutation { openAccount(input: { accountId: "a", owner: "ada" }) { streamVersion } }');
   await blocker.query(`begin; select from refold.streams for update`);
   const query = 'mutation { credit(input: { accountId: "a", amount: "1" }) { streamVersion } }';
@@ -45,28 +45,44 @@ test('a mutation over a WebSocket or a single connection that outlasts the end o
   });
   const overSocket = socket.iterate({ query });
   const toldOverSocket = overSocket.next();
-  const isHeldUp = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  await until(async () => (await blocker.query(isHeldUp)).rowCount === 1);
+  const heldUp = (pool: string, statements: number) => {
+    const waiting = `select from pg_stat_activity where datname = current_database() and application_name = '${pool}' and wait_event_type = 'Lock'`;
+    return until(async () => (await blocker.query(waiting)).rowCount === statements);
+  };
+  await heldUp('refold', 1);
+  await blocker.query('lock table read_models.balance_v1');
+  const read = '{ balances(first: 1) { nodes { accountId } } }';
+  const queryOverPost = fetch(`${refold.url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query: read }),
+  }).then((response) => response.json());
+  await heldUp('refold-reads', 1);
 
-  const accepted = Promise.withResolvers<void>();
+  let accepted = 0;
   const stream = createStreamClient({
     url: `${refold.url}/graphql/stream`,
     singleConnection: true,
     retryAttempts: 0,
     async fetchFn(url: string, init: RequestInit) {
       const response = await fetch(url, init);
-      if (response.status === 202) accepted.resolve();
+      if (response.status === 202) accepted++;
       return response;
     },
   });
   const overStream = stream.iterate({ query });
   const toldOverStream = overStream.next();
-  await accepted.promise;
+  await until(() => accepted === 1);
+  const queryOverStream = stream.iterate({ query: read }).next();
+  await until(() => accepted === 2);
 
   const stopped = refold.stop();
   const unknown = { value: { errors: [{ extensions: { code: 'OUTCOME_UNKNOWN' } }] } };
   expect(await toldOverSocket).toMatchObject(unknown);
   expect(await toldOverStream).toMatchObject(unknown);
+  const refused = { errors: [{ extensions: { code: 'RATE_LIMITED' } }] };
+  expect(await queryOverPost).toMatchObject(refused);
+  expect(await queryOverStream).toMatchObject({ value: refused });
   // The operation is complete: a client that reconnects does not send it again by itself.
   expect([await overSocket.next(), await overStream.next()]).toMatchObject([{ done: true }, { done: true }]);
   expect(await closed.promise).toMatchObject({ code: 1001 });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
+import { hasBegunMutation, stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
 
 /**
  * Responds to a request that is not finished when the process ends. If it was cut off, the client could not tell it from a request that
@@ -7,13 +7,6 @@ import { stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
  */
 export function lastWord(res: ServerResponse): void {
   if (res.headersSent) return;
-  const error = res.req.complete ? stoppedBeforeAnswer() : undone;
-  const body = JSON.stringify({ errors: [error] });
+  const body = JSON.stringify({ errors: [stoppedBeforeAnswer(hasBegunMutation(res))] });
   res.writeHead(503, { 'content-type': 'application/json; charset=utf-8', connection: 'close' }).end(body);
 }
-
-// The request body had not arrived.
-const undone = {
-  message: 'This process is stopping. Nothing was done. Try again.',
-  extensions: { code: 'RATE_LIMITED' },
-};

@@ -18,6 +18,7 @@ import { checkCost } from '../policies/cost-limit.ts';
 import type { RequestPolicies } from '../policies/request-policies.ts';
 import { eventMetadata } from '../requests/request-metadata.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
+import { beginMutation } from '../requests/unknown-outcome.ts';
 import { noteWritten } from '../requests/written-position.ts';
 import { createAnswerPosition } from './answer-position.ts';
 import { countUsage } from './field-usage.ts';
@@ -89,6 +90,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       }
     }
     if (demanded) await checkToken(demanded);
+    if (operation?.operation === 'mutation' && context.res) beginMutation(context.res);
     const guard = guardOf(viewer);
     const position = header('refold-position') === '1' ? createAnswerPosition(logger) : undefined;
     const positions = position !== undefined;

@@ -23,6 +23,7 @@ export interface PreparedOperation {
   };
   /** A subscription is opened instead of run. */
   readonly isSubscription: boolean;
+  readonly isMutation: boolean;
   run(): Promise<ExecutionResult>;
 }
 
@@ -55,6 +56,7 @@ export async function prepareOperation(
     const contextValue: object = await contextFactory();
     const args = { schema, document, contextValue, variableValues: variables, operationName };
     const isSubscription = operation.operation === 'subscription';
+    const isMutation = operation.operation === 'mutation';
     const run = async () => {
       try {
         const result: ExecutionResult = await execute(args);
@@ -63,7 +65,7 @@ export async function prepareOperation(
         return { errors: [withoutHttp(maskError(error))] };
       }
     };
-    return { args, isSubscription, run };
+    return { args, isSubscription, isMutation, run };
   } catch (error) {
     return [withoutHttp(maskError(error))];
   }

@@ -66,8 +66,8 @@ export class OperationStream {
   }
 
   /** Answers what is owed, in place of answers that have not come. */
-  lastWord(answer: Answer): void {
-    for (const operation of [...this.#operations.values()]) operation.lastWord(answer);
+  lastWord(answerTo: (isMutation: boolean) => Answer): void {
+    for (const operation of [...this.#operations.values()]) operation.lastWord(answerTo);
   }
 
   sayNothing(): void {
@@ -119,6 +119,7 @@ export class StreamedOperation implements Sink {
   #subscription: ClientSubscription | undefined;
   #answer: Answer | undefined;
   #isOver = false;
+  #isMutation = false;
   isOwed = false;
 
   constructor(stream: OperationStream, id: string) {
@@ -132,9 +133,10 @@ export class StreamedOperation implements Sink {
   }
 
   /** Reserves a place for one result. Returns false if the client has to read others first. */
-  owe(): boolean {
+  owe({ isMutation }: { readonly isMutation: boolean }): boolean {
     if (!this.#stream.mayOwe) return false;
     this.isOwed = true;
+    this.#isMutation = isMutation;
     return true;
   }
 
@@ -146,9 +148,9 @@ export class StreamedOperation implements Sink {
   }
 
   /** Also where the client does not read: it may still, before the stream ends. */
-  lastWord(answer: Answer): void {
+  lastWord(answerTo: (isMutation: boolean) => Answer): void {
     if (!this.isOwed) return;
-    this.send(this.#answer ?? answer);
+    this.send(this.#answer ?? answerTo(this.#isMutation));
     this.complete();
   }
 

@@ -1,10 +1,11 @@
 import type { ExecutionResult } from 'graphql';
+import type { PreparedOperation } from '../operations/run-operation.ts';
 import { stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
 
 /** The queries and mutations of one WebSocket, from their arrival until they are answered. */
 export class OwedAnswers {
-  /** By their ids, and how one that runs is answered in place of its result. */
-  readonly #owed = new Map<string, ((result: ExecutionResult) => void) | undefined>();
+  /** By their ids, and how one that runs is answered when the process stops waiting for its result. */
+  readonly #owed = new Map<string, (() => void) | undefined>();
   #onNone: (() => void) | undefined;
 
   /** From now on the operation is owed an answer. */
@@ -18,17 +19,17 @@ export class OwedAnswers {
     if (this.#owed.size === 0) this.#onNone?.();
   }
 
-  /** What the operation gives; `OUTCOME_UNKNOWN` where the process stops waiting for it before. */
-  outcomeOf(id: string, run: () => Promise<ExecutionResult>): Promise<ExecutionResult> {
+  /** The result of the operation; an error if the process stops waiting for it, which is `OUTCOME_UNKNOWN` for a mutation. */
+  outcomeOf(id: string, { run, isMutation }: Pick<PreparedOperation, 'run' | 'isMutation'>): Promise<ExecutionResult> {
     const { promise, resolve, reject } = Promise.withResolvers<ExecutionResult>();
-    this.#owed.set(id, resolve);
+    this.#owed.set(id, () => resolve({ errors: [stoppedBeforeAnswer(isMutation)] }));
     run().then(resolve, reject);
     return promise;
   }
 
   /** Waits for none of them any longer. */
   giveUp(): void {
-    for (const resolve of this.#owed.values()) resolve?.({ errors: [stoppedBeforeAnswer()] });
+    for (const giveUp of this.#owed.values()) giveUp?.();
   }
 
   /** Resolves when none is owed any more. */

@@ -12,7 +12,7 @@ import type { ClientOf } from '../requests/client.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
-import { createAnswer } from '../subscriptions/answer.ts';
+import { type Answer, createAnswer } from '../subscriptions/answer.ts';
 import { ClientSubscription } from '../subscriptions/subscription.ts';
 import { type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
 import { OperationStream, type StreamedOperation } from './operation-stream.ts';
@@ -42,7 +42,7 @@ export interface SingleConnections {
   readonly handler: HttpHandler;
   /**
    * Ends all streams without completing their subscriptions, so that clients reconnect to another process. Streams on which results of queries
-   * or mutations are pending end when these are written, after `patience` milliseconds at most. What is left then gets `OUTCOME_UNKNOWN`.
+   * or mutations are pending end when these are written, after `patience` milliseconds at most. A mutation that is left then gets `OUTCOME_UNKNOWN`.
    */
   close(timeoutMs: number): Promise<void>;
 }
@@ -141,7 +141,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
       operation.serve(opened);
       return accept();
     }
-    if (!operation.owe())
+    if (!operation.owe(prepared))
       throw refusal(429, 'RATE_LIMITED', 'Too many answers of this stream are not read yet. Read them first.');
     accept();
     if (operation.isOver) return;
@@ -185,8 +185,7 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
       isClosed = true;
       clearInterval(keepAlive);
       const lastWords = setTimeout(() => {
-        const unknown = createAnswer({ errors: [stoppedBeforeAnswer()] });
-        for (const { stream } of streams.values()) stream.lastWord(unknown);
+        for (const { stream } of streams.values()) stream.lastWord(unanswered);
       }, timeoutMs);
       const ends = [...streams].map(([token, { stream }]) => stream.answered().then(() => drop(token)));
       await Promise.all(ends);
@@ -197,4 +196,8 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
 
 function ownerOf(viewer: Viewer | 'system'): string {
   return viewer === 'system' ? viewer : JSON.stringify([viewer.id, viewer.tenant]);
+}
+
+function unanswered(isMutation: boolean): Answer {
+  return createAnswer({ errors: [stoppedBeforeAnswer(isMutation)] });
 }

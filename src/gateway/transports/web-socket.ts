@@ -48,7 +48,7 @@ export interface WebSocketEndpoint {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
    * Closes all connections with 1001 (going away), which makes clients reconnect to another process. Connections on which results of queries or
-   * mutations are pending close when these are sent, after `patience` milliseconds at most. What is left then gets `OUTCOME_UNKNOWN`.
+   * mutations are pending close when these are sent, after `patience` milliseconds at most. A mutation that is left then gets `OUTCOME_UNKNOWN`.
    */
   close(timeoutMs: number): Promise<void>;
 }
@@ -126,7 +126,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         // The protocol implementation keeps this object as long as a subscription lasts, so it gets only what it needs.
         const key = {};
         const writer = writers.get(socket) as SocketWriter; // set for each socket in upgrade
-        const answer = () => answers.outcomeOf(id, prepared.run);
+        const answer = () => answers.outcomeOf(id, prepared);
         runs.set(key, prepared.isSubscription ? () => open(prepared.args, writer, id) : answer);
         return { schema, document, operationName, contextValue: key } as ExecutionArgs; // without absent properties
       },

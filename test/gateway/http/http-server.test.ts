@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { listen } from '../../../src/gateway/http/http-server.ts';
 import { lastWord } from '../../../src/gateway/http/last-word.ts';
+import { beginMutation } from '../../../src/gateway/requests/unknown-outcome.ts';
 
 const longerThanTheTest = 3_600_000;
 
@@ -39,20 +40,27 @@ test('an idle connection is kept longer than load balancers keep theirs, and the
   await close(longerThanTheTest, lastWord);
 });
 
-test('a request that outlasts the close gets OUTCOME_UNKNOWN; an incomplete request gets a refusal', async () => {
-  const [readWhole, readHalf] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const { url, port, close } = await listen((req) => {
-    if (req.url === '/whole') req.resume().once('end', readWhole.resolve);
-    else req.once('data', () => readHalf.resolve());
+test('a mutation that outlasts the close gets OUTCOME_UNKNOWN; another or an incomplete request gets a refusal', async () => {
+  const [begun, readWhole, readHalf] = [1, 2, 3].map(() => Promise.withResolvers<void>());
+  const { url, port, close } = await listen((req, res) => {
+    if (req.url === '/half') return void req.once('data', () => readHalf?.resolve());
+    if (req.url === '/mutation') beginMutation(res);
+    req.resume().once('end', () => (req.url === '/mutation' ? begun : readWhole)?.resolve());
   }, place);
-  const whole = fetch(`${url}/whole`, { method: 'POST', body: 'whole' });
+  const mutation = fetch(`${url}/mutation`, { method: 'POST', body: 'whole' });
+  const query = fetch(`${url}/query`, { method: 'POST', body: 'whole' });
   const dripping = connect(port, '127.0.0.1');
   dripping.write('POST /half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf');
   const half = text(dripping);
-  await Promise.all([readWhole.promise, readHalf.promise]);
+  await Promise.all([begun?.promise, readWhole?.promise, readHalf?.promise]);
   await close(0, lastWord);
-  const response = await whole;
-  expect([response.status, response.headers.get('connection')]).toEqual([503, 'close']);
-  expect(await response.json()).toMatchObject({ errors: [{ extensions: { code: 'OUTCOME_UNKNOWN' } }] });
+  for (const [answer, code] of [
+    [mutation, 'OUTCOME_UNKNOWN'],
+    [query, 'RATE_LIMITED'],
+  ] as const) {
+    const response = await answer;
+    expect([response.status, response.headers.get('connection')]).toEqual([503, 'close']);
+    expect(await response.json()).toMatchObject({ errors: [{ extensions: { code } }] });
+  }
   expect(await half).toMatch(/^HTTP\/1.1 503 .*"RATE_LIMITED"/s);
 });
