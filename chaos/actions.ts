@@ -33,7 +33,7 @@ interface Running {
 }
 
 /** A writer whose network is broken may write nothing for this long. */
-const mostMsForATail = 10_000;
+const maxMsForATail = 10_000;
 
 export function createActions(world: World, failOvers: FailOvers): Actions {
   const { db, log, server, options } = world;
@@ -195,7 +195,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
   /** Waits until there are appends to lose, or until the time is up because no writer can write. */
   async function tailWritten(from: number, milliseconds: number): Promise<void> {
     const { entries } = world.ledger;
-    const latest = from + milliseconds + mostMsForATail;
+    const latest = from + milliseconds + maxMsForATail;
     await pause(milliseconds);
     await until(
       () => Date.now() > latest || entries.filter(({ acknowledgedAt }) => acknowledgedAt >= from).length >= 5,

@@ -86,7 +86,7 @@ execute function refold.raise_floors_to_checkpoints();
 -- A function because of its settings. As a statement it would be planned again each time, which takes longer than running it: for a few rows a
 -- new plan always looks cheaper than the kept one.
 create function refold.recent_changes(
-  of_name text, of_version int, seen bigint[], most int, known bigint default null, complete bigint default null
+  of_name text, of_version int, seen bigint[], max_batches int, known bigint default null, complete bigint default null
 )
 returns table (
   checkpoints json, read_at float8, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb,
@@ -145,7 +145,7 @@ begin
         and change.partition = seen_of.number - 1
         and change.checkpoint > seen_of.checkpoint
       order by change.checkpoint
-      limit most
+      limit max_batches
     ) as of_partition
   ) as change on true;
 end $$;

@@ -29,7 +29,7 @@ create table refold.shadows (
   one_of integer not null check (one_of >= 1),
   -- what the declared version waits for before it becomes active: so many compared queries within so long, at most this share of them different
   needed_queries integer check (needed_queries >= 1),
-  most_different double precision check (most_different between 0 and 1),
+  max_different double precision check (max_different between 0 and 1),
   within_seconds integer check (within_seconds >= 1),
   started_at timestamptz not null default now(),
   stopped_at timestamptz,
@@ -41,7 +41,7 @@ create table refold.shadows (
   skipped bigint not null default 0,
   primary key (name, version),
   foreign key (name, version) references refold.projections on delete cascade,
-  constraint shadows_gate_is_whole check (num_nonnulls(needed_queries, most_different, within_seconds) in (0, 3))
+  constraint shadows_gate_is_whole check (num_nonnulls(needed_queries, max_different, within_seconds) in (0, 3))
 );
 
 -- The comparisons of each minute, for each table of the version.

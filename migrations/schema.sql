@@ -402,7 +402,7 @@ create table refold.shadows (
   version integer not null,
   one_of integer not null,
   needed_queries integer,
-  most_different double precision,
+  max_different double precision,
   within_seconds integer,
   started_at timestamp with time zone not null default now(),
   stopped_at timestamp with time zone,
@@ -412,9 +412,9 @@ create table refold.shadows (
   skipped bigint not null default 0
 );
 
-alter table refold.shadows add constraint shadows_gate_is_whole CHECK ((num_nonnulls(needed_queries, most_different, within_seconds) = ANY (ARRAY[0, 3])));
+alter table refold.shadows add constraint shadows_gate_is_whole CHECK ((num_nonnulls(needed_queries, max_different, within_seconds) = ANY (ARRAY[0, 3])));
 
-alter table refold.shadows add constraint shadows_most_different_check CHECK (((most_different >= (0)::double precision) AND (most_different <= (1)::double precision)));
+alter table refold.shadows add constraint shadows_max_different_check CHECK (((max_different >= (0)::double precision) AND (max_different <= (1)::double precision)));
 
 alter table refold.shadows add constraint shadows_name_version_fkey FOREIGN KEY (name, version) REFERENCES refold.projections(name, version) ON DELETE CASCADE;
 
@@ -1188,7 +1188,7 @@ begin
   end if;
 end $function$;
 
-CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], most integer, known bigint DEFAULT NULL::bigint, complete bigint DEFAULT NULL::bigint)
+CREATE OR REPLACE FUNCTION refold.recent_changes(of_name text, of_version integer, seen bigint[], max_batches integer, known bigint DEFAULT NULL::bigint, complete bigint DEFAULT NULL::bigint)
  RETURNS TABLE(checkpoints json, read_at double precision, live boolean, forgotten bigint, changed_at bigint, upserted jsonb, deleted jsonb, anchor text, known_anchor text, server_start bigint)
  LANGUAGE plpgsql
  STABLE
@@ -1244,7 +1244,7 @@ begin
         and change.partition = seen_of.number - 1
         and change.checkpoint > seen_of.checkpoint
       order by change.checkpoint
-      limit most
+      limit max_batches
     ) as of_partition
   ) as change on true;
 end $function$;

@@ -25,7 +25,7 @@ export interface Failure {
 }
 
 /** All are counted; this many are recorded in full. */
-const mostTold = 50;
+const maxTold = 50;
 const longest = 1500;
 
 /** `say` prints the first failure of each kind, and each wrong response, at once. */
@@ -55,9 +55,9 @@ export function createClientRecord(now: () => number, say: (line: string) => voi
     },
     happened: (what) => void events.set(what, (events.get(what) ?? 0) + 1),
     isWrong(sentence) {
-      if (wrong.length < mostTold) say(`WRONG ${sentence.slice(0, longest)}`);
-      if (wrong.length < mostTold) wrong.push(`after ${(now() / 1000).toFixed(1)} s: ${sentence.slice(0, longest)}`);
-      else if (wrong.length === mostTold) wrong.push('… and more');
+      if (wrong.length < maxTold) say(`WRONG ${sentence.slice(0, longest)}`);
+      if (wrong.length < maxTold) wrong.push(`after ${(now() / 1000).toFixed(1)} s: ${sentence.slice(0, longest)}`);
+      else if (wrong.length === maxTold) wrong.push('… and more');
     },
   };
 }

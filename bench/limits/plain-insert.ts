@@ -10,14 +10,14 @@ export interface PlainInsert {
 }
 
 // More connections made it slower, not faster.
-const mostConnections = 32;
+const maxConnections = 32;
 
 /**
  * The limit of an append that is not joined with others: one prepared INSERT and its commit, without any check. It writes a row for one
  * event in each of this many streams.
  */
 export async function createPlainInsert(url: string, callers: number, streams = 1): Promise<PlainInsert> {
-  const pool = openPool(url, Math.min(callers, mostConnections));
+  const pool = openPool(url, Math.min(callers, maxConnections));
   await pool.query(`
     create table plain_events (
       position bigint generated always as identity primary key,

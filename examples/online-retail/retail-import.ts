@@ -2,7 +2,7 @@ import { decimal, defineImport, type ImportedAppend, type NewEventOf } from '../
 import { type InvoiceLine, invoice } from './events.ts';
 
 // Most invoices fit (the mean is 21 lines); the longest, of 1,114 lines, should not become one large statement.
-const mostEventsAtOnce = 200;
+const maxEventsAtOnce = 200;
 
 /**
  * The lines of the UCI "Online Retail" data set, one JSON object each, in their order; neighbouring lines of one invoice are appended together.
@@ -30,7 +30,7 @@ export const retailImport = defineImport({
 
     for await (const { text } of lines) {
       const row = parseRow(text);
-      if (events.length > 0 && (row.InvoiceNo !== invoiceNo || events.length === mostEventsAtOnce)) {
+      if (events.length > 0 && (row.InvoiceNo !== invoiceNo || events.length === maxEventsAtOnce)) {
         yield append();
         events = [];
       }

@@ -22,8 +22,8 @@ export const shoppingCartState = defineState(shoppingCart, (): ShoppingCart => (
 const cartId = z.string().min(1).max(100);
 
 // Limits that keep sums within the read models' columns, and carts realistic.
-const mostProducts = 100;
-const mostPiecesOfAProduct = 1000;
+const maxProducts = 100;
+const maxPiecesOfAProduct = 1000;
 
 export const openShoppingCart = defineCommand({
   name: 'openShoppingCart',
@@ -50,8 +50,8 @@ export const addProductItem = defineCommand({
     const items = itemsOf(cartId, cart);
     const { productId, name, quantity, unitPrice } = productItem;
     const present = items.find((item) => item.productId === productId);
-    if (!present && items.length >= mostProducts) {
-      throw new CommandRejected(`A cart holds at most ${mostProducts} different products.`);
+    if (!present && items.length >= maxProducts) {
+      throw new CommandRejected(`A cart holds at most ${maxProducts} different products.`);
     }
     if (present && !decimal(present.unitPrice).eq(unitPrice)) {
       throw new CommandRejected(
@@ -59,8 +59,8 @@ export const addProductItem = defineCommand({
         { productId, unitPrice: present.unitPrice },
       );
     }
-    if ((present?.quantity ?? 0) + quantity > mostPiecesOfAProduct) {
-      throw new CommandRejected(`A cart holds at most ${mostPiecesOfAProduct} pieces of a product.`, {
+    if ((present?.quantity ?? 0) + quantity > maxPiecesOfAProduct) {
+      throw new CommandRejected(`A cart holds at most ${maxPiecesOfAProduct} pieces of a product.`, {
         productId,
         quantity: present?.quantity ?? 0,
       });

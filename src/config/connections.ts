@@ -17,7 +17,7 @@ export interface ConnectionUse {
 }
 
 // Two batched append statements run at a time; the rest is for appends in order.
-const mostAppends = 4;
+const maxAppends = 4;
 // A transaction may wait for another connection of its pool.
 const least = 2;
 
@@ -33,7 +33,7 @@ export function shareConnections({ database, projections }: ConnectionUse): Conn
         `${least} for batches, ${least} for reads, ${folds ? `${least} for appends that inline projections fold, ` : ''}1 for ownership${notifications ? ', 1 for notifications' : ''}.`,
     );
   const shared = maxConnections - alone;
-  const appends = folds ? Math.min(mostAppends, Math.max(least, Math.floor(shared / 6))) : 0;
+  const appends = folds ? Math.min(maxAppends, Math.max(least, Math.floor(shared / 6))) : 0;
   const reads = Math.floor((shared - appends) / 2);
   return { work: shared - appends - reads, reads, appends };
 }

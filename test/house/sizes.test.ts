@@ -21,25 +21,25 @@ function tooLarge(sizes: Iterable<readonly [name: string, size: number]>, most: 
 type Exceptions = Readonly<Record<string, readonly [most: number, reason: string]>>;
 const none = { grown: [], needless: [] };
 
-const mostLines = 300;
+const maxLines = 300;
 const longFiles: Exceptions = {};
 
 test('no file is longer than can be read at once', () => {
   const sizes = [...sources].map(([file, text]) => [file, text.trimEnd().split('\n').length] as const);
-  expect(tooLarge(sizes, mostLines, longFiles)).toEqual(none);
+  expect(tooLarge(sizes, maxLines, longFiles)).toEqual(none);
 });
 
-const mostFiles = 16;
+const maxFiles = 16;
 const largeRooms: Exceptions = {};
 
 test('no room has more files than a reader keeps in mind', () => {
   const rooms = Map.groupBy(files, (file) => dirname(file));
   const sizes = [...rooms].map(([room, inRoom]) => [room, inRoom.length] as const);
-  expect(tooLarge(sizes, mostFiles, largeRooms)).toEqual(none);
+  expect(tooLarge(sizes, maxFiles, largeRooms)).toEqual(none);
 });
 
 // A screen. Functions inside a function count for themselves.
-const mostOwnLines = 60;
+const maxOwnLines = 60;
 const longFunctions: Exceptions = {
   'gateway/create-gateway.ts createGateway': [150, 'the ordered list of the parts of the gateway'],
   'projections/declaration/define-projection.ts defineProjection': [66, 'each option with its check'],
@@ -50,7 +50,7 @@ const longFunctions: Exceptions = {
 };
 
 // A closure shares variables, so it must be read as a whole. One that is longer becomes a class with named state, or two parts.
-const mostWholeLines = 120;
+const maxWholeLines = 120;
 const longClosures: Exceptions = {
   'gateway/create-gateway.ts createGateway': [210, 'the ordered list of the parts of the gateway'],
   'gateway/operations/shadow.ts createShadows': [145, 'to be divided'],
@@ -75,9 +75,9 @@ const longClosures: Exceptions = {
 test('a function fits on a screen', () => {
   const functions = [...sources].flatMap(([file, text]) => functionsIn(file, text));
   const own = functions.map(({ id, own }) => [id, own] as const);
-  expect(tooLarge(own, mostOwnLines, longFunctions)).toEqual(none);
+  expect(tooLarge(own, maxOwnLines, longFunctions)).toEqual(none);
   const whole = functions.map(({ id, whole }) => [id, whole] as const);
-  expect(tooLarge(whole, mostWholeLines, longClosures)).toEqual(none);
+  expect(tooLarge(whole, maxWholeLines, longClosures)).toEqual(none);
 });
 
 test('the size of a function leaves out the functions in it', () => {

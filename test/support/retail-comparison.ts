@@ -32,7 +32,7 @@ export function differencesFromOracle(rowsOf: (projectionId: string) => Iterable
 }
 
 // A wrong fold differs in many rows; the first few show why.
-const mostDifferences = 3;
+const maxDifferences = 3;
 
 function differences(
   name: string,
@@ -42,7 +42,7 @@ function differences(
   const keys = new Set([...expected.keys(), ...found.keys()]);
   const different = [...keys].filter((key) => !isDeepStrictEqual(found.get(key), expected.get(key)));
   return different
-    .slice(0, mostDifferences)
+    .slice(0, maxDifferences)
     .map(
       (key) =>
         `${name}, ${key}: expected ${JSON.stringify(expected.get(key))}, found ${JSON.stringify(found.get(key))}`,

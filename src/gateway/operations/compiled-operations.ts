@@ -66,7 +66,7 @@ interface KnownOperation {
 }
 
 // An operation with six conditions has 64 forms.
-const mostForms = 64;
+const maxForms = 64;
 
 export function createCompiledOperations(options: CompiledOperationsOptions): CompiledOperations {
   const { yoga, source, services, policies, readsFor, maxCost, onAnswered, shadows, logger } = options;
@@ -180,7 +180,7 @@ function validated(
     const document: DocumentNode = parse(text);
     const operation = getOperationAST(document, name);
     if (operation?.operation !== 'query' || validate(schema, document).length > 0) return undefined;
-    return { document, operation, conditions: conditionNames(document), compiled: new LRUCache({ max: mostForms }) };
+    return { document, operation, conditions: conditionNames(document), compiled: new LRUCache({ max: maxForms }) };
   } catch {
     return undefined;
   }

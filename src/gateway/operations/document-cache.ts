@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 
 // More than the clients of an application use.
-const mostDocuments = 1024;
+const maxDocuments = 1024;
 // A document may be as long as a body. Its parsed and compiled form takes about 120 bytes a character: 60 MB in total.
-const mostCharacters = 500_000;
+const maxCharacters = 500_000;
 
 /** An LRU cache by document text, limited by the number of documents and by their total length. */
 export function createDocumentCache<Value extends object>(): LRUCache<string, Value> {
   return new LRUCache<string, Value>({
-    max: mostDocuments,
-    maxSize: mostCharacters,
+    max: maxDocuments,
+    maxSize: maxCharacters,
     sizeCalculation: (_, text) => text.length + 1, // an empty document needs a size too
   });
 }

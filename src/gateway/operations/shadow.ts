@@ -55,14 +55,14 @@ interface Sampled extends Omit<Answered, 'served'> {
 }
 
 // Waiting operations keep the data of their requests in memory.
-const mostWaiting = 20;
+const maxWaiting = 20;
 // One comparison at a time, followed by a pause of four times its duration: at most a fifth of one connection.
 const restFactor = 4;
 const shortestRest = 20;
 // Two versions at the head of the log are at the same position most of the time.
 const tries = 20;
 const betweenTries = 50;
-const mostDifferences = 5;
+const maxDifferences = 5;
 const longestValue = 1000;
 
 /**
@@ -82,7 +82,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
   });
 
   function sample(sampled: Sampled): void {
-    if (stopping.signal.aborted || waiting.length >= mostWaiting) return;
+    if (stopping.signal.aborted || waiting.length >= maxWaiting) return;
     waiting.push(sampled);
     working ??= work().finally(() => {
       working = undefined;
@@ -123,7 +123,7 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
       outcome,
       operation: nameOf(sampled.operation),
       position,
-      differences: differences.slice(0, mostDifferences).map(({ path, older: a, newer: b }) => ({
+      differences: differences.slice(0, maxDifferences).map(({ path, older: a, newer: b }) => ({
         path,
         older: text(a),
         newer: text(b),

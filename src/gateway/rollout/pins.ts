@@ -3,13 +3,13 @@ import type { Pins, VersionMap } from '../../projections/projection/version-map.
 
 export const noPins: Pins = new Map();
 // More than the projections of an application that changed lately.
-const mostPins = 20;
+const maxPins = 20;
 
 /** Parses the header `refold-pin: cart_summary@1, customer_profile@2`. @throws RefoldError `BAD_USER_INPUT` */
 export function pinsOf(header: string | undefined): Pins {
   if (header === undefined) return noPins;
   const pins = header.split(',').map((pin) => /^([a-z][a-z0-9_]*)@([1-9]\d{0,3})$/.exec(pin.trim()));
-  if (pins.length > mostPins) throw badPin(`at most ${mostPins} versions`);
+  if (pins.length > maxPins) throw badPin(`at most ${maxPins} versions`);
   const parsed = new Map<string, number>();
   for (const pin of pins) {
     const [, name, version] = pin ?? [];

@@ -11,7 +11,7 @@ const comment = ':\n\n';
 
 // The results of queries and mutations are kept until the client reads them. The limit is the number that a client may reasonably wait for
 // at a time.
-const mostOwed = 100;
+const maxOwed = 100;
 
 /** One connection for many operations. It is reserved by a viewer, then opened once. When it ends, its operations end. */
 export class OperationStream {
@@ -76,7 +76,7 @@ export class OperationStream {
 
   /** Whether one more result may be kept until the client reads it. */
   get mayOwe(): boolean {
-    return this.#owed < mostOwed;
+    return this.#owed < maxOwed;
   }
 
   get #owed(): number {

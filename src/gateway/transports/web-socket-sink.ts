@@ -34,7 +34,7 @@ export class SocketWriter {
 
   send(head: Buffer, { json }: Answer): void {
     const length = head.length + json.length + tail.length;
-    if (length <= mostCopied) {
+    if (length <= maxCopied) {
       this.#socket.write(Buffer.concat([frameHeader(length), head, json, tail]));
       return;
     }
@@ -45,7 +45,7 @@ export class SocketWriter {
 }
 
 // Up to a few pages, copying into one buffer is faster than writing four.
-const mostCopied = 16_384;
+const maxCopied = 16_384;
 const tail = Buffer.from('}');
 
 /** The header of an unfragmented text frame of this length, as a server sends it (RFC 6455, 5.2). */

@@ -42,9 +42,9 @@ interface KindCodec extends ValueCodec {
   readonly limit?: ColumnLimit;
 }
 
-/** @param mostBytes the maximum of bytes for an indexed text */
-export function codecOf(column: Column, mostBytes?: number): ValueCodec {
-  const inner = kindCodec(column, mostBytes);
+/** @param maxTextBytes the maximum of bytes for an indexed text */
+export function codecOf(column: Column, maxTextBytes?: number): ValueCodec {
+  const inner = kindCodec(column, maxTextBytes);
   const { nullable, hasDefault } = column.flags;
   const fallback = hasDefault ? inner.normalise(column.flags.default, '(default)') : null;
   const isShared = fallback !== null && isContainer(column);
@@ -75,10 +75,10 @@ const same = (value: unknown) => value;
 export const aroundValue = 8;
 const fixedBytes = 16 + aroundValue;
 
-export function kindCodec({ type }: Column, mostBytes?: number): KindCodec {
+export function kindCodec({ type }: Column, maxTextBytes?: number): KindCodec {
   switch (type.kind) {
     case 'text':
-      return textCodec(mostBytes);
+      return textCodec(maxTextBytes);
     case 'boolean':
       return {
         normalise: (value, path) => expectType(value, 'boolean', path),
@@ -144,12 +144,12 @@ export function kindCodec({ type }: Column, mostBytes?: number): KindCodec {
   }
 }
 
-function textCodec(mostBytes: number | undefined): KindCodec {
+function textCodec(maxTextBytes: number | undefined): KindCodec {
   return {
     normalise:
-      mostBytes === undefined
+      maxTextBytes === undefined
         ? (value, path) => storableText(expectType(value, 'string', path), path)
-        : (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path, mostBytes),
+        : (value, path) => indexableText(storableText(expectType(value, 'string', path), path), path, maxTextBytes),
     encode: same,
     decode: same,
     indexBytes: 0,

@@ -78,7 +78,7 @@ export interface ActivationRule {
   readonly shadow: Required<ShadowGateOptions> | null;
   readonly breaking: BreakingRule;
   /** The maximum of dead letters and skipped events that the active version does not have. Infinity: no limit. */
-  readonly mostNewDeadLetters: number;
+  readonly maxNewDeadLetters: number;
 }
 
 const known = [
@@ -119,7 +119,7 @@ export function activationRule(
     comparedColumns: comparedColumns(subject, columns, given.compareWith),
     shadow: given.shadow === undefined ? null : shadowGate(subject, given.shadow),
     breaking,
-    mostNewDeadLetters: mostNewDeadLetters(subject, given.deadLetters ?? 'none-new'),
+    maxNewDeadLetters: maxNewDeadLetters(subject, given.deadLetters ?? 'none-new'),
   };
   if (by === 'manual' && waitsForMore(rule))
     throw invalidDeclaration(
@@ -188,7 +188,7 @@ function checkBreaking(subject: string, breaking: unknown): void {
     );
 }
 
-function mostNewDeadLetters(subject: string, given: unknown): number {
+function maxNewDeadLetters(subject: string, given: unknown): number {
   if (given === 'none-new') return 0;
   if (given === 'any') return Number.POSITIVE_INFINITY;
   if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;

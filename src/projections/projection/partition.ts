@@ -2,7 +2,7 @@ import { invalidDeclaration } from '../../errors.ts';
 import type { Columns } from '../columns/column.ts';
 
 /** With more partitions, reading the log once per partition costs more than the parallel folding saves. */
-const mostPartitions = 64;
+const maxPartitions = 64;
 
 /**
  * The partition of a key, computed from the key's text (`keyText`): FNV-1a over its UTF-16 code units, 32 bits, mixed with the finalizer of
@@ -72,10 +72,10 @@ export function partitionsOption(
   { table, evolveSql }: { readonly table: Columns; readonly evolveSql?: unknown },
 ): number {
   if (partitions === undefined || partitions === 1) return 1;
-  if (!Number.isInteger(partitions) || partitions < 1 || partitions > mostPartitions)
+  if (!Number.isInteger(partitions) || partitions < 1 || partitions > maxPartitions)
     throw invalidDeclaration(
       subject,
-      `'partitions' is a whole number from 1 to ${mostPartitions}, found ${String(partitions)}.`,
+      `'partitions' is a whole number from 1 to ${maxPartitions}, found ${String(partitions)}.`,
     );
   if (evolveSql)
     throw invalidDeclaration(

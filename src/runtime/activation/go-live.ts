@@ -48,12 +48,12 @@ const lookMilliseconds = 250;
 // While the gate waits for running appends, appends of all families wait too. Most appends end within milliseconds.
 const gateTimeout = '100ms';
 // They also wait while this process is frozen or unreachable, so the server ends its transaction after this time. Together: 250 ms.
-const mostIdleMs = 150;
+const maxIdleMs = 150;
 // An append that has been open for longer will probably outlast the lock timeout, so the gate is not tried.
-const mostSeconds = 0.1;
+const maxSeconds = 0.1;
 const retryAtMost = 30_000;
 // Appends wait while the remaining events are folded. A processor that is further behind must catch up first.
-const mostLeft = 200n;
+const maxLeft = 200n;
 // A process whose appends cannot fold, such as an older one during a deployment, will probably append again.
 const passedSeconds = 5;
 
@@ -146,8 +146,8 @@ export async function goLive(
   const { name, version } = projection;
   const status = await readVersionStatus(db, name, version);
   if (!status || (status.state !== 'ready' && status.state !== 'active')) return null;
-  if ((await log.horizon()) - status.checkpoint > mostLeft) return null;
-  if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > mostSeconds)) return null;
+  if ((await log.horizon()) - status.checkpoint > maxLeft) return null;
+  if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > maxSeconds)) return null;
   return db.transaction(
     async (tx) => {
       // Everything else that may wait comes before the gate.
@@ -162,19 +162,16 @@ export async function goLive(
       await closeGate(tx);
       const known = (await readInlineVersions(tx)).find((one) => one.name === name && one.version === version);
       const head = await readLast(tx);
-      if (known?.status !== 'building' || head - checkpoint > mostLeft) return null;
+      if (known?.status !== 'building' || head - checkpoint > maxLeft) return null;
       // On this connection, because all appends wait and the pool may have no other connection for a while.
-      const tail = await log.readTail(
-        { after: checkpoint, filter: projection.filter, limit: Number(mostLeft) + 1 },
-        tx,
-      );
+      const tail = await log.readTail({ after: checkpoint, filter: projection.filter, limit: Number(maxLeft) + 1 }, tx);
       // A transaction that began to write before the gate existed.
       if (tail.horizon < head) return null;
       await foldLeft(tx, options, storedIn(projection, tableName), tail.events, head);
       await becomeLive(tx, name, version, head);
       return head;
     },
-    { idleTimeoutMs: mostIdleMs },
+    { idleTimeoutMs: maxIdleMs },
   );
 }
 

@@ -19,8 +19,8 @@ export interface ImportRange {
 }
 
 // Large enough to be worth a round trip and a commit, small enough to keep memory flat.
-const mostEvents = 2_500;
-const mostAppends = 2_000;
+const maxEvents = 2_500;
+const maxAppends = 2_000;
 // A range also ends after about one key in this many (content-defined chunking). Because the keys decide, a line added to a file or removed
 // from it changes only the ranges around it.
 const meanAppends = 512;
@@ -33,7 +33,7 @@ export async function* rangesOf(appends: AsyncIterable<PlacedAppend>): AsyncGene
     range.appends.push(placed);
     range.events += events.length;
     range.keys.update(key).update('\0'); // a stored key never contains NUL
-    const isFull = range.events >= mostEvents || range.appends.length >= mostAppends;
+    const isFull = range.events >= maxEvents || range.appends.length >= maxAppends;
     if (!isFull && crc32(key) % meanAppends !== 0) continue;
     yield ended(range, placed);
     range = emptyRange();

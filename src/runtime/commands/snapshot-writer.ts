@@ -12,7 +12,7 @@ export interface SnapshotWriter {
 }
 
 // The limit of snapshots that wait while the database is slow. A later command takes any that do not fit.
-const mostWaiting = 1000;
+const maxWaiting = 1000;
 
 /** @param onError receives what could not be stored: once for each declared state that does not fit JSON, and each time a write fails. */
 export function createSnapshotWriter(db: Queryable, onError: (error: unknown) => void): SnapshotWriter {
@@ -30,7 +30,7 @@ export function createSnapshotWriter(db: Queryable, onError: (error: unknown) =>
     note(declared, streamId, { state, version, position, snapshotVersion }) {
       const { snapshots, family } = declared;
       if (!snapshots || version - snapshotVersion < snapshots.every || unfit.has(declared)) return undefined;
-      if (waiting.length >= mostWaiting) return undefined;
+      if (waiting.length >= maxWaiting) return undefined;
       try {
         const json = snapshots.encode(state); // encode now: `decide` receives the same object
         const { fingerprint } = snapshots;

@@ -86,7 +86,7 @@ export class FeedReads {
   async changes(after: GlobalPosition, query: FeedQuery): Promise<ChangesRead | 'too-many'> {
     const { projection, limits } = this.#table;
     const { batches, more } = await this.#once(`changes ${after}`, (db) =>
-      readChangePage(db, projection, after, { mostBatches: limits.batches, mostKeys: limits.keys }),
+      readChangePage(db, projection, after, { maxBatches: limits.batches, maxKeys: limits.keys }),
     );
     const latest = latestOf(projection, batches);
     if (latest.size > limits.keys) return 'too-many';

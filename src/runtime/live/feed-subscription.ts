@@ -16,7 +16,7 @@ export interface FeedSubscriptionOptions {
   readonly readSchema: string;
   readonly after: GlobalPosition | null;
   /** The most changed rows that wait for the consumer. Beyond that, they are discarded and read again when it is ready. */
-  readonly mostWaiting: number;
+  readonly maxWaiting: number;
   wake(): void;
 }
 
@@ -34,16 +34,16 @@ interface Waiting {
 type Changes = readonly RowChange[] | Map<string, RowChange>;
 
 // The keys that a subscriber with a filter holds are tracked up to this many rows. Beyond it, the subscriber receives every change that may concern it.
-const mostHeld = 1000;
+const maxHeld = 1000;
 // A subscriber without relevant changes still receives a position now and then. Otherwise the changes from its last position on may expire.
 const progressMilliseconds = 60_000;
 
 /**
  * Delivers the changes of a version's rows. A consumer that is slower than the changes receives only the latest of each row. One that is slower
- * by more than `mostWaiting` rows receives nothing until it pulls, and then the changes since its last message, in chunks.
+ * by more than `maxWaiting` rows receives nothing until it pulls, and then the changes since its last message, in chunks.
  */
 export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSubscription<ChangeFeedUpdate> {
-  const { projection, query, mostWaiting } = options;
+  const { projection, query, maxWaiting } = options;
   let phase: 'head' | FeedRequest = { kind: 'begin', since: query.since, lagged: null };
   let rows: RowGeneration | undefined;
   let waiting: Waiting | undefined;
@@ -100,7 +100,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       if (before) {
         merge(before, relevant);
         before.at = laterToken(before.at, at);
-        if (before.changes.size > mostWaiting) return stall();
+        if (before.changes.size > maxWaiting) return stall();
       } else {
         const reached = laterToken(at, { position: floor, anchor: null });
         waiting = { reset: false, lagged: null, changes: relevant, at: reached, complete: true };
@@ -166,7 +166,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       if (operation === 'UPSERT') held.add(keyText(key));
       else held.delete(keyText(key));
     }
-    if (held.size > mostHeld) held = undefined;
+    if (held.size > maxHeld) held = undefined;
   }
 
   return {

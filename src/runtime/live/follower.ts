@@ -62,7 +62,7 @@ interface Seen {
 }
 
 // With more batches than this, reading all watched rows again is cheaper than reading each batch.
-const mostBatches = 200;
+const maxBatches = 200;
 const longestBackoff = 5000;
 
 /**
@@ -141,7 +141,7 @@ export function createFollower(options: FollowerOptions): Follower {
 
   async function round(reads: Transaction, horizon: GlobalPosition): Promise<void> {
     const [recent, ahead] = await roundTrip<[RecentChanges, RowsAhead | null]>(reads.pipeline, [
-      () => readChanges(reads, projection, seen?.floors ?? [], mostBatches + 1, toAnchor(horizon)),
+      () => readChanges(reads, projection, seen?.floors ?? [], maxBatches + 1, toAnchor(horizon)),
       // Only if it can be sent in the same round trip.
       async () => (reads.pipeline ? rows.readAhead(reads) : null),
     ]);
@@ -207,7 +207,7 @@ export function createFollower(options: FollowerOptions): Follower {
     if (!seen) return true;
     if (forgotten !== seen.forgotten && forgotten > leastOf(seen.floors)) return false;
     const before = seen.checkpoints;
-    if (checkpoints.length !== before.length || batches.length > mostBatches) return false;
+    if (checkpoints.length !== before.length || batches.length > maxBatches) return false;
     if (checkpoints.some((checkpoint, partition) => checkpoint < (before[partition] ?? beginning))) return false;
     return isSame(checkpoints, before) || readAt - seen.readAt <= options.changesKept;
   }

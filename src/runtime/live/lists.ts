@@ -65,7 +65,7 @@ interface LiveList {
 }
 
 // Above this, a statement with all the keys costs more than reading the lists.
-const mostKeysToMatch = 5000;
+const maxKeysToMatch = 5000;
 
 /** Returns the query for a list's window. */
 export function windowQuery(query: LiveListQuery): PageQuery {
@@ -81,7 +81,7 @@ export function createLiveLists(projection: Projection, readSchema: string): Liv
   async function decide(reads: Queryable, changed: ReadonlyMap<string, RowKey>): Promise<void> {
     const undecided = [...lists.values()].filter((list) => list.state === 'undecided');
     if (undecided.length === 0) return;
-    const tooMany = changed.size > mostKeysToMatch;
+    const tooMany = changed.size > maxKeysToMatch;
     // If the statement fails, these changes are lost, so the lists must be read: mark them stale first.
     for (const list of undecided) list.state = 'stale';
     if (tooMany) return;

@@ -46,7 +46,7 @@ export interface LiveReadModelsOptions {
   /** Receives and reports changes of the history. @default none */
   readonly history?: History;
   /** The most changed rows that wait for a slow consumer of a change feed. @default 1000 */
-  readonly mostWaiting?: number;
+  readonly maxWaiting?: number;
   /** Receives each failure of the database. Subscriptions survive them. */
   readonly onError?: (error: unknown) => void;
 }
@@ -63,7 +63,7 @@ const defaultPolling = { min: 100, max: 2000, step: 100 };
 
 export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadModelSource {
   const { db, readSchema, versions, positions, polling = defaultPolling, changesKept = 300_000 } = options;
-  const { feedLimits, mostWaiting = 1000 } = options;
+  const { feedLimits, maxWaiting = 1000 } = options;
   const followers = new Map<Projection, Follower>();
   const stopping = new Set<Promise<void>>();
   const open = new Set<{ follow(): void; end(): void }>();
@@ -225,7 +225,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         { ...live, after },
         (wake) =>
           createFeedSubscription({
-            ...{ projection, query, readSchema, mostWaiting, wake },
+            ...{ projection, query, readSchema, maxWaiting, wake },
             after: known ? live.after : after,
           }),
         known,

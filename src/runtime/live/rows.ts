@@ -58,7 +58,7 @@ interface WatchedRow {
 }
 
 // So few rows cost nothing measurable beside the round trip.
-const mostAhead = 10;
+const maxAhead = 10;
 
 export function createLiveRows(projection: Projection, readSchema: string): LiveRows {
   const watched = new Map<string, WatchedRow>();
@@ -138,7 +138,7 @@ export function createLiveRows(projection: Projection, readSchema: string): Live
       const written = rows.flatMap(([row]) => (changed.has(row.text) ? [row] : []));
       const asked = new Set(rows.flatMap(([, getting]) => getting.map((watcher) => watcher.columns)));
       const columns = new Set([...asked].flat());
-      likely = written.length === 0 || written.length > mostAhead ? undefined : { rows: written, columns };
+      likely = written.length === 0 || written.length > maxAhead ? undefined : { rows: written, columns };
       if (rows.length === 0) return;
       const known = ahead && [...columns].every((name) => ahead.columns.has(name)) ? ahead.rows : undefined;
       const missing = rows.flatMap(([row]) => (known?.has(row.text) ? [] : [row]));

@@ -4,7 +4,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { scrapedMetrics } from './scraped-metrics.ts';
 
 // Each holder has a series of its own, and a pool of writers may have hundreds of names.
-const mostHolders = 5;
+const maxHolders = 5;
 // Appends are usually shorter.
 const shortSeconds = 1;
 
@@ -40,5 +40,5 @@ function worstHolders(stalls: readonly Stall[]): readonly Stall[] {
   const first = longest.filter(
     ({ applicationName }, index) => longest.findIndex((one) => one.applicationName === applicationName) === index,
   );
-  return first.slice(0, mostHolders);
+  return first.slice(0, maxHolders);
 }

@@ -38,9 +38,9 @@ export interface UsageRecorderOptions {
 const flushMilliseconds = 10_000;
 const hour = 3_600_000;
 // The most pairs of document and client before documents are split into paths. Clients control both, so their number must be bounded.
-const mostPending = 5000;
+const maxPending = 5000;
 // The most pairs of path and client in one interval. Further clients are counted together as others.
-const mostEntries = 50_000;
+const maxEntries = 50_000;
 
 export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions): UsageRecorder {
   let documents = new Map<readonly string[], Map<string, number>>();
@@ -51,7 +51,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
 
   function add(key: string, operations: number): void {
     const known = counted.get(key);
-    if (known !== undefined || counted.size < mostEntries) counted.set(key, (known ?? 0) + operations);
+    if (known !== undefined || counted.size < maxEntries) counted.set(key, (known ?? 0) + operations);
     else {
       const [path, , , pins] = key.split('\0');
       const others = `${path}\0${otherClients}\0\0${pins}`; // bounded by the schema
@@ -102,7 +102,7 @@ export function createUsageRecorder({ db, usage, logger }: UsageRecorderOptions)
     count({ name, version, pins }, paths, more) {
       if (!usage) return;
       const client = `${name}\0${version}\0${pins}`;
-      if (pending >= mostPending) takeApart();
+      if (pending >= maxPending) takeApart();
       let clients = documents.get(paths);
       if (!clients) {
         clients = new Map();

@@ -36,7 +36,7 @@ function heapHasRoom(): boolean {
 // Far behind the head, rows stay in memory and are written once for many batches, because writing the same row again and again is the main cost
 // of a build. The number of rows bounds memory. The time bounds what a crash repeats, and how late readers of a served version see rows.
 const served = { events: 100_000, milliseconds: 5_000 };
-const building = { milliseconds: 5_000, mostMilliseconds: 30_000 };
+const building = { milliseconds: 5_000, maxMilliseconds: 30_000 };
 // If writes are slow, make them rarer: they may take a twentieth of the time.
 const shareOfWriting = 20;
 // Every process with subscribers reads the whole list of a batch's changes.
@@ -46,8 +46,8 @@ const changesPerBatch = 5_000;
 export function writeIsDue({ state, events, rows, letters, sinceMs, writeTook }: Unwritten): boolean {
   if (letters >= changesPerBatch) return true;
   if (state === 'building') {
-    const { milliseconds, mostMilliseconds } = building;
-    const pause = Math.min(mostMilliseconds, Math.max(milliseconds, writeTook * shareOfWriting));
+    const { milliseconds, maxMilliseconds } = building;
+    const pause = Math.min(maxMilliseconds, Math.max(milliseconds, writeTook * shareOfWriting));
     return sinceMs >= pause || (rows >= fewRows && rows >= rowsToKeep(state));
   }
   return events >= served.events || rows >= changesPerBatch || sinceMs >= served.milliseconds;

@@ -11,7 +11,7 @@ interface Waiting {
 }
 
 // The largest array of one statement, as for look-ups by resolvers.
-const mostKeys = 1000;
+const maxKeys = 1000;
 
 /**
  * Creates a function that executes each query as one statement. Single-row look-ups of one turn of the event loop share a statement, even across
@@ -32,7 +32,7 @@ export function createCompiledReads(
       group.waiting.push({ query, key: lookUp.key, resolve, reject });
       if (group.waiting.length === 1) groups.set(lookUp.group, group);
       if (groups.size === 1 && group.waiting.length === 1) setImmediate(sendAll);
-      if (group.waiting.length === mostKeys) {
+      if (group.waiting.length === maxKeys) {
         groups.delete(lookUp.group);
         send(group.lookUp, group.waiting);
       }

@@ -32,13 +32,13 @@ export interface KeyLookupsOptions {
 type Loader = DataLoader<RowKey, Row | null>;
 
 // A loader holds nothing between statements, so evicting one costs only a longer statement.
-const mostLoaders = 500;
+const maxLoaders = 500;
 // The largest array of one statement. A page has no more rows.
-const mostKeys = 1000;
+const maxKeys = 1000;
 
 export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): KeyLookups {
   const loaders = new LRUCache<string, { readonly projection: Projection; readonly loader: Loader }>({
-    max: mostLoaders,
+    max: maxLoaders,
   });
 
   function loaderOf(
@@ -54,7 +54,7 @@ export function createKeyLookups({ db, readSchema, send }: KeyLookupsOptions): K
     if (known?.projection === projection) return known.loader;
     const loader: Loader = new DataLoader((keys) => findByKeys(db, readSchema, projection, keys, columns, where, by), {
       cache: false,
-      maxBatchSize: mostKeys,
+      maxBatchSize: maxKeys,
       ...(send === 'turn' ? { batchScheduleFn: (callback: () => void) => void setImmediate(callback) } : {}),
     });
     loaders.set(id, { projection, loader });

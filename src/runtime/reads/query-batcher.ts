@@ -7,7 +7,7 @@ interface Waiting {
 }
 
 // Four queries a statement save three quarters of a statement's fixed cost. With more, the first would wait for the last.
-const mostTogether = 4;
+const maxTogether = 4;
 // Milliseconds. If queries take longer, four separate statements in parallel finish sooner, as long as there are connections.
 const longestTogether = 5;
 
@@ -28,17 +28,17 @@ export function createQueryBatcher(
 
   function sendAll(): void {
     isPlanned = false;
-    while (underWay < most && groups.size > 0) sendNext(mostAtOnce);
+    while (underWay < most && groups.size > 0) sendNext(maxAtOnce);
   }
 
-  function mostAtOnce(group: BatchableQuery['group']): number {
-    return (took.get(group) ?? Infinity) <= longestTogether ? mostTogether : 1;
+  function maxAtOnce(group: BatchableQuery['group']): number {
+    return (took.get(group) ?? Infinity) <= longestTogether ? maxTogether : 1;
   }
 
-  function sendNext(mostOf: (group: BatchableQuery['group']) => number): void {
+  function sendNext(maxOf: (group: BatchableQuery['group']) => number): void {
     for (const [group, waiting] of groups) {
       groups.delete(group);
-      const leaving = waiting.splice(0, mostOf(group));
+      const leaving = waiting.splice(0, maxOf(group));
       if (waiting.length > 0) groups.set(group, waiting);
       void sendOff(group, leaving);
       return;
@@ -56,7 +56,7 @@ export function createQueryBatcher(
       for (const { reject } of leaving) reject(error);
     } finally {
       underWay--;
-      sendNext(() => mostTogether);
+      sendNext(() => maxTogether);
     }
   }
 

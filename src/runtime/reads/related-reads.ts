@@ -18,7 +18,7 @@ export interface RelatedReads {
 }
 
 // A response of this many rows has some tens of megabytes. Nested lists multiply: each page may be within its limit while all together are too many.
-const mostRows = 100_000;
+const maxRows = 100_000;
 
 /** Creates the reads of one operation: a loader for each relation and its arguments. */
 export function createRelatedReads(db: Queryable, readSchema: string): RelatedReads {
@@ -49,9 +49,9 @@ export function createRelatedReads(db: Queryable, readSchema: string): RelatedRe
 }
 
 function refuseTooMany(parents: number, limit: number): void {
-  if (parents * limit > mostRows)
+  if (parents * limit > maxRows)
     throw new RefoldError(
       'QUERY_TOO_COMPLEX',
-      `${parents} lists of up to ${limit} rows each may be ${parents * limit} rows; ${mostRows} are the most. Ask for smaller pages.`,
+      `${parents} lists of up to ${limit} rows each may be ${parents * limit} rows; ${maxRows} are the most. Ask for smaller pages.`,
     );
 }

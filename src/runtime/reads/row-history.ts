@@ -13,7 +13,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 export type RowHistory = (projection: Projection, key: RowKey) => Promise<readonly RowVersion[]>;
 
 // All of them are held in memory, each with its row. Usual streams are far shorter, and nobody reads a longer history.
-const mostEvents = 20_000;
+const maxEvents = 20_000;
 
 /**
  * Folds a row's own events again, as a rebuild up to each of them would. It leaves out the events that its table lacks today: dead letters,
@@ -63,10 +63,10 @@ async function eventsOf(log: EventLog, projection: Projection, key: RowKey): Pro
     for await (const event of log.readStream(family, streamId)) {
       if (!types.includes(event.type)) continue;
       events.push(event);
-      if (events.length > mostEvents)
+      if (events.length > maxEvents)
         throw new RefoldError(
           'QUERY_TOO_COMPLEX',
-          `The row ${keyText(key)} of ${projection.id} has more than ${mostEvents} events.`,
+          `The row ${keyText(key)} of ${projection.id} has more than ${maxEvents} events.`,
         );
     }
   }

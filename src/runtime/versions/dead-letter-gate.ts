@@ -11,13 +11,13 @@ import type { TransitionReason } from './transition-reason.ts';
  */
 export async function heldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, activation } = projection;
-  if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
+  if (activation.maxNewDeadLetters === Number.POSITIVE_INFINITY) return null;
   const versions = (await readRegistry(db)).filter((entry) => entry.name === name);
   const own = versions.find((entry) => entry.version === version);
   const lower = versions.findLast((entry) => entry.state === 'active' && entry.version < version);
   if (!own || !lower) return null;
   const leftOut = await countNewlyLeftOut(db, own.tableName, lower);
-  if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
+  if (leftOut.letters + leftOut.skipped <= activation.maxNewDeadLetters) return null;
   const letters = leftOut.letters > 0 ? `; see 'refold dead-letters list ${id}'` : '';
   const skipped = leftOut.skipped > 0 ? ` 'refold activate ${id}' activates it without them.` : '';
   return `${leftOutText(leftOut)} that ${name}@${lower.version} does not have${letters}.${skipped}`;
@@ -29,11 +29,11 @@ export async function heldByDeadLetters(db: Queryable, projection: Projection): 
  */
 export async function rebuildHeldByDeadLetters(db: Queryable, projection: Projection): Promise<string | null> {
   const { id, name, version, tableName, activation } = projection;
-  if (activation.mostNewDeadLetters === Number.POSITIVE_INFINITY) return null;
+  if (activation.maxNewDeadLetters === Number.POSITIVE_INFINITY) return null;
   const serving = (await readRegistry(db)).find((entry) => entry.name === name && entry.version === version);
   if (serving?.state !== 'active') return null;
   const leftOut = await countNewlyLeftOut(db, tableName, serving);
-  if (leftOut.letters + leftOut.skipped <= activation.mostNewDeadLetters) return null;
+  if (leftOut.letters + leftOut.skipped <= activation.maxNewDeadLetters) return null;
   return `${leftOutText(leftOut)} that the table which answers does not have. 'refold rebuild ${id} --accept-dead-letters' lets it take over all the same, 'refold rebuild ${id} --cancel' ends it.`;
 }
 

@@ -36,9 +36,9 @@ export interface CompileInput {
 }
 
 // More than a user interface selects. For larger statements, planning in PostgreSQL takes longer than compiling saves.
-const mostFields = 500;
+const maxFields = 500;
 // The same limit as for relations that are read level by level (`runtime/reads/related-reads.ts`).
-const mostRelatedRows = 100_000;
+const maxRelatedRows = 100_000;
 
 /**
  * Compiles an operation of a validated document to one statement, if it is a query that selects only generated fields backed by tables. The
@@ -73,7 +73,7 @@ export function compileOperation({
       for (const { selectionSet } of nodes)
         if (selectionSet) collect(selectionSet, type, { schema, fragments, conditions, spread, found });
       fields += found.size;
-      if (fields > mostFields) throw new NotCompiled(`It selects more than ${mostFields} fields.`);
+      if (fields > maxFields) throw new NotCompiled(`It selects more than ${maxFields} fields.`);
       return found;
     },
   };
@@ -165,6 +165,6 @@ function refuseTooMany(reads: readonly ResponseRead[], { within }: Compiling): v
   for (const [index, outer] of within) {
     if (outer.length === 0) continue;
     const most = outer.reduce((rows, other) => rows * limitOf(other), limitOf(index));
-    if (most > mostRelatedRows) throw new NotCompiled(`It may read ${most} related rows.`);
+    if (most > maxRelatedRows) throw new NotCompiled(`It may read ${most} related rows.`);
   }
 }

@@ -21,7 +21,7 @@ interface EventPage {
 }
 
 // Each event comes with the row after it.
-const mostEvents = 1000;
+const maxEvents = 1000;
 
 const eventPaths = [['nodes'], ['edges', 'node']];
 const rowPaths = eventPaths.map((path) => [...path, 'row']);
@@ -43,7 +43,7 @@ export function addEventsField(builder: Builder, names: TypeNames, types: Projec
         ),
         first: t.arg.int({
           required: false,
-          description: `Events from the start, or from \`after\`: ${defaultPageSize} where nothing is given, ${mostEvents} at most.`,
+          description: `Events from the start, or from \`after\`: ${defaultPageSize} where nothing is given, ${maxEvents} at most.`,
         }),
         after: t.arg.string({ required: false, description: 'A cursor: the page starts behind it.' }),
         last: t.arg.int({ required: false, description: 'Events from the end, or from `before`.' }),
@@ -70,7 +70,7 @@ type Window = ReturnType<typeof windowOf>;
 
 /** @throws RefoldError `BAD_USER_INPUT` */
 function windowOf(args: PageArguments) {
-  return requestedPage(args, { decode: (text, argument) => [tokenIn(text, argument)] }, mostEvents);
+  return requestedPage(args, { decode: (text, argument) => [tokenIn(text, argument)] }, maxEvents);
 }
 
 /** A cursor is the event's position. It stays valid as long as the log has the event, whatever happens to the row. */

@@ -11,7 +11,7 @@ import { beforeRead } from './before-read.ts';
 type Representation = Readonly<Record<string, unknown>> & { readonly __typename: string };
 
 // A gateway requests all entities of one step of its plan at once.
-const mostRepresentations = 1000;
+const maxRepresentations = 1000;
 
 /**
  * Makes the schema a subgraph of Apollo Federation 2: the row types are entities by their keys, which gateways look up in batches. The
@@ -73,9 +73,9 @@ function addEntities(builder: Builder, projections: readonly ProjectionTypes[]):
       },
       async resolve(root, args, context, info): Promise<(Row | null)[]> {
         const representations = args.representations as readonly Representation[]; // any value; checked below
-        if (representations.length > mostRepresentations)
+        if (representations.length > maxRepresentations)
           throw badInput(
-            `'representations' names ${representations.length} entities; the limit is ${mostRepresentations}.`,
+            `'representations' names ${representations.length} entities; the limit is ${maxRepresentations}.`,
           );
         return Promise.all(
           representations.map(async (representation) => {

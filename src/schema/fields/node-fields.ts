@@ -14,7 +14,7 @@ import { globalId, keyOfGlobalId, noGlobalId, parseGlobalId } from '../values/gl
 import { beforeRead } from './before-read.ts';
 
 // The size of one statement's array for each projection; also the limit for a gateway's entities.
-const mostIds = 1000;
+const maxIds = 1000;
 
 /**
  * Adds Relay's global object identification: the field `id` of rows, the interface `Node`, and the queries `node(id)` and `nodes(ids)`. The
@@ -47,10 +47,10 @@ export function addNodeFields(builder: Builder, names: TypeNames, projections: r
     t.field({
       type: [node],
       nullable: { list: false, items: true },
-      description: `The rows that have the ids, in their order, ${mostIds} at most; null where there is none.`,
+      description: `The rows that have the ids, in their order, ${maxIds} at most; null where there is none.`,
       args: { ids: t.arg.idList({ required: true, description: 'Each an `id` that a row answered with.' }) },
       resolve: (root, { ids }, context, info) => {
-        if (ids.length > mostIds) throw badInput(`'ids' names ${ids.length} rows; the limit is ${mostIds}.`);
+        if (ids.length > maxIds) throw badInput(`'ids' names ${ids.length} rows; the limit is ${maxIds}.`);
         return find(ids, root, context, info);
       },
     }),

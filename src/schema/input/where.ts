@@ -13,7 +13,7 @@ import { badInput, canonicalInput } from '../values/canonical-input.ts';
 import { checkPattern, itemInside, partInside } from '../values/inside-input.ts';
 
 // More than a user interface needs, and few enough for PostgreSQL to plan within milliseconds.
-const mostConditions = 100;
+const maxConditions = 100;
 const deepest = 10;
 
 /**
@@ -28,7 +28,7 @@ export function rowFilter(
 ): RowFilter | null {
   if (where === null || where === undefined) return null;
   return allOf(
-    conditionsOf(projection, where, 'where', 1, { conditions: mostConditions, related: mostRelated, versions }),
+    conditionsOf(projection, where, 'where', 1, { conditions: maxConditions, related: maxRelated, versions }),
   );
 }
 
@@ -40,7 +40,7 @@ interface Budget {
 }
 
 // Each is a join; a user interface needs only a few.
-const mostRelated = 5;
+const maxRelated = 5;
 
 function conditionsOf(
   projection: Projection,
@@ -92,7 +92,7 @@ function relatedOf(
   return Object.entries(quantified)
     .filter(([, given]) => given !== undefined)
     .map(([quantifier, given]): RowFilter => {
-      if (--budget.related < 0) throw badInput(`'where' follows more than ${mostRelated} relations.`);
+      if (--budget.related < 0) throw badInput(`'where' follows more than ${maxRelated} relations.`);
       if (given === null) throw badInput(`'${path}.${quantifier}' is null; leave it out instead.`);
       const filter = allOf(conditionsOf(other, given as WhereInput, path, depth + 1, budget)); // the target's filter
       return {
@@ -119,7 +119,7 @@ function comparisonsOf(
   /** Each item counts as a condition. */
   const spend = (filters: readonly RowFilter[]) => {
     budget.conditions -= Math.max(0, filters.length - 1);
-    if (budget.conditions < 0) throw badInput(`'where' has more than ${mostConditions} conditions.`);
+    if (budget.conditions < 0) throw badInput(`'where' has more than ${maxConditions} conditions.`);
     return filters;
   };
   return Object.entries(operators)

@@ -14,7 +14,7 @@ export interface Touched {
 }
 
 // The lock table of a server has a fixed size: 6,400 by default, for all sessions.
-const mostRowLocks = 512;
+const maxRowLocks = 512;
 
 /** Locks the rows and returns the table of each version to fold into; null for versions to skip. See the migration. */
 export async function enterInline(
@@ -29,7 +29,7 @@ export async function enterInline(
 ): Promise<(string | null)[]> {
   const { touched, others, lockTimeoutMs } = entering;
   const families = new Set(batch.flatMap(({ prepared }) => prepared.parts.map(({ family }) => family)));
-  const whole = touched.map(({ keys }) => keys === null || keys.size > mostRowLocks);
+  const whole = touched.map(({ keys }) => keys === null || keys.size > maxRowLocks);
   const rows = touched.flatMap(({ projection, keys }, index) =>
     whole[index] || !keys
       ? []

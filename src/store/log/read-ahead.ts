@@ -10,7 +10,7 @@ interface Reading<Page> {
 }
 
 // The number of remembered readers. A process has about one for each group of processors at different positions.
-const mostReadings = 8;
+const maxReadings = 8;
 
 /**
  * Reads ahead: if a caller reads one full page after another with the same filter, requests the next page before decoding the current one.
@@ -40,7 +40,7 @@ export function createReadAhead<Page extends Pick<CopiedPage, 'upTo' | 'full'>>(
     if (next) await setImmediate(); // sends the request before decoding blocks the event loop
     readings.set(name, { end: page.upTo, next });
     const [oldest] = readings.keys();
-    if (readings.size > mostReadings && oldest !== undefined) readings.delete(oldest);
+    if (readings.size > maxReadings && oldest !== undefined) readings.delete(oldest);
     return { events: decode(page), upTo: page.upTo };
   };
 }

@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 // A prepared statement takes about 30 KB of the server's memory with its plan. 500 take 15 MB. Refold's own statements are fewer than half
 // of that.
-export const mostPrepared = 500;
+export const maxPrepared = 500;
 
 /** The driver's record of prepared names. */
 interface Remembers {
@@ -13,7 +13,7 @@ interface Remembers {
  * Makes a connection deallocate the least recently used statement before it prepares more than `most`. The message is sent together with
  * the messages that prepare the next one and costs no round trip. Poolers that track prepared statements support it.
  */
-export function limitPrepared(connection: pg.Connection, most = mostPrepared): void {
+export function limitPrepared(connection: pg.Connection, most = maxPrepared): void {
   const { parsedStatements } = connection as pg.Connection & Remembers;
   const parse = connection.parse.bind(connection);
   const bind = connection.bind.bind(connection);

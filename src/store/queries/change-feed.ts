@@ -46,14 +46,14 @@ export interface ChangePage {
 }
 
 /**
- * The version's changes after a position, over all partitions: up to `mostBatches` per partition, limited to batches with `mostKeys` keys
+ * The version's changes after a position, over all partitions: up to `maxBatches` per partition, limited to batches with `maxKeys` keys
  * in total; at least one batch if there is any.
  */
 export async function readChangePage(
   db: Queryable,
   { name, version }: Projection,
   after: GlobalPosition,
-  { mostBatches, mostKeys }: { readonly mostBatches: number; readonly mostKeys: number },
+  { maxBatches, maxKeys }: { readonly maxBatches: number; readonly maxKeys: number },
 ): Promise<ChangePage> {
   const rows = await db.query<{
     position: RowOf<'refold.changes'>['checkpoint'];
@@ -103,7 +103,7 @@ export async function readChangePage(
         is_cut as more
       from counted
       order by checkpoint`,
-    values: [name, version, after, mostBatches, mostKeys],
+    values: [name, version, after, maxBatches, maxKeys],
   });
   const batches = rows.flatMap(({ position, keys }) => (keys === null ? [] : [{ position, keys }]));
   return { batches, more: batches.length < rows.length || rows.some(({ more }) => more) };

@@ -53,11 +53,11 @@ interface Compiled {
 }
 
 // Per document: its conditions, orders and page sizes vary with the variables.
-const mostForms = 50;
+const maxForms = 50;
 // Each number of queries needs a statement of its own, and every connection plans it six times. This does not pay for
 // statements that take long to plan.
-const mostReadsTogether = 4;
-const mostValuesTogether = 50;
+const maxReadsTogether = 4;
+const maxValuesTogether = 50;
 
 export function createAnswerStatements(readSchema: string): AnswerStatements {
   const forms = new WeakMap<ResponseShape, LRUCache<string, Compiled>>();
@@ -68,7 +68,7 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
     form: string,
     compile: () => { sql: string; parameters: readonly unknown[] },
   ) {
-    const known = forms.get(shape) ?? new LRUCache<string, Compiled>({ max: mostForms });
+    const known = forms.get(shape) ?? new LRUCache<string, Compiled>({ max: maxForms });
     forms.set(shape, known);
     const before = known.get(form);
     if (before) return before;
@@ -91,10 +91,10 @@ export function createAnswerStatements(readSchema: string): AnswerStatements {
       return answerIn(rows[0]?.answer);
     },
     batchable(query) {
-      if (query.reads.length === 0 || query.reads.length > mostReadsTogether) return undefined;
+      if (query.reads.length === 0 || query.reads.length > maxReadsTogether) return undefined;
       const placeholders: Placeholders = { values: [], shape: '' };
       const reads = withPlaceholders(query.reads, placeholders);
-      if (!reads || placeholders.values.length > mostValuesTogether) return undefined;
+      if (!reads || placeholders.values.length > maxValuesTogether) return undefined;
       return { group: single(query.shape, placeholders, reads), query, values: placeholders.values };
     },
     async answerTogether(db, asked) {

@@ -4,7 +4,7 @@ import type { ColumnPart, ConstantPart, Members } from '../../projections/querie
 import { kindInSql, type TextParts } from '../tables/column-sql.ts';
 
 // PostgreSQL functions accept at most a hundred arguments.
-const mostArguments = 90;
+const maxArguments = 90;
 
 /** `concat` of the parts: the cheapest way to join texts in PostgreSQL. */
 export function textOf(parts: TextParts): RawBuilder<string> {
@@ -18,9 +18,9 @@ export function textOf(parts: TextParts): RawBuilder<string> {
 }
 
 function concat(parts: readonly RawBuilder<unknown>[]): RawBuilder<string> {
-  if (parts.length <= mostArguments) return sql<string>`concat(${parts.length === 0 ? sql`''` : sql.join([...parts])})`;
-  const groups = Array.from({ length: Math.ceil(parts.length / mostArguments) }, (_, index) =>
-    concat(parts.slice(index * mostArguments, (index + 1) * mostArguments)),
+  if (parts.length <= maxArguments) return sql<string>`concat(${parts.length === 0 ? sql`''` : sql.join([...parts])})`;
+  const groups = Array.from({ length: Math.ceil(parts.length / maxArguments) }, (_, index) =>
+    concat(parts.slice(index * maxArguments, (index + 1) * maxArguments)),
   );
   return concat(groups);
 }

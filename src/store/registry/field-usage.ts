@@ -16,10 +16,10 @@ export interface UsageCount {
 export const otherClients = '(others)';
 
 /**
- * Adds to the counts of the day. Only the first `mostClients` clients of a day are counted separately; names in brackets, which are no
+ * Adds to the counts of the day. Only the first `maxClients` clients of a day are counted separately; names in brackets, which are no
  * clients, are exempt.
  */
-export async function addUsage(db: Queryable, counts: readonly UsageCount[], mostClients: number): Promise<void> {
+export async function addUsage(db: Queryable, counts: readonly UsageCount[], maxClients: number): Promise<void> {
   await db.query({
     text: `
       with given as (
@@ -73,7 +73,7 @@ export async function addUsage(db: Queryable, counts: readonly UsageCount[], mos
       counts.map(({ clientVersion }) => clientVersion),
       counts.map(({ pins }) => pins),
       counts.map(({ operations }) => operations),
-      mostClients,
+      maxClients,
       otherClients,
     ],
   });

@@ -49,7 +49,7 @@ export interface ShadowResult {
 }
 
 /** Counts the result of one comparison. Stores new examples while there is room. */
-export async function addShadowResult(db: Queryable, result: ShadowResult, mostExamples: number): Promise<void> {
+export async function addShadowResult(db: Queryable, result: ShadowResult, maxExamples: number): Promise<void> {
   const { name, version, outcome, operation, position, differences } = result;
   const columns = { same: 'same', different: 'different', failed: 'failed', skipped: 'skipped' } as const;
   const column = columns[outcome];
@@ -95,7 +95,7 @@ export async function addShadowResult(db: Queryable, result: ShadowResult, mostE
       differences.map(({ path }) => path),
       differences.map(({ older }) => older),
       differences.map(({ newer }) => newer),
-      mostExamples,
+      maxExamples,
       result.startedAt,
       outcome,
     ],
@@ -119,16 +119,16 @@ export async function declareShadow(db: Queryable, name: string, version: number
     name: 'declare shadow',
     text: `
       with declared as (
-        insert into refold.shadows as shadow (name, version, one_of, needed_queries, most_different, within_seconds)
+        insert into refold.shadows as shadow (name, version, one_of, needed_queries, max_different, within_seconds)
         values ($1, $2, $3, $4, $5, $6)
         on conflict (name, version) do update
           set
             needed_queries = excluded.needed_queries,
-            most_different = excluded.most_different,
+            max_different = excluded.max_different,
             within_seconds = excluded.within_seconds
           where
-            (shadow.needed_queries, shadow.most_different, shadow.within_seconds)
-            is distinct from (excluded.needed_queries, excluded.most_different, excluded.within_seconds)
+            (shadow.needed_queries, shadow.max_different, shadow.within_seconds)
+            is distinct from (excluded.needed_queries, excluded.max_different, excluded.within_seconds)
         -- inserted, not updated
         returning xmax = 0 as begun
       )
@@ -155,7 +155,7 @@ export async function readShadowStandings(db: Queryable): Promise<ShadowStanding
         shadow.name,
         shadow.version,
         needed_queries as queries,
-        most_different as "maxDifferent",
+        max_different as "maxDifferent",
         within_seconds as "withinSeconds",
         stopped_at is not null as stopped,
         counted.*,

@@ -11,11 +11,11 @@ export function runPrepared<Row extends object>(target: Queryable, query: Compil
 
 // Clients may send filters of any shape, so only repeated statements get a name. Connections deallocate unused statements
 // (`limitPrepared`); these limits bound the memory of the process. Candidates are stored as hashes, because a text may be long.
-const mostNames = 300;
-const mostCandidates = 2000;
+const maxNames = 300;
+const maxCandidates = 2000;
 
-const names = new LRUCache<string, string>({ max: mostNames });
-const candidates = new LRUCache<string, true>({ max: mostCandidates });
+const names = new LRUCache<string, string>({ max: maxNames });
+const candidates = new LRUCache<string, true>({ max: maxCandidates });
 
 /** The name to prepare a statement under. Undefined on its first use. */
 export function preparedName(text: string): string | undefined {

@@ -323,7 +323,7 @@ interface ShadowsTable {
   version: number;
   one_of: number;
   needed_queries: number | null;
-  most_different: number | null;
+  max_different: number | null;
   within_seconds: number | null;
   started_at: Generated<string>;
   stopped_at: string | null;

@@ -17,8 +17,8 @@ export interface KindInSql {
   readonly type: string;
   /** The type to which values are cast. */
   readonly cast: string;
-  /** `mostBytes`: the maximum of bytes for an indexed text. */
-  readonly rule?: (value: string, mostBytes: number | undefined) => ValueRule | null;
+  /** `maxTextBytes`: the maximum of bytes for an indexed text. */
+  readonly rule?: (value: string, maxTextBytes: number | undefined) => ValueRule | null;
   /**
    * The JSON of a value that is not null, as the scalar writes it. `isText`: the value is a part of a document, as text. A result of one
    * expression is null for a null value.
@@ -41,12 +41,12 @@ const kinds: Readonly<Record<Exclude<ColumnKind['kind'], 'decimal' | 'bytes'>, K
   text: {
     type: textType,
     cast: 'text',
-    rule: (value, mostBytes) =>
-      mostBytes === undefined
+    rule: (value, maxTextBytes) =>
+      maxTextBytes === undefined
         ? null
         : {
-            fits: `octet_length(${value}::text) <= ${mostBytes}`,
-            expected: `at most ${mostBytes} bytes in an indexed text`,
+            fits: `octet_length(${value}::text) <= ${maxTextBytes}`,
+            expected: `at most ${maxTextBytes} bytes in an indexed text`,
           },
     json: (value) => [sql`to_json(${value})::text`],
   },

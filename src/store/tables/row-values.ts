@@ -106,18 +106,18 @@ function byCodec(projection: Projection, name: string, value: unknown): unknown 
 }
 
 // Comparisons accept decimals with more digits than the column holds. PostgreSQL's numeric has a limit.
-const mostDigits = 1000;
+const maxDigits = 1000;
 
 function decimalBound(name: string, value: unknown): Decimal {
   const given = typeof value === 'string' || typeof value === 'bigint' || typeof value === 'number' || isDecimal(value);
   if (!given) throw badValue(name, `column '${name}' expects a decimal.`);
   try {
     const exact = decimal(value);
-    if (Math.abs(exact.e) + exact.c.length <= mostDigits) return exact;
+    if (Math.abs(exact.e) + exact.c.length <= maxDigits) return exact;
   } catch (cause) {
     throw badValue(name, `column '${name}' expects a decimal such as '12.50'.`, cause);
   }
-  throw badValue(name, `column '${name}' expects a decimal of at most ${mostDigits} digits.`);
+  throw badValue(name, `column '${name}' expects a decimal of at most ${maxDigits} digits.`);
 }
 
 function scalarColumn(projection: Projection, name: string): Column {

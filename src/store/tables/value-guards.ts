@@ -6,11 +6,11 @@ import { kindInSql } from './column-sql.ts';
  * back in canonical form. Values that PostgreSQL refuses itself (nulls, overflows, unknown enum values) are not checked.
  *
  * @param value the expression
- * @param mostBytes the maximum of bytes for an indexed text
+ * @param maxTextBytes the maximum of bytes for an indexed text
  * @param name the column, for the message
  */
-export function guarded(column: Column | undefined, value: string, name: string, mostBytes?: number): string {
-  const rule = column && kindInSql(column.type).rule?.(value, mostBytes);
+export function guarded(column: Column | undefined, value: string, name: string, maxTextBytes?: number): string {
+  const rule = column && kindInSql(column.type).rule?.(value, maxTextBytes);
   if (!rule) return value;
   const problem = `evolveSql returns a value for '${name}' that does not fit: expected ${rule.expected}`.replaceAll(
     "'",

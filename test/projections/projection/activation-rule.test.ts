@@ -8,7 +8,7 @@ test('a declaration without options activates automatically, waits for nothing m
   expect(rule()).toEqual({
     by: 'auto',
     maxLag: 100,
-    mostNewDeadLetters: 0,
+    maxNewDeadLetters: 0,
     maxLagSeconds: null,
     minReadySeconds: 0,
     verifyOneOf: null,

@@ -251,7 +251,7 @@ test('more changes at once than the limit lead to all rows, and many changes in 
 });
 
 test('a slow consumer gets the latest state of each row, and the changes of an even slower one are read again when it pulls', async () => {
-  const live = setting.another({ mostWaiting: 2 });
+  const live = setting.another({ maxWaiting: 2 });
   const watching = feed({}, live);
   const messages = feed({}, live);
   expect(await next(messages)).toBe('reset to 0@1.1');

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
-import { mostPrepared } from '../../../src/store/postgres/prepared-limit.ts';
+import { maxPrepared } from '../../../src/store/postgres/prepared-limit.ts';
 import { preparedName } from '../../../src/store/statements/prepared.ts';
 import type { Queryable } from '../../../src/store/statements/statement.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
@@ -26,12 +26,12 @@ test.for([
   true,
 ])('a connection keeps the prepared statements that it uses, up to a limit (pipeline: %s)', async (pipeline) => {
   const db = createDatabase({ url: database.url, maxConnections: 1, pipeline });
-  const many = mostPrepared + 100;
+  const many = maxPrepared + 100;
   for (let number = 0; number < many; number++) {
     const [sums] = await Promise.all([ask(db, number), ask(db, 0)]);
     expect(sums).toEqual([{ sum: number + 1 }]);
   }
-  expect(await counted(db)).toEqual({ prepared: mostPrepared, first: true });
+  expect(await counted(db)).toEqual({ prepared: maxPrepared, first: true });
   // An evicted statement is prepared again, also in a transaction. A transaction that fails leaves the state unchanged.
   await db.transaction(async (tx) => {
     for (let number = 1; number < 50; number++) expect(await ask(tx, number)).toEqual([{ sum: number + 1 }]);
@@ -43,7 +43,7 @@ test.for([
     })
     .catch(() => {});
   for (let number = 0; number < many; number++) expect(await ask(db, number)).toEqual([{ sum: number + 1 }]);
-  expect((await counted(db))?.prepared).toBe(mostPrepared);
+  expect((await counted(db))?.prepared).toBe(maxPrepared);
   await db.close();
 });
 
