@@ -98,9 +98,9 @@ export type {
 export type { ErrorClass, RetryRule } from './reactors/retry-rules.ts';
 export type { Refold, RefoldOptions } from './refold.ts';
 export { createRefold } from './refold.ts';
-export type { Evolution, RecordedUsage } from './runtime/activation/evolution.ts';
+export type { RecordedUsage, SchemaEvolution } from './runtime/activation/schema-evolution.ts';
 export type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
-export type { Consumer, ConsumerOptions, LogSubscription as Subscription } from './runtime/consumers/consumer.ts';
+export type { Consumer, ConsumerOptions, LogSubscription } from './runtime/consumers/consumer.ts';
 export { createConsumer } from './runtime/consumers/consumer.ts';
 export type { EventProcessor, EventProcessorOptions } from './runtime/consumers/event-processor.ts';
 export { eventProcessor } from './runtime/consumers/event-processor.ts';
@@ -111,7 +111,7 @@ export type { UsedChange, UsedChanges } from './runtime/schema-changes/change-us
 export type { SchemaChanges } from './runtime/schema-changes/schema-changes.ts';
 export type { Difference } from './runtime/verification/verify.ts';
 export type { Lifecycle } from './runtime/versions/lifecycle.ts';
-export type { ActivateOptions, TransitionReason as StepReason } from './runtime/versions/transition-reason.ts';
+export type { ActivateOptions, TransitionReason } from './runtime/versions/transition-reason.ts';
 export type { Criticality, SchemaChange } from './schema/analysis/schema-diff.ts';
 export type { Builder } from './schema/builder/builder.ts';
 export type { OperationContext, ReadModels } from './schema/contract/operation-context.ts';

@@ -6,7 +6,7 @@ import type { Command } from './commands/define-command.ts';
 import type { Config } from './config/define-config.ts';
 import { importWithGraphql } from './config/graphql-package.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
-import type { Evolution } from './runtime/activation/evolution.ts';
+import type { SchemaEvolution } from './runtime/activation/schema-evolution.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
 import type { EventSource } from './runtime/consumers/event-source.ts';
 import type { VersionStatus } from './runtime/monitoring/status.ts';
@@ -46,7 +46,7 @@ export interface Refold {
   readonly source: EventSource;
   readonly lifecycle: Lifecycle;
   /** Compares versions: what a version changes for clients, and which fields clients use. */
-  readonly evolution: Evolution;
+  readonly schemaEvolution: SchemaEvolution;
   /** The status of each reactor, and the operator's commands for it. */
   readonly reactors: ReactorSteps;
   /**
@@ -119,7 +119,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
       log: runtime.log,
       source: runtime.source,
       lifecycle: runtime.lifecycle,
-      evolution: runtime.evolution,
+      schemaEvolution: runtime.schemaEvolution,
       reactors: runtime.reactors,
       graphql: async (source, variables, viewer) => (gateway ?? neverInWorkers()).execute(source, variables, viewer),
       execute: runtime.execute,

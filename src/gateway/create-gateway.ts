@@ -20,11 +20,11 @@ import { useCsrfPrevention } from './http/csrf-prevention.ts';
 import { useGraphiql } from './http/graphiql.ts';
 import { listen } from './http/http-server.ts';
 import { knownHosts, withKnownHosts } from './http/known-hosts.ts';
-import { lastWord } from './http/last-word.ts';
 import { answerPlainPosts } from './http/plain-post.ts';
 import { useReadableRequests } from './http/readable-requests.ts';
 import { useReadiness } from './http/readiness.ts';
 import { withReadableTargets } from './http/request-target.ts';
+import { sendShutdownResponse } from './http/shutdown-response.ts';
 import { useWordedRefusals } from './http/worded-refusals.ts';
 import { createCompiledOperations } from './operations/compiled-operations.ts';
 import { createDocumentCache } from './operations/document-cache.ts';
@@ -250,7 +250,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   async function close(): Promise<void> {
     http.drain();
     await pause((given.drainSeconds ?? 0) * 1000, undefined, { signal: hurry.signal }).catch(() => {}); // it rejects only on abort
-    const closed = http.close(closeTimeoutMs, lastWord);
+    const closed = http.close(closeTimeoutMs, sendShutdownResponse);
     eventStreams.close();
     await Promise.all([webSockets.close(closeTimeoutMs), singleConnections.close(closeTimeoutMs)]);
     subscriptions.endAll();

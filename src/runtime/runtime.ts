@@ -11,7 +11,7 @@ import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts
 import { createPollTimer } from '../store/server/poll-timer.ts';
 import { checkServer } from '../store/server/server-check.ts';
 import { checkSessions } from '../store/server/session-check.ts';
-import { createEvolution, type Evolution } from './activation/evolution.ts';
+import { createSchemaEvolution, type SchemaEvolution } from './activation/schema-evolution.ts';
 import { openApplicationLog } from './commands/application-log.ts';
 import { type ExecuteOptions, type ExecuteResult, executeCommand } from './commands/command-handler.ts';
 import { createSnapshotWriter } from './commands/snapshot-writer.ts';
@@ -67,7 +67,7 @@ export interface Runtime {
   readonly notifications: Notifications;
   readonly versions: Versions;
   readonly lifecycle: Lifecycle;
-  readonly evolution: Evolution;
+  readonly schemaEvolution: SchemaEvolution;
   readonly reactors: ReactorSteps;
   readonly positions: Positions;
   readonly readModels: ReadModelSource;
@@ -236,7 +236,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       notifications,
       versions,
       lifecycle,
-      evolution: createEvolution(db, config, () => usage?.flush()),
+      schemaEvolution: createSchemaEvolution(db, config, () => usage?.flush()),
       reactors: createReactorSteps(db, log),
       positions,
       readModels,

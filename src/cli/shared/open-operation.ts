@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
 import { embeddedDataDir } from '../../refold.ts';
-import { createEvolution, type Evolution } from '../../runtime/activation/evolution.ts';
+import { createSchemaEvolution, type SchemaEvolution } from '../../runtime/activation/schema-evolution.ts';
 import { openApplicationLog } from '../../runtime/commands/application-log.ts';
 import { createReactorSteps, type ReactorSteps } from '../../runtime/reactors/reactor-steps.ts';
 import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
@@ -18,7 +18,7 @@ export interface Operation {
   readonly db: Database;
   readonly log: EventLog;
   readonly lifecycle: Lifecycle;
-  readonly evolution: Evolution;
+  readonly schemaEvolution: SchemaEvolution;
   readonly reactors: ReactorSteps;
   /** The user who runs the command, for the audit log. */
   readonly actor: string;
@@ -53,7 +53,7 @@ export async function openOperation(config: Config): Promise<Operation> {
     db,
     log,
     lifecycle: createLifecycle(db, readSchema, config),
-    evolution: createEvolution(db, config),
+    schemaEvolution: createSchemaEvolution(db, config),
     reactors: createReactorSteps(db, log),
     actor: `${userInfo().username}@${hostname()}`,
     close,

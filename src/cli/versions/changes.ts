@@ -33,9 +33,9 @@ export const changes = defineCommand({
   run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
     const versions = [args.older, args.newer].filter((id) => id !== undefined).map(parseVersionId);
-    const found = await withOperation(config, async ({ evolution }): Promise<readonly Pending[]> => {
+    const found = await withOperation(config, async ({ schemaEvolution }): Promise<readonly Pending[]> => {
       const [first, second] = versions;
-      if (!first) return evolution.pendingChanges();
+      if (!first) return schemaEvolution.pendingChanges();
       if (second && first.name !== second.name)
         throw new RefoldError(
           'INVALID_CONFIG',
@@ -43,7 +43,7 @@ export const changes = defineCommand({
         );
       const { name, version } = second ?? first;
       const than = second && first.version;
-      return [{ version: `${name}@${version}`, ...(await evolution.changes(name, version, than)) }];
+      return [{ version: `${name}@${version}`, ...(await schemaEvolution.changes(name, version, than)) }];
     });
     console.log(
       args.json

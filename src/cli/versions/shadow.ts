@@ -27,12 +27,12 @@ export const shadow = defineCommand({
     const version = id === undefined ? undefined : parseVersionId(id);
     if (!version && (stop || oneOf !== undefined))
       throw new RefoldError('INVALID_CONFIG', '--one-of and --stop need a version, such as cart_summary@2.');
-    const shadows = await withOperation(await loadConfig(args.config), async ({ evolution, actor }) => {
+    const shadows = await withOperation(await loadConfig(args.config), async ({ schemaEvolution, actor }) => {
       const step = { actor, reason: args.reason ?? 'by hand' };
-      if (version && stop) await evolution.stopShadow(version.name, version.version, step);
+      if (version && stop) await schemaEvolution.stopShadow(version.name, version.version, step);
       else if (version && oneOf !== undefined)
-        await evolution.startShadow(version.name, version.version, { oneOf: Number(oneOf) }, step);
-      return evolution.shadows();
+        await schemaEvolution.startShadow(version.name, version.version, { oneOf: Number(oneOf) }, step);
+      return schemaEvolution.shadows();
     });
     const shown = shadows.filter((one) => !version || (one.name === version.name && one.version === version.version));
     console.log(args.json ? json(shown) : shown.map(toText).join('\n\n') || 'There are no comparisons.');

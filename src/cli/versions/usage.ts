@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
-import type { RecordedUsage } from '../../runtime/activation/evolution.ts';
+import type { RecordedUsage } from '../../runtime/activation/schema-evolution.ts';
 import { ageText } from '../../runtime/schema-changes/change-usage.ts';
 import type { FieldUsage } from '../../store/registry/field-usage.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -31,8 +31,8 @@ export const usage = defineCommand({
     const days = Number(given);
     if (!Number.isInteger(days) || days < 1)
       throw new RefoldError('INVALID_CONFIG', `--days is a whole number from 1 on, found '${given}'.`);
-    const found = await withOperation(await loadConfig(args.config), ({ evolution }) =>
-      evolution.usage({ days, paths: path === undefined ? undefined : [path] }),
+    const found = await withOperation(await loadConfig(args.config), ({ schemaEvolution }) =>
+      schemaEvolution.usage({ days, paths: path === undefined ? undefined : [path] }),
     );
     const fields = found.fields.filter((one) => client === undefined || one.client === client);
     if (args.json) console.log(json({ ...found, fields }));

@@ -11,8 +11,8 @@ export interface HttpServer {
    * request.
    */
   drain(): void;
-  /** Accepts no more requests, and waits for running ones. After `patience` milliseconds, `lastWord` answers the rest. */
-  close(timeoutMs: number, lastWord: (res: ServerResponse) => void): Promise<void>;
+  /** Accepts no more requests, and waits for running ones. After the timeout, `respond` answers the rest. */
+  close(timeoutMs: number, respond: (res: ServerResponse) => void): Promise<void>;
 }
 
 export interface ListenOptions {
@@ -31,7 +31,7 @@ const keepAliveTimeout = 65_000;
 const waitingConnections = 4096;
 
 // In milliseconds, to send the last responses. Clients that have not read them by then are disconnected.
-const lastWordTimeoutMs = 500;
+const lastResponseTimeoutMs = 500;
 
 /**
  * @throws RefoldError `PORT_IN_USE`, or `INVALID_CONFIG` if it cannot listen for another reason. Both say how to choose another address.
@@ -81,15 +81,15 @@ export async function listen(
       isDraining = true;
       for (const res of underWay) if (!res.headersSent) closesConnection(res);
     },
-    async close(timeoutMs, lastWord) {
+    async close(timeoutMs, respond) {
       const closed = new Promise<void>((done) => server.close(() => done()));
       // Browsers open connections in advance; Node counts a connection as idle only after its first request.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
       // Kept-alive connections become idle one by one, as their last responses end.
       const sweep = setInterval(() => server.closeIdleConnections(), 20);
       let deadline = setTimeout(() => {
-        for (const res of underWay) lastWord(res);
-        deadline = setTimeout(() => server.closeAllConnections(), lastWordTimeoutMs);
+        for (const res of underWay) respond(res);
+        deadline = setTimeout(() => server.closeAllConnections(), lastResponseTimeoutMs);
       }, timeoutMs);
       await closed;
       clearInterval(sweep);

@@ -54,10 +54,10 @@ export class ClientSubscription {
   }
 
   /** Ends the subscription if it is open, optionally with a last answer. */
-  end(lastWord?: Answer): void {
+  end(lastAnswer?: Answer): void {
     if (this.#state !== 'open') return;
     this.#over();
-    this.#arrived = lastWord;
+    this.#arrived = lastAnswer;
     this.#isExecuting = false;
     void this.#options.messages.return();
     this.wake();

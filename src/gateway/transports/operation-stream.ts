@@ -11,7 +11,7 @@ const comment = ':\n\n';
 
 // The results of queries and mutations are kept until the client reads them. The limit is the number that a client may reasonably wait for
 // at a time.
-const maxOwed = 100;
+const maxPending = 100;
 
 /** One connection for many operations. It is reserved by a viewer, then opened once. When it ends, its operations end. */
 export class OperationStream {
@@ -60,14 +60,14 @@ export class OperationStream {
     this.#res?.end();
   }
 
-  /** Resolves when no answer is owed any more. */
+  /** Resolves when every operation is answered. */
   async answered(): Promise<void> {
-    if (this.#owed > 0) await new Promise<void>((resolve) => this.#onAnswered.push(resolve));
+    if (this.#pending > 0) await new Promise<void>((resolve) => this.#onAnswered.push(resolve));
   }
 
-  /** Answers what is owed, in place of answers that have not come. */
-  lastWord(answerTo: (isMutation: boolean) => Answer): void {
-    for (const operation of [...this.#operations.values()]) operation.lastWord(answerTo);
+  /** Answers the operations that have no answer yet. */
+  answerPending(answerTo: (isMutation: boolean) => Answer): void {
+    for (const operation of [...this.#operations.values()]) operation.answerIfPending(answerTo);
   }
 
   sayNothing(): void {
@@ -75,14 +75,14 @@ export class OperationStream {
   }
 
   /** Whether one more result may be kept until the client reads it. */
-  get mayOwe(): boolean {
-    return this.#owed < maxOwed;
+  get mayKeepResult(): boolean {
+    return this.#pending < maxPending;
   }
 
-  get #owed(): number {
-    let owed = 0;
-    for (const operation of this.#operations.values()) if (operation.isOwed) owed++;
-    return owed;
+  get #pending(): number {
+    let pending = 0;
+    for (const operation of this.#operations.values()) if (operation.isPending) pending++;
+    return pending;
   }
 
   isReadyFor(operation: StreamedOperation): boolean {
@@ -99,7 +99,7 @@ export class OperationStream {
   forget(operation: StreamedOperation): void {
     this.#operations.delete(operation.id);
     this.#waiting.delete(operation);
-    if (this.#owed > 0) return;
+    if (this.#pending > 0) return;
     for (const resolve of this.#onAnswered) resolve();
     this.#onAnswered = [];
   }
@@ -120,7 +120,7 @@ export class StreamedOperation implements Sink {
   #answer: Answer | undefined;
   #isOver = false;
   #isMutation = false;
-  isOwed = false;
+  isPending = false;
 
   constructor(stream: OperationStream, id: string) {
     this.#stream = stream;
@@ -134,8 +134,8 @@ export class StreamedOperation implements Sink {
 
   /** Reserves a place for one result. Returns false if the client has to read others first. */
   owe({ isMutation }: { readonly isMutation: boolean }): boolean {
-    if (!this.#stream.mayOwe) return false;
-    this.isOwed = true;
+    if (!this.#stream.mayKeepResult) return false;
+    this.isPending = true;
     this.#isMutation = isMutation;
     return true;
   }
@@ -148,8 +148,8 @@ export class StreamedOperation implements Sink {
   }
 
   /** Also where the client does not read: it may still, before the stream ends. */
-  lastWord(answerTo: (isMutation: boolean) => Answer): void {
-    if (!this.isOwed) return;
+  answerIfPending(answerTo: (isMutation: boolean) => Answer): void {
+    if (!this.isPending) return;
     this.send(this.#answer ?? answerTo(this.#isMutation));
     this.complete();
   }

@@ -42,7 +42,7 @@ export interface SingleConnections {
   readonly handler: HttpHandler;
   /**
    * Ends all streams without completing their subscriptions, so that clients reconnect to another process. Streams on which results of queries
-   * or mutations are pending end when these are written, after `patience` milliseconds at most. A mutation that is left then gets `OUTCOME_UNKNOWN`.
+   * or mutations are pending end when these are written, after `timeoutMs` milliseconds at most. A mutation that is left then gets `OUTCOME_UNKNOWN`.
    */
   close(timeoutMs: number): Promise<void>;
 }
@@ -184,12 +184,12 @@ export function createSingleConnections(options: SingleConnectionsOptions): Sing
     async close(timeoutMs) {
       isClosed = true;
       clearInterval(keepAlive);
-      const lastWords = setTimeout(() => {
-        for (const { stream } of streams.values()) stream.lastWord(unanswered);
+      const timeout = setTimeout(() => {
+        for (const { stream } of streams.values()) stream.answerPending(unanswered);
       }, timeoutMs);
       const ends = [...streams].map(([token, { stream }]) => stream.answered().then(() => drop(token)));
       await Promise.all(ends);
-      clearTimeout(lastWords);
+      clearTimeout(timeout);
     },
   };
 }

@@ -15,7 +15,7 @@ import type { TransportContext } from '../requests/transport-context.ts';
 import type { CanaryChoice } from '../rollout/canary.ts';
 import { ClientSubscription } from '../subscriptions/subscription.ts';
 import { type SubscriptionArgs, type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
-import { OwedAnswers } from './owed-answers.ts';
+import { PendingOperations } from './pending-operations.ts';
 import { SocketWriter, WebSocketSink } from './web-socket-sink.ts';
 
 export interface WebSocketOptions {
@@ -48,7 +48,7 @@ export interface WebSocketEndpoint {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /**
    * Closes all connections with 1001 (going away), which makes clients reconnect to another process. Connections on which results of queries or
-   * mutations are pending close when these are sent, after `patience` milliseconds at most. A mutation that is left then gets `OUTCOME_UNKNOWN`.
+   * mutations are pending close when these are sent, after `timeoutMs` milliseconds at most. A mutation that is left then gets `OUTCOME_UNKNOWN`.
    */
   close(timeoutMs: number): Promise<void>;
 }
@@ -74,8 +74,8 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
   } = options;
   const server = new WebSocketServer({ noServer: true, maxPayload });
   const writers = new WeakMap<WebSocket, SocketWriter>();
-  const owed = new WeakMap<WebSocket, OwedAnswers>();
-  const owedTo = ({ extra }: Connection) => owed.get(extra.socket as WebSocket) as OwedAnswers; // set for each in upgrade
+  const pending = new WeakMap<WebSocket, PendingOperations>();
+  const pendingOf = ({ extra }: Connection) => pending.get(extra.socket as WebSocket) as PendingOperations; // set for each in upgrade
   let isClosing = false;
   /** For each socket, the function that releases its place in the limit. */
   const leaves = new WeakMap<WebSocket, () => void>();
@@ -110,7 +110,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         const socket = context.extra.socket as WebSocket; // of the server below
         // It is sent again elsewhere: nothing of it is done here.
         if (isClosing) return closed(socket).then(() => [stopping()]);
-        const answers = owedTo(context);
+        const answers = pendingOf(context);
         answers.begin(id);
         const transport = { ...transportOf(context), message: {} };
         const refusal = await policies.authenticateAndLimit(transport).then(
@@ -131,7 +131,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
         return { schema, document, operationName, contextValue: key } as ExecutionArgs; // without absent properties
       },
       onNext: (_, __, ___, ____, result) => withPlainErrors(result),
-      onComplete: (context, id) => owedTo(context).end(id),
+      onComplete: (context, id) => pendingOf(context).end(id),
     },
     server,
   );
@@ -163,7 +163,7 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
           return tryLater(webSocket, error as GraphQLError); // thrown by the limit
         }
         writers.set(webSocket, new SocketWriter(webSocket, socket));
-        owed.set(webSocket, new OwedAnswers());
+        pending.set(webSocket, new PendingOperations());
         server.emit('connection', webSocket, request);
         hearErrors(webSocket, logger);
       });
@@ -171,18 +171,18 @@ export function createWebSocketEndpoint(options: WebSocketOptions): WebSocketEnd
     async close(timeoutMs) {
       isClosing = true;
       const clients = [...server.clients];
-      const lastWords = setTimeout(() => {
-        for (const client of clients) owed.get(client)?.giveUp();
+      const timeout = setTimeout(() => {
+        for (const client of clients) pending.get(client)?.respondToAll();
       }, timeoutMs);
       const unread = setTimeout(terminateAll, timeoutMs + closeTimeoutMs);
       await Promise.all(
         clients.map(async (client) => {
-          await Promise.race([owed.get(client)?.none(), closed(client)]);
+          await Promise.race([pending.get(client)?.none(), closed(client)]);
           await setImmediate(); // by then the end of the last operation is written
           client.close(1001, 'Going away');
         }),
       );
-      clearTimeout(lastWords);
+      clearTimeout(timeout);
       clearTimeout(unread);
       const deadline = setTimeout(terminateAll, closeTimeoutMs);
       await protocol.dispose();
@@ -196,7 +196,7 @@ function closed(webSocket: WebSocket): Promise<void> {
 }
 
 /** An operation that ends before it runs: its errors are written right after this. */
-function refused(answers: OwedAnswers, id: string, errors: readonly GraphQLError[]): readonly GraphQLError[] {
+function refused(answers: PendingOperations, id: string, errors: readonly GraphQLError[]): readonly GraphQLError[] {
   answers.end(id);
   return errors;
 }

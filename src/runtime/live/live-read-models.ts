@@ -16,8 +16,8 @@ import type { FeedLimits } from './feed-reads.ts';
 import { createFeedSubscription } from './feed-subscription.ts';
 import { createFollower, type Follower } from './follower.ts';
 import { createListSubscription } from './list-subscription.ts';
+import { LiveMessageIterator } from './live-message-iterator.ts';
 import { accessSwitched, type LiveSubscription } from './live-subscription.ts';
-import { Mailbox } from './mailbox.ts';
 import { createRowSubscription } from './row-subscription.ts';
 
 export interface LiveReadModelsOptions {
@@ -112,8 +112,8 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
     let ending: AbortController | undefined;
     let over = false;
     let follower: Follower | undefined;
-    const mailbox = new Mailbox<T>({
-      start: () => void start().catch((error: unknown) => mailbox.fail(error)),
+    const messages = new LiveMessageIterator<T>({
+      start: () => void start().catch((error: unknown) => messages.fail(error)),
       take: () => subscription.take(),
       stop() {
         over = true;
@@ -123,11 +123,11 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         stopIdle();
       },
     });
-    const subscription = create(() => mailbox.wake());
-    const entry = { follow, end: () => mailbox.end() };
+    const subscription = create(() => messages.wake());
+    const entry = { follow, end: () => messages.end() };
 
     async function start(): Promise<void> {
-      if (closed) return mailbox.end();
+      if (closed) return messages.end();
       open.add(entry);
       if (!pinned) await servedVersion(declared);
       if (after !== null && !over && !(known && (await isGone(known)))) await waitFor(after);
@@ -156,7 +156,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
       try {
         served = servedNow();
       } catch (error) {
-        mailbox.fail(error); // the pinned version is no longer maintained
+        messages.fail(error); // the pinned version is no longer maintained
         return;
       }
       if (served?.active && served.projection === follower?.projection) return;
@@ -169,7 +169,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
         follower = next;
         next.wake();
       } catch (error) {
-        mailbox.fail(error);
+        messages.fail(error);
       }
     }
 
@@ -178,7 +178,7 @@ export function createLiveReadModels(options: LiveReadModelsOptions): LiveReadMo
       follower = undefined;
     }
 
-    return mailbox;
+    return messages;
   }
 
   /** Whether a position belongs to a history that is gone. Do not wait for such a position: its client starts over. */

@@ -7,7 +7,8 @@ export const registryChannel = 'refold_registry';
 /** What keeps a ready version from becoming active: an operator (after a rollback), or its declared rule. */
 export type HeldBy = NonNullable<RowOf<'refold.projections'>['held_by']>;
 
-export interface Step {
+/** A transition to record. */
+export interface NewTransition {
   readonly name: string;
   readonly version: number;
   readonly from: VersionState | null;
@@ -21,7 +22,7 @@ export interface Step {
 }
 
 /** Records one transition of a version: writes the state and the audit log, and notifies every process. */
-export async function recordTransition(db: Queryable, step: Step): Promise<void> {
+export async function recordTransition(db: Queryable, step: NewTransition): Promise<void> {
   await db.query({
     text: `
       with changed as (
@@ -49,7 +50,7 @@ export async function recordTransition(db: Queryable, step: Step): Promise<void>
 /** Updates the reason of a hold, for example with new counts. Not a transition. */
 export async function restateHold(
   db: Queryable,
-  { name, version }: Pick<Step, 'name' | 'version'>,
+  { name, version }: Pick<NewTransition, 'name' | 'version'>,
   heldBy: HeldBy,
   reason: string,
 ): Promise<void> {

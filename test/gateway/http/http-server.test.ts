@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { listen } from '../../../src/gateway/http/http-server.ts';
-import { lastWord } from '../../../src/gateway/http/last-word.ts';
+import { sendShutdownResponse } from '../../../src/gateway/http/shutdown-response.ts';
 import { beginMutation } from '../../../src/gateway/requests/unknown-outcome.ts';
 
 const longerThanTheTest = 3_600_000;
@@ -17,7 +17,7 @@ test('a connection without a request does not delay the close', async () => {
   const socket = connect(port, '127.0.0.1');
   await accepted.promise;
   const ended = once(socket, 'close');
-  await close(longerThanTheTest, lastWord);
+  await close(longerThanTheTest, sendShutdownResponse);
   await ended;
 });
 
@@ -26,7 +26,7 @@ test('a running request gets its response before the close, also on a keep-alive
   const { url, close } = await listen((_, response) => asked.resolve(() => response.end('done')), place);
   const answer = fetch(url).then((response) => response.text());
   const respond = await asked.promise;
-  const closed = close(longerThanTheTest, lastWord);
+  const closed = close(longerThanTheTest, sendShutdownResponse);
   respond();
   expect(await answer).toBe('done');
   await closed;
@@ -37,7 +37,7 @@ test('an idle connection is kept longer than load balancers keep theirs, and the
   const response = await fetch(url);
   expect(response.headers.get('keep-alive')).toBe('timeout=65');
   expect(await response.text()).toBe('done');
-  await close(longerThanTheTest, lastWord);
+  await close(longerThanTheTest, sendShutdownResponse);
 });
 
 test('a mutation that outlasts the close gets OUTCOME_UNKNOWN; another or an incomplete request gets a refusal', async () => {
@@ -53,7 +53,7 @@ test('a mutation that outlasts the close gets OUTCOME_UNKNOWN; another or an inc
   dripping.write('POST /half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf');
   const half = text(dripping);
   await Promise.all([begun?.promise, readWhole?.promise, readHalf?.promise]);
-  await close(0, lastWord);
+  await close(0, sendShutdownResponse);
   for (const [answer, code] of [
     [mutation, 'OUTCOME_UNKNOWN'],
     [query, 'RATE_LIMITED'],

@@ -95,10 +95,10 @@ async function ask(viewer: string, query: string) {
 
 /** Compares every query from now on; sends the query until a difference is found. */
 async function compared(viewer: string, query: string): Promise<Shadow> {
-  await refold.evolution.startShadow('balance', 2, { oneOf: 1 }, step);
+  await refold.schemaEvolution.startShadow('balance', 2, { oneOf: 1 }, step);
   return until(async () => {
     expect((await ask(viewer, query)).errors).toBeUndefined();
-    const [shadow] = await refold.evolution.shadows();
+    const [shadow] = await refold.schemaEvolution.shadows();
     return shadow && shadow.same + shadow.different + shadow.failed > 0 && shadow;
   });
 }
@@ -145,7 +145,7 @@ test('only queries that are deterministic at a position, and read the active ver
   // Later queries are compared later.
   const found = await until(async () => {
     await ask('bob', 'query After { balance(accountId: "b") { movements } }');
-    const [shadow] = await refold.evolution.shadows();
+    const [shadow] = await refold.schemaEvolution.shadows();
     return shadow?.examples.some(({ operation }) => operation === 'After') && shadow;
   });
   expect(found.examples.map(({ operation }) => operation).toSorted()).toEqual(['After', 'Before']);
@@ -153,11 +153,13 @@ test('only queries that are deterministic at a position, and read the active ver
 });
 
 test('a comparison can be stopped, and is possible only for a ready version', async () => {
-  await refold.evolution.stopShadow('balance', 2, step);
-  expect((await refold.evolution.shadows())[0]?.stoppedAt).not.toBeNull();
-  await expect(refold.evolution.stopShadow('balance', 2, step)).rejects.toThrow('balance@2 is not being compared.');
-  await expect(refold.evolution.startShadow('balance', 1, { oneOf: 1 }, step)).rejects.toThrow(
+  await refold.schemaEvolution.stopShadow('balance', 2, step);
+  expect((await refold.schemaEvolution.shadows())[0]?.stoppedAt).not.toBeNull();
+  await expect(refold.schemaEvolution.stopShadow('balance', 2, step)).rejects.toThrow(
+    'balance@2 is not being compared.',
+  );
+  await expect(refold.schemaEvolution.startShadow('balance', 1, { oneOf: 1 }, step)).rejects.toThrow(
     'balance@1 is active; only a ready version can be compared.',
   );
-  await expect(refold.evolution.startShadow('balance', 2, { oneOf: 0.5 }, step)).rejects.toThrow(/found 0\.5/);
+  await expect(refold.schemaEvolution.startShadow('balance', 2, { oneOf: 0.5 }, step)).rejects.toThrow(/found 0\.5/);
 });

@@ -94,7 +94,7 @@ test("only recent comparisons count, and only of the version's current rows", as
   await until(async () => (await version(3))?.heldReason);
   const rolledBack = new Error('rolled back');
   const trying = db.transaction(async (tx) => {
-    const [found] = (await refold.evolution.shadows()).filter((one) => one.version === 3);
+    const [found] = (await refold.schemaEvolution.shadows()).filter((one) => one.version === 3);
     const result = { name: 'balance', version: 3, startedAt: String(found?.startedAt), operation: 'Mine' };
     const add = (outcome: 'same' | 'skipped') =>
       addShadowResult(tx, { ...result, outcome, position: null, differences: [] }, 50);
@@ -130,7 +130,7 @@ test('a version becomes active when enough live queries agree, and is held if th
   expect(reason).toMatch(/^caught up, of \d+ live queries compared 0 were answered differently/);
 
   // A new comparison forgets earlier differences; no query selects the differing rows now.
-  await refold.evolution.startShadow('balance', 3, { oneOf: 1 }, { actor: 'ann', reason: 'mended' });
+  await refold.schemaEvolution.startShadow('balance', 3, { oneOf: 1 }, { actor: 'ann', reason: 'mended' });
   await until(async () => {
     await ask('ann');
     return (await version(3))?.state === 'active';

@@ -131,7 +131,7 @@ test('a version that would break clients is held at ready until an operator acti
   expect(held).toMatch(
     /^It would break clients of balance@1: 2 breaking changes, see 'refold changes balance@2'\. .*'refold activate balance@2 --breaking' activates it/,
   );
-  const { changes } = await runtime.evolution.changes('balance', 2);
+  const { changes } = await runtime.schemaEvolution.changes('balance', 2);
   expect(changes).toEqual(
     expect.arrayContaining([
       expect.objectContaining({ message: 'Balance.amount was removed.', origin: 'Balance.amount' }),

@@ -70,7 +70,7 @@ const client = (name: string, number = '1.0') => ({
 
 /** `Balance.owner web 1.0 3` */
 async function recorded(...paths: string[]): Promise<string[]> {
-  const { fields } = await refold.evolution.usage({ paths });
+  const { fields } = await refold.schemaEvolution.usage({ paths });
   return fields.map((one) =>
     [one.path, one.client, one.clientVersion, one.pins, one.operations].filter((part) => part !== '').join(' '),
   );
@@ -178,18 +178,20 @@ test('a held version names the clients of what it breaks, and so does the list o
   expect(await until(heldReason)).toMatch(
     / Asked for in the last 30 days: Balance\.amount by tv 1\.0 \(1 operation, last \d{4}-\d\d-\d\d\), web 3\.3 \(1 operation, last \S+\)\. /,
   );
-  const { changes, than } = await refold.evolution.changes('balance', 2);
+  const { changes, than } = await refold.schemaEvolution.changes('balance', 2);
   const amount = changes.find(({ path }) => path === 'Balance.amount');
   expect([than, amount?.criticality, amount?.askedBy.map((one) => one.client)]).toEqual([
     'balance@1',
     'breaking',
     ['tv', 'web'],
   ]);
-  expect(await refold.evolution.pendingChanges()).toMatchObject([{ version: 'balance@2', than: 'balance@1' }]);
-  const back = await refold.evolution.changes('balance', 1, 2);
+  expect(await refold.schemaEvolution.pendingChanges()).toMatchObject([{ version: 'balance@2', than: 'balance@1' }]);
+  const back = await refold.schemaEvolution.changes('balance', 1, 2);
   expect(new Set(back.changes.map(({ criticality }) => criticality))).toEqual(new Set(['safe']));
-  await expect(refold.evolution.changes('balance', 7)).rejects.toThrow(/balance@1 and balance@7 can't be compared/);
-  await expect(refold.evolution.changes('balance', 1)).rejects.toThrow(/No version below balance@1 is active/);
+  await expect(refold.schemaEvolution.changes('balance', 7)).rejects.toThrow(
+    /balance@1 and balance@7 can't be compared/,
+  );
+  await expect(refold.schemaEvolution.changes('balance', 1)).rejects.toThrow(/No version below balance@1 is active/);
   await expect(refold.lifecycle.activate('balance', 2, { actor: 'ann', reason: 'try' })).rejects.toThrow(
     /Asked for in the last 30 days: Balance\.amount by tv/,
   );
@@ -208,9 +210,9 @@ test('a version is no longer held if nobody has used what it breaks in the decla
   await database.administer(`update refold.usage_recording set since = now() - interval '31 days'`);
   // A gateway that does not record usage makes it unknown again.
   await restart([balanceV1], false);
-  await until(async () => (await refold.evolution.usage()).recordedDays === null);
+  await until(async () => (await refold.schemaEvolution.usage()).recordedDays === null);
   await restart([balanceV1, withoutAmount({ unusedDays: 30 })]);
-  await until(async () => (await refold.evolution.usage()).recordedDays !== null);
+  await until(async () => (await refold.schemaEvolution.usage()).recordedDays !== null);
   expect((await version(2))?.state).toBe('ready');
   await database.administer(`update refold.usage_recording set since = now() - interval '31 days'`);
   await restart([balanceV1, withoutAmount({ unusedDays: 30 })]);

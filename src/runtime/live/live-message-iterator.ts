@@ -1,6 +1,6 @@
 import type { LiveMessages } from '../../schema/contract/live-messages.ts';
 
-export interface MailboxOptions<T> {
+export interface LiveMessageIteratorOptions<T> {
   /** Called once, at the first pull or when a listener is added. */
   start(): void;
   /** Returns the next message; undefined while there is none. */
@@ -18,14 +18,14 @@ interface Pull<T> {
  * The queue end that a subscriber pulls or takes from. It stores no messages: each message is created on demand from the newest state.
  * A class, to save memory: there is one for each of many thousand subscribers.
  */
-export class Mailbox<T> implements LiveMessages<T> {
-  readonly #options: MailboxOptions<T>;
+export class LiveMessageIterator<T> implements LiveMessages<T> {
+  readonly #options: LiveMessageIteratorOptions<T>;
   #pulls: Pull<T>[] | undefined;
   #onMessage: (() => void) | undefined;
   #state: 'new' | 'open' | 'ended' = 'new';
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(options: MailboxOptions<T>) {
+  constructor(options: LiveMessageIteratorOptions<T>) {
     this.#options = options;
   }
 

@@ -10,7 +10,7 @@ import { expectVersion, refused } from '../versions/expect-version.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
 
 /** How a projection moves from one version to the next while clients use it. */
-export interface Evolution {
+export interface SchemaEvolution {
   /**
    * Returns what changes for clients if a version answers in place of another (by default the highest active one below it), and which clients used
    * the breaking parts in the last 30 days.
@@ -46,12 +46,12 @@ export interface RecordedUsage {
   readonly fields: readonly FieldUsage[];
 }
 
-export function createEvolution(
+export function createSchemaEvolution(
   db: Database,
   declarations: SchemaDeclarations,
   /** Writes the counts of this process. */
   flush: () => Promise<void> | undefined = () => undefined,
-): Evolution {
+): SchemaEvolution {
   async function changes(name: string, version: number, than?: number): Promise<UsedChanges> {
     await flush();
     const older = than ?? activeBelow(await readRegistry(db), name, version);
