@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createRefold } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { type CliOptions, type CliResult, runCli, startCli } from '../support/cli.ts';
-import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { createTestDatabase, dropDatabase, type TestDatabase } from '../support/test-database.ts';
 import { applicationFile, userFolder } from './application-file.ts';
 
 let database: TestDatabase;
@@ -222,8 +222,7 @@ describe('a database that is not migrated', () => {
   afterAll(async () => {
     const name = new URL(bare.url).pathname.slice(1);
     await bare.close();
-    // The server may not have ended all sessions of a process that has ended.
-    await db.query({ text: `drop database ${name} with (force)` });
+    await dropDatabase(database.superuserUrl, name);
   });
 
   const env = () => ({ DATABASE_URL: bare.url, NODE_ENV: 'production' });

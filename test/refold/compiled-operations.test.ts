@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -350,7 +351,8 @@ describe('the executor answers', () => {
     await db.close();
     expect(one.answer.errors).toMatchObject([{ extensions: { code: 'PROJECTION_NOT_READY' } }]);
     expect(logged.splice(0).join()).toContain('compiled query failed; fell back to the executor');
-    expect(await answerTo(refold, ask)).toEqual(right);
-    expect(await compiled()).toBe(before + 1);
+    expect(await compiled()).toBe(before);
+    // If the process has looked at the table meanwhile, it does not read it until it looks again.
+    await until(async () => isDeepStrictEqual(await answerTo(refold, ask), right) && (await compiled()) > before);
   });
 });

@@ -116,7 +116,7 @@ describe('a fail-over that lost events', () => {
     );
     lostToken = (data as { openAccount: { position: string } }).openAccount.position;
     for (const app of [byLock, byLease]) await until(async () => (await accounts(app)).length === 70);
-    await until(() => connected.rows.size === 70 && row.messages.length > 0);
+    await until(() => connected.rows.size === 70 && row.messages.length > 0 && list.messages.length > 0);
     lostCursor = connected.cursor ?? '';
     await servers.failOver();
     for (const app of [byLock, byLease]) await open(app, 'new', 60);

@@ -1,7 +1,10 @@
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { defineConfig, type Projection } from '../../src/index.ts';
+import { goLive } from '../../src/runtime/activation/go-live.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { isHeld } from '../../src/runtime/versions/leave-inline.ts';
+import { isOutage } from '../../src/store/postgres/database-errors.ts';
 import { foldedTable, storedTable } from './folded-table.ts';
 import { account, credit, openAccount } from './sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from './test-database.ts';
@@ -57,6 +60,20 @@ export async function statusOf(runtime: Runtime, { name, version }: Projection) 
 export async function untilLive(runtime: Runtime, ...projections: readonly Projection[]): Promise<void> {
   for (const projection of projections)
     await until(async () => (await statusOf(runtime, projection))?.inline === 'live');
+}
+
+/**
+ * Makes a version join the appends without a processor, and returns the position. On a busy machine, the server may end attempts of a process
+ * that is too slow, as any gateway or worker expects.
+ */
+export async function joined(options: Parameters<typeof goLive>[0], projection: Projection): Promise<bigint> {
+  const { position } = await until(async () => {
+    const position = await goLive(options, projection).catch((error) =>
+      isHeld(error) || isOutage(error) ? null : Promise.reject(error),
+    );
+    return position !== null && { position };
+  });
+  return position;
 }
 
 /** Expects its current table to equal the fold of the log. */

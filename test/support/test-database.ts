@@ -36,11 +36,18 @@ export async function createTestDatabase({ role = 'runtime' }: TestDatabaseOptio
     drop: ({ longestGoodbyeMs = 60_000 } = {}) =>
       withClient(adminUrl, async (client) => {
         const leaked = await leakedConnections(client, name, longestGoodbyeMs);
-        if (!anyTestFailed()) await whenFree(client, `drop database ${name} with (force)`);
+        if (!anyTestFailed()) await whenFree(client, dropping(name));
         if (leaked.length > 0) throw new Error(leakMessage(leaked));
       }),
   };
 }
+
+/** Drops a database that a test has created itself, with its sessions. */
+export function dropDatabase(adminUrl: string, name: string): Promise<void> {
+  return withClient(adminUrl, (client) => whenFree(client, dropping(name)));
+}
+
+const dropping = (name: string) => `drop database if exists ${name} with (force)`;
 
 /** The server waits five seconds for other sessions of a database to end, including those that it terminates. A busy machine takes longer. */
 async function whenFree(client: pg.Client, statement: string): Promise<void> {

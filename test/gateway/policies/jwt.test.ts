@@ -2,10 +2,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createClient } from 'graphql-ws';
 import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWK, type JWTPayload, SignJWT } from 'jose';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import WebSocket from 'ws';
 import { createPublishedKeys } from '../../../src/gateway/policies/published-keys.ts';
 import { type JwtOptions, jwt } from '../../../src/index.ts';
+import { until } from '../../support/until.ts';
 import { startGateway, type TestOptions } from '../gateway-under-test.ts';
 
 const issuer = 'https://login.example.com/';
@@ -192,7 +193,7 @@ test('old keys are fetched again, and used for a limited time while the server i
   server.publish([second]);
   time = 301_000;
   expect((await keys.current()).generation).toBe(generation);
-  await vi.waitFor(async () => expect((await keys.current()).generation).toBe(generation + 1));
+  await until(async () => (await keys.current()).generation === generation + 1);
 
   // After a long time without requests, a key that was withdrawn meanwhile is not used again.
   server.publish([first]);
@@ -246,7 +247,7 @@ test('all requests that need keys wait for one fetch from a slow key server', as
     answer = resolve;
   });
   const waiting = Array.from({ length: 20 }, () => post(query, {}, bearer(token)));
-  await vi.waitFor(() => expect(state.requests).toBe(1));
+  await until(() => state.requests === 1);
   answer();
   for (const { status } of await Promise.all(waiting)) expect(status).toBe(200);
   expect(state.requests).toBe(1);

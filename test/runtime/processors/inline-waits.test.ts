@@ -40,6 +40,9 @@ const step = { actor: 'ann', reason: 'a test' };
 const inPlace = ({ db, log }: Runtime) => ({ db, log, readSchema, projection: inlineBalance });
 const snapshotOf = ({ db }: Runtime) => takeSnapshot({ db, readSchema, name: 'inline_balance', version: 1 }, step);
 
+// Each step waits five seconds for the open transaction. A holder of any other lock may be stopped for a moment.
+const impatience = 3_000;
+
 /** A user's own transaction that has appended, and stays open while `work` runs. */
 async function whileOpen<T>(runtime: Runtime, work: (tx: Queryable) => Promise<T>): Promise<T> {
   return runtime.db.transaction(async (tx) => {
@@ -148,7 +151,7 @@ test.each(
     await untilLive(runtime, inlineBalance);
   }
   const impatient = createEventLog(runtime.db, [account], {
-    lockTimeoutMs: 250,
+    lockTimeoutMs: impatience,
     inline: { db: runtime.db, readSchema, projections: [inlineBalance, letters(true)], freeze: false },
   });
   const [begun] = await whileOpen(runtime, async () => {
@@ -229,7 +232,7 @@ test('a snapshot that can’t be taken names the session that holds the version,
     const taking = snapshotOf(runtime);
     taking.catch(() => {}); // awaited below
     const impatient = createEventLog(runtime.db, [account], {
-      lockTimeoutMs: 250,
+      lockTimeoutMs: impatience,
       inline: { db: runtime.db, readSchema, projections: [inlineBalance], freeze: false },
     });
     for (let n = 0; n < 20; n++) await open({ log: impatient }, `account-${n}`);

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineProjection, type RefoldError, t } from '../../../src/index.ts';
-import { goLive } from '../../../src/runtime/activation/go-live.ts';
 import { listDeadLetters, retryDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
 import { createProjectionUnits } from '../../../src/runtime/ownership/projection-units.ts';
 import { diffVersions } from '../../../src/runtime/verification/diff.ts';
@@ -18,6 +17,7 @@ import {
   creditOf,
   expectRight,
   type InlineSetting,
+  joined,
   open,
   statusOf,
   untilLive,
@@ -359,7 +359,7 @@ test('a processor that is claimed late folds nothing into a live version', async
     logger: pino({ level: 'silent' }),
   });
   const [unit] = units(await readWork(runtime.db));
-  await goLive({ db: runtime.db, log: runtime.log, readSchema, freeze: false }, inlineBalance);
+  await joined({ db: runtime.db, log: runtime.log, readSchema, freeze: false }, inlineBalance);
   expect(units(await readWork(runtime.db))).toEqual([]);
   const claim = await claimProcessor(runtime.db, unit?.unit as ProcessorUnit, 'late'); // there was one
   await expect(unit?.start(runtime.db, claim)).rejects.toMatchObject({ code: 'PROCESSOR_FENCED' });
@@ -379,8 +379,7 @@ test.each([
       insert into refold.discards (name, version, position, key, event_type, stream_id, actor, reason)
       values ('fussy', 1, 2, '["a"]', 'Credited', 'a', 'ann', 'a test')`,
   });
-  const options = { db: runtime.db, log: runtime.log, readSchema, freeze: false };
-  await until(async () => (await goLive(options, projection)) !== null);
+  await joined({ db: runtime.db, log: runtime.log, readSchema, freeze: false }, projection);
   expect((await storedTable(runtime.db, projection)).get('["a"]')).toMatchObject({ credits: 2 });
 });
 

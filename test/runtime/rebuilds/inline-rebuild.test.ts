@@ -223,9 +223,10 @@ test('after a first build is killed half-way, appends skip the version, and the 
   await killed.ended;
   const projection = countingMovements();
   const idle = await setting.start([projection], { maintain: false });
+  const before = await storedTable(idle.db, projection); // on a slow machine, the build writes before its end
   await idle.log.append(creditOf('account-7'));
   expect(await readInlineVersions(idle.db)).toMatchObject([{ status: 'building' }]);
-  expect((await storedTable(idle.db, projection)).size).toBe(0);
+  expect(await storedTable(idle.db, projection)).toEqual(before);
   await workers.start({ url: setting.database.url, owner: 'next' });
   await untilLive(idle, projection);
   await expectRight(idle, projection);

@@ -10,6 +10,7 @@ import {
   creditOf,
   expectRight,
   type InlineSetting,
+  joined,
   untilLive,
 } from '../../support/inline-setting.ts';
 import { account, balanceV1 } from '../../support/sample-domain.ts';
@@ -120,7 +121,7 @@ test('a version needs one connection to join the appends, even if the pool has o
       }, options),
   };
   const options = { db: watched, log, readSchema: 'read_models', freeze: false };
-  expect(await until(() => goLive(options, credits))).toBeGreaterThan(0n);
+  expect(await joined(options, credits)).toBeGreaterThan(0n);
   // What an append may wait for it, beside the fold: together 250 ms.
   expect(limits).toEqual({ lock: '100ms', idle: '150ms' });
   await db.close();

@@ -65,7 +65,8 @@ test('a lease is renewed for as long as its holder lives', async () => {
   expect(lock.lost.aborted).toBe(false);
   expect(await createdElsewhere('renewed')).toBeNull();
   await lock.release();
-  expect(await expiry('renewed')).toBeUndefined();
+  // A release that the server answers late is repeated.
+  await until(async () => (await expiry('renewed')) === undefined);
 });
 
 async function createdElsewhere(name: string): Promise<OwnershipLock | null> {

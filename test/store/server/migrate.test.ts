@@ -11,6 +11,7 @@ import { readMigrations } from '../../../src/store/server/migration-files.ts';
 import { checkServer, logProblem } from '../../../src/store/server/server-check.ts';
 import { serverProblem } from '../../../src/store/server/server-facts.ts';
 import { databaseUrl } from '../../support/postgres-for-the-run.ts';
+import { dropDatabase } from '../../support/test-database.ts';
 
 const { adminUrl, prefix } = inject('postgres');
 const name = `${prefix}migrate`;
@@ -24,12 +25,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await db.close();
-  await admin.query(`drop database if exists ${name} with (force)`);
+  await dropDatabase(adminUrl, name);
   await admin.end();
 });
 beforeEach(async () => {
   await db?.close();
-  await admin.query(`drop database if exists ${name} with (force)`);
+  await dropDatabase(adminUrl, name);
   await admin.query(`create database ${name}`);
   db = createDatabase({ url });
 });

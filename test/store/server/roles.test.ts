@@ -17,6 +17,7 @@ import { inlineBalance } from '../../support/inline-domain.ts';
 import { creditOf, expectRight, open, untilLive } from '../../support/inline-setting.ts';
 import { databaseUrl } from '../../support/postgres-for-the-run.ts';
 import { account, balanceV1 } from '../../support/sample-domain.ts';
+import { dropDatabase } from '../../support/test-database.ts';
 
 const { adminUrl, prefix } = inject('postgres');
 const name = `${prefix}roles`;
@@ -35,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await admin.end();
-  await server.query(`drop database ${name} with (force)`);
+  await dropDatabase(adminUrl, name);
   for (const role of Object.values(roles)) await server.query(`drop role if exists ${role}`);
   await server.end();
 });

@@ -12,6 +12,7 @@ import { inlineBalance } from '../../support/inline-domain.ts';
 import { creditOf, expectRight, open, statusOf, untilLive } from '../../support/inline-setting.ts';
 import { databaseUrl } from '../../support/postgres-for-the-run.ts';
 import { account, balanceV1 } from '../../support/sample-domain.ts';
+import { dropDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
 const { adminUrl, prefix } = inject('postgres');
@@ -27,7 +28,7 @@ afterAll(() => admin.end());
 async function newDatabase(options = ''): Promise<{ name: string; url: string }> {
   const name = `${prefix}unsuitable_${randomBytes(3).toString('hex')}`;
   await admin.query(`create database ${name} ${options}`);
-  onTestFinished(async () => void (await admin.query(`drop database ${name} with (force)`)));
+  onTestFinished(() => dropDatabase(adminUrl, name));
   return { name, url: databaseUrl(adminUrl, name) };
 }
 
