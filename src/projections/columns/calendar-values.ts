@@ -1,7 +1,7 @@
-import { matching, wrongType } from './invalid-row.ts';
+import { invalidRow, matching, show, wrongType } from './invalid-row.ts';
 
 const datePattern = /^\d{4}-\d{2}-\d{2}$/;
-const timestampPattern = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)$/i;
+const timestampPattern = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}(:?\d{2})?)$/i;
 
 export function checkDate(value: unknown, path: string): string {
   const text = matching(value, path, datePattern, `a date such as '2026-01-31'`);
@@ -17,10 +17,19 @@ function isCalendarDay(text: string): boolean {
 
 export function checkTimestamp(value: unknown, path: string): string {
   const text = matching(value, path, timestampPattern, `a time with its zone, such as '2026-01-31T12:00:00Z'`);
+  if (isFinerThanMicroseconds(text)) {
+    const problem = `column '${path}' expects a time to the microsecond at most`;
+    throw invalidRow(`${problem}, found ${show(text)}.`, ' Round or cut it in evolve.', `${problem}.`);
+  }
   const canonical = isCalendarDay(text.slice(0, 10)) ? canonicalTimestamp(text) : undefined;
   if (canonical === undefined || !isCalendarDay(canonical.slice(0, 10)))
     throw wrongType(path, 'a time of the calendar', value);
   return canonical;
+}
+
+/** Whether PostgreSQL could not keep the time exactly. */
+export function isFinerThanMicroseconds(time: string): boolean {
+  return /\.\d{6}\d*[1-9]/.test(time);
 }
 
 /**

@@ -38,7 +38,7 @@ export const scalars = {
     description:
       "An instant with its zone, such as '2026-01-31T12:00:00Z'. Answers are in UTC, with microseconds where they are not zero.",
     specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
-    expected: "a time with its zone, such as '2026-01-31T12:00:00Z'",
+    expected: "a time with its zone, such as '2026-01-31T12:00:00Z', to the microsecond at most",
     parse: (text) => canonicalText(t.timestamptz())(text) && text,
   }),
   Decimal: textScalar({

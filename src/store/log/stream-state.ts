@@ -2,6 +2,7 @@ import type { StreamState } from '../../commands/define-state.ts';
 import { InvalidInput } from '../../errors.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { isFinerThanMicroseconds } from '../../projections/columns/calendar-values.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { readStream } from './read-stream.ts';
 import { recordedEvent } from './recorded-event.ts';
@@ -88,6 +89,7 @@ async function lastAt(
     Number.isNaN(Date.parse(text))
   )
     throw badAt(`a time with its zone is needed, such as '2026-01-31T12:00:00Z', found ${String(text)}.`);
+  if (isFinerThanMicroseconds(text)) throw badAt(`times are kept to the microsecond, found ${text}.`);
   return streamPositionAt(target, name, streamId, { time: text });
 }
 

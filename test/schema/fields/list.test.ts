@@ -219,6 +219,7 @@ test.each([
   [{ grams: { eq: 2 ** 60 } }, 'BigInt expects a whole number of 64 bits'],
   [{ packedOn: { eq: '2026-02-30' } }, 'Date expects a day such as \'2026-01-31\', found "2026-02-30"'],
   [{ shippedAt: { eq: '2026-02-01T12:00:00' } }, 'DateTime expects a time with its zone'],
+  [{ shippedAt: { eq: '2026-02-01T12:00:00.123456789Z' } }, 'to the microsecond at most, found'],
   [{ trackingId: { eq: 'abc' } }, 'UUID expects a UUID'],
   [{ status: { eq: 'Found' } }, 'Value "Found" does not exist in "ParcelStatus" enum'],
 ])('a value that the column could never hold is refused: %j', async (where, message) => {

@@ -102,7 +102,8 @@ describe('the state of a stream', () => {
     });
   });
 
-  test.for([-1, 1.5, 'yesterday', '2026-01-31T12:00:00', new Date(Number.NaN)])('is refused as of %s', async (at) => {
+  const invalid = [-1, 1.5, 'yesterday', '2026-01-31T12:00:00', '2026-01-31T12:00:00.123456789Z', new Date(Number.NaN)];
+  test.for(invalid)('is refused as of %s', async (at) => {
     await expect(log.stateOf(accountState(), 'past', { at })).rejects.toMatchObject({
       code: 'BAD_USER_INPUT',
       issues: [{ path: ['at'] }],
