@@ -258,6 +258,17 @@ alter table refold.projections add constraint projections_state_check CHECK ((st
 
 CREATE TRIGGER begin_changes AFTER UPDATE ON refold.projections FOR EACH ROW WHEN (((old.generation <> new.generation) OR ((old.state = 'building'::text) AND (new.state <> 'building'::text)))) EXECUTE FUNCTION refold.raise_floors_to_checkpoints();
 
+create table refold.reactor_attempts (
+  reactor text collate "C" not null,
+  epoch bigint not null,
+  process text not null,
+  events jsonb not null
+) with (fillfactor=50);
+
+alter table refold.reactor_attempts add constraint reactor_attempts_pkey PRIMARY KEY (reactor);
+
+alter table refold.reactor_attempts add constraint reactor_attempts_reactor_fkey FOREIGN KEY (reactor) REFERENCES refold.reactors(name) ON DELETE CASCADE;
+
 create table refold.reactor_letters (
   reactor text collate "C" not null,
   position bigint not null,
@@ -1349,7 +1360,12 @@ begin
     'recordedAt', recorded,
     'streams', written.streams,
     'positions', to_jsonb(positions[written.first : written.last])
-  ) || case when written.input is null then '{}' else jsonb_build_object('input', written.input) end
+  ) || case
+    when written.input is null then '{}'
+    when written.input like 'step:%' and written.key like '%:%/________-____-____-____-____________/%'
+      then jsonb_build_object('step', written.input)
+    else jsonb_build_object('input', written.input)
+  end
   from (
     select
       keys[append] as key,

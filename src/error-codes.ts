@@ -143,6 +143,30 @@ export const refoldCodes = {
     why: 'Its handler failed after all retries, or returned `stop`.',
     do: 'Fix the cause, then run `refold reactor resume`.',
   },
+  REACTION_LOOP: {
+    status: null,
+    what: 'Too many reactions of one reactor, each caused by the one before it, led to an event: `reactor`, `reactions`. It was not handled.',
+    why: 'The reactor writes events that it handles, or two reactors write events for each other.',
+    do: 'Stop the loop in the handler, or raise `maxChain` if the chain is meant to be so long.',
+  },
+  PROCESS_ENDED: {
+    status: null,
+    what: 'The process ended during each attempt to handle an event: `times`. It is not handled any more.',
+    why: 'The handler ended it, used up its memory, or the process was killed several times.',
+    do: 'Fix the cause, then run `refold reactor resume` or `refold dead-letters retry`. A retry rule may name this code.',
+  },
+  STEP_CHANGED: {
+    status: null,
+    what: "A workflow's step has an outcome of another input: `reactor`, `streamId`, `position`, `step`, `command`, `storedCommand`. Nothing was executed.",
+    why: 'The code changed while the event was under way, or the input depends on a clock, on chance or on data that changes.',
+    do: 'Restore the input, or give the new work another step name; then handle the event again.',
+  },
+  INVALID_STEP: {
+    status: null,
+    what: 'A step has no name although its command is executed more than once, its name is empty or used twice, or the reactor does not declare its command: `reactor`, `streamId`, `position`.',
+    why: 'The outcomes of steps are stored under their names.',
+    do: "Name each execution, such as `execute(charge, input, { step: 'deposit' })`; then handle the event again.",
+  },
   HOOK_FAILED: {
     status: null,
     what: '`setUp` or `tearDown` of a table failed.',

@@ -10,6 +10,8 @@ export interface EventMetadata {
   readonly actor?: string;
   /** W3C trace context of the request. */
   readonly traceparent?: string;
+  /** How many reactions of each reactor led to this event, by the reactor's name. Refold writes it with the steps of workflows. */
+  readonly reactions?: Readonly<Record<string, number>>;
   readonly [key: string]: unknown;
 }
 

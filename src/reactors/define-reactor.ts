@@ -1,3 +1,4 @@
+import type { Command } from '../commands/define-command.ts';
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
@@ -46,9 +47,21 @@ export interface ReactorOptions<F extends EventFamily> {
    * @default 'stop', after the default retries
    */
   readonly onError?: ReactorErrorPolicy['policy'] | ReactorErrorPolicy;
+  /**
+   * The commands that the handlers execute. If given, any other is refused with `INVALID_STEP`, and a start warns if a command may write an event
+   * that the reactor handles: it could react to itself without end. What a command may write is known from its `emits`.
+   * @default any command
+   */
+  readonly commands?: readonly Command[];
+  /**
+   * The longest chain of reactions of this reactor, in which each is caused by an event that a step of the previous one wrote, also across other
+   * reactors. The next event is not handled: it goes the way of `onError` with `REACTION_LOOP`. `Infinity` for a workflow that continues itself.
+   * @default 100
+   */
+  readonly maxChain?: number;
 }
 
-const known = ['name', 'events', 'handle', 'from', 'concurrency', 'key', 'timeout', 'onError'];
+const known = ['name', 'events', 'handle', 'from', 'concurrency', 'key', 'timeout', 'onError', 'commands', 'maxChain'];
 
 /**
  * Declares a reactor: side effects of events. Each event is handled at least once, in the order of its stream. The checkpoint is the position up
@@ -66,7 +79,16 @@ const known = ['name', 'events', 'handle', 'from', 'concurrency', 'key', 'timeou
  * });
  */
 export function defineReactor<const F extends EventFamily>(options: ReactorOptions<F>): Reactor {
-  const { name, from = 'now', concurrency = 1, timeout = 60_000, key, onError = 'stop' } = options;
+  const {
+    name,
+    from = 'now',
+    concurrency = 1,
+    timeout = 60_000,
+    key,
+    onError = 'stop',
+    commands,
+    maxChain = 100,
+  } = options;
   const subject = `defineReactor('${name}')`;
   for (const option of Object.keys(options)) {
     if (!known.includes(option))
@@ -81,6 +103,7 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
   if (!(timeout > 0)) throw invalidDeclaration(subject, `'timeout' is a number of milliseconds, found ${timeout}.`);
   if (key !== undefined && typeof key !== 'function')
     throw invalidDeclaration(subject, `'key' is a function from an event to a text.`);
+  checkChain(subject, commands, maxChain);
   const families = (Array.isArray(options.events) ? options.events : [options.events]) as readonly F[]; // F or a list of it
   if (families.length === 0 || families.some((family) => family?.kind !== 'event-family'))
     throw invalidDeclaration(subject, `'events' is a family, or a list of families, created with defineEvents.`);
@@ -100,11 +123,20 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
     policy: policy.policy,
     retries: checkRetries(subject, policy.retries ?? defaultRetries),
     onSkip: policy.onSkip,
+    commands: commands && Object.freeze([...commands]),
+    maxChain,
     keyOf: (event: RecordedEvent) => (keyOf ? String(keyOf(event)) : `${event.family}/${event.streamId}`),
     async handle(event: RecordedEvent, context: ReactorContext) {
       return handlers.get(event.family)?.[event.type]?.(event, context);
     },
   } satisfies Reactor);
+}
+
+function checkChain(subject: string, commands: readonly Command[] | undefined, maxChain: number): void {
+  if (commands !== undefined && !(Array.isArray(commands) && commands.every((command) => command?.kind === 'command')))
+    throw invalidDeclaration(subject, `'commands' is a list of commands, created with defineCommand.`);
+  if (maxChain !== Number.POSITIVE_INFINITY && !(Number.isInteger(maxChain) && maxChain >= 1))
+    throw invalidDeclaration(subject, `'maxChain' is a whole number from 1 on, or Infinity, found ${maxChain}.`);
 }
 
 type AnyHandler = ReactorHandler<RecordedEvent>;

@@ -27,22 +27,25 @@ export interface ReactorContext {
    * receiver can detect repetitions.
    */
   readonly messageId: string;
-  /** The number of this attempt: 1, 2, 3… It starts at 1 again when another process, or this one after a crash, handles the event. */
+  /** The number of this attempt: 1, 2, 3… Attempts in earlier processes count, also those during which the process ended. */
   readonly attempt: number;
   /**
-   * Runs a command once, as a step of a workflow. The outcome is stored under a key of reactor, event, command and step. A repetition
-   * returns the stored outcome and decides nothing again, even if the command was rejected or led to no event.
+   * Runs a command once, as a step of a workflow. The outcome is stored under reactor, event and step, with a fingerprint of the input. A
+   * repetition returns the stored outcome and decides nothing again, even if the command was rejected or led to no event.
    * The events it writes carry the event's correlation id (or the event's id, if it has none), and the event's id as causation id.
    *
-   * @throws CommandRejected, from this run or the stored one; InvalidInput
+   * @throws CommandRejected, from this run or the stored one; InvalidInput; RefoldError `STEP_CHANGED` if the stored outcome is of another
+   * input, `INVALID_STEP` if a name is missing or used twice. After these two the attempt has failed, and its signal aborts.
    */
   execute(command: Command, input: unknown, options?: StepOptions): Promise<StepResult>;
 }
 
 export interface StepOptions {
   /**
-   * Names the step among the steps of this event. Give one if the order of the calls may differ between attempts.
-   * @default the call's number among the calls of the same command: `1`, `2`…
+   * Names the step among the steps of this event, in up to 200 characters. Required for each execution of a command that the handler executes
+   * more than once for an event. With a name, the step stays the same if its command is renamed. Do not change or remove a name while events
+   * may be under way.
+   * @default the command's name
    */
   readonly step?: string;
   /** Added to correlation id and causation id; may replace them. */
@@ -78,7 +81,8 @@ export interface ReactorErrorPolicy {
   readonly policy: 'stop' | 'skip' | 'dead-letter';
   /**
    * When to retry first. The first rule that matches an error applies. An error that no rule matches is not retried. While Refold's own
-   * database is unreachable, steps are retried without end, whatever the rules say.
+   * database is unreachable, steps are retried without end, whatever the rules say. An attempt during which the process ends is repeated up to
+   * five times, or as often as the matching rule says if that is more. A rule for `PROCESS_ENDED` may say less.
    * @default no retry of `CommandRejected` and `InvalidInput`, five retries of any other error
    */
   readonly retries?: readonly RetryRule[];
@@ -99,6 +103,9 @@ export interface Reactor {
   readonly policy: ReactorErrorPolicy['policy'];
   readonly retries: readonly RetryRule[];
   readonly onSkip: ReactorErrorPolicy['onSkip'];
+  /** The commands that its handlers may execute; undefined: any. */
+  readonly commands: readonly Command[] | undefined;
+  readonly maxChain: number;
   /** Events with equal keys are handled one after the other, in their order. */
   keyOf(event: RecordedEvent): string;
   handle(event: RecordedEvent, context: ReactorContext): Promise<Handled>;

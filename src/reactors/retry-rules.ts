@@ -25,6 +25,9 @@ export const defaultRetries: readonly RetryRule[] = [{ on: [CommandRejected, Inv
 // Comes before the declared rules: without the database, no checkpoint and no dead letter could be written either.
 const outage: RetryRule = { on: ['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN'], times: Number.POSITIVE_INFINITY };
 
+// The same code would fail in the same way, and repeat what the handler does beside its steps.
+const mistake: RetryRule = { on: ['STEP_CHANGED', 'INVALID_STEP', 'REACTION_LOOP'], times: 0 };
+
 /**
  * Returns the pause before the next attempt, in milliseconds; undefined if there is none.
  *
@@ -37,10 +40,25 @@ export function pauseBeforeRetry(
   attempts: number,
   random: number,
 ): number | undefined {
-  const rule = [outage, ...rules].find(({ on }) => on === undefined || [on].flat().some((one) => fits(one, error)));
+  const rule = [outage, mistake, ...rules].find(
+    ({ on }) => on === undefined || [on].flat().some((one) => fits(one, error)),
+  );
   if (!rule || attempts > rule.times) return undefined;
   const { first = 200, factor = 2, most = 30_000, jitter = 0.5 } = rule;
   return Math.min(most, first * factor ** (attempts - 1)) * (1 - jitter * random);
+}
+
+// As many as the default rules declare.
+const leastRetriesAfterLoss = 5;
+
+/**
+ * How often an event is handled again after an attempt during which its process ended. The event need not be the cause, so rules for all errors
+ * only allow more; a rule for `PROCESS_ENDED` may allow fewer.
+ */
+export function retriesAfterLoss(rules: readonly RetryRule[], error: unknown): number {
+  const rule = rules.find(({ on }) => on === undefined || [on].flat().some((one) => fits(one, error)));
+  const named = rules.find(({ on }) => [on].flat().includes('PROCESS_ENDED'));
+  return named ? named.times : Math.max(rule?.times ?? 0, leastRetriesAfterLoss);
 }
 
 /** @throws RefoldError `INVALID_DECLARATION` */

@@ -3,6 +3,7 @@ import type { Command } from '../commands/define-command.ts';
 import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import type { PositionToken } from '../events/position-token.ts';
+import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import { readAnchor } from '../store/log/horizon.ts';
 import { createDatabase, type Database } from '../store/postgres/database.ts';
@@ -119,7 +120,8 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       actor: owner,
       development: options.development,
     });
-    for (const warning of [...warnings, ...(await connectionLimitWarnings(db, config.database))]) logger.warn(warning);
+    warnings.push(...selfFeedingWarnings(config.reactors), ...(await connectionLimitWarnings(db, config.database)));
+    for (const warning of warnings) logger.warn(warning);
     await registerReactors(db, config.reactors, owner);
 
     let watch: DatabaseWatch | undefined;

@@ -1,6 +1,14 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { defineConfig, defineEvents, defineReactor, type ReactorOptions } from '../../src/index.ts';
+import {
+  type Command,
+  defineCommand,
+  defineConfig,
+  defineEvents,
+  defineReactor,
+  type ReactorOptions,
+} from '../../src/index.ts';
+import { selfFeedingWarnings } from '../../src/reactors/reaction-chains.ts';
 
 const order = defineEvents('order', {
   OrderPlaced: z.object({ total: z.string() }),
@@ -84,6 +92,8 @@ describe('a declaration that can’t work is refused, with the way out', () => {
     [{ onError: { policy: 'stop', retries: [{ times: 1, max: 2 }] } }, "unknown option 'max' of a retry rule."],
     [{ onError: { policy: 'stop', retries: { times: 1 } } }, "'retries' is a list of rules, such as [{ times: 5 }]."],
     [{ retries: [] }, "unknown option 'retries'."],
+    [{ commands: ['confirm'] }, "'commands' is a list of commands, created with defineCommand."],
+    [{ maxChain: 0 }, "'maxChain' is a whole number from 1 on, or Infinity, found 0."],
   ];
   test.each(cases)('%j', (options, message) => {
     // Declared as an untyped program would.
@@ -103,4 +113,31 @@ describe('a declaration that can’t work is refused, with the way out', () => {
     expect(() => defineConfig({ reactors: [reactor, reactor] })).toThrow("defineReactor('mails'): is declared twice.");
     expect(defineConfig({ reactors: [reactor] }).families).toEqual([order]);
   });
+});
+
+test('a start warns of a reactor whose commands may write an event that it handles, if they say what they write', () => {
+  const command = <const E extends 'OrderPlaced' | 'OrderShipped'>(emits?: readonly E[]) =>
+    defineCommand({
+      name: 'ship',
+      input: z.object({ id: z.string() }),
+      events: order,
+      ...(emits ? { emits } : {}),
+      stream: ({ id }) => id,
+      decide: () => [],
+    });
+  const warnings = (commands?: readonly Command[]) =>
+    selfFeedingWarnings([
+      defineReactor({
+        name: 'shipping',
+        events: order,
+        handle: { OrderPlaced: async () => {} },
+        ...(commands && { commands }),
+      }),
+    ]);
+  expect(warnings()).toEqual([]);
+  expect(warnings([command()])).toEqual([]);
+  expect(warnings([command(['OrderShipped'])])).toEqual([]);
+  expect(warnings([command(['OrderShipped', 'OrderPlaced'])])).toEqual([
+    "shipping handles 'OrderPlaced', which its command 'ship' may write: it can react to itself, up to 100 times in a chain ('maxChain').",
+  ]);
 });

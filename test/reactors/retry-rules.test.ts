@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CommandRejected, RefoldError } from '../../src/index.ts';
-import { defaultRetries, pauseBeforeRetry, type RetryRule } from '../../src/reactors/retry-rules.ts';
+import { defaultRetries, pauseBeforeRetry, type RetryRule, retriesAfterLoss } from '../../src/reactors/retry-rules.ts';
 
 const always = [{ times: Number.POSITIVE_INFINITY, first: 100, factor: 2, most: 5000, jitter: 0.5 }];
 
@@ -55,4 +55,20 @@ test('by default a refusal is not retried, other errors are retried five times, 
   expect(pauseBeforeRetry(defaultRetries, new Error(), 5, 0)).toBe(3200);
   expect(pauseBeforeRetry(defaultRetries, new Error(), 6, 0)).toBeUndefined();
   expect(pauseBeforeRetry([], new RefoldError('DATABASE_UNAVAILABLE', 'away'), 1000, 0)).toBe(30_000);
+});
+
+test('after the end of its process an event is handled again five times, or as the rules say', () => {
+  const ended = new RefoldError('PROCESS_ENDED', 'killed');
+  const allowed = (...rules: RetryRule[]) => retriesAfterLoss(rules, ended);
+  expect(retriesAfterLoss(defaultRetries, ended)).toBe(5);
+  expect(allowed()).toBe(5);
+  // The process may have ended for any reason, so a rule for all errors does not make it fewer.
+  expect(allowed({ times: 0 })).toBe(5);
+  expect(allowed({ on: CommandRejected, times: 0 }, { times: 20 })).toBe(20);
+  expect(allowed({ times: 20 }, { on: ['EPIPE', 'PROCESS_ENDED'], times: 1 })).toBe(1);
+});
+
+test('a changed or invalid step is not retried, whatever the rules say', () => {
+  for (const code of ['STEP_CHANGED', 'INVALID_STEP'] as const)
+    expect(pauseBeforeRetry([{ times: 9 }], new RefoldError(code, 'changed'), 1, 0)).toBeUndefined();
 });

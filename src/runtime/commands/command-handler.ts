@@ -40,6 +40,8 @@ export interface CommandSurroundings {
    * @default false
    */
   readonly forClients?: boolean;
+  /** The idempotency key is a workflow step's. It is used as it is, and kept with this fingerprint. */
+  readonly stepFingerprint?: string;
   /** Lets commands of this process that meet on one stream take turns. @default they run concurrently */
   readonly turns?: StreamTurns;
 }
@@ -81,13 +83,14 @@ async function executeOnce(
   command: Command,
   input: unknown,
   options: ExecuteOptions,
-  { snapshots, forClients = false, turns }: CommandSurroundings,
+  { snapshots, forClients = false, stepFingerprint, turns }: CommandSurroundings,
 ): Promise<ExecuteResult> {
   const { metadata = {}, expectedVersion, idempotencyKey: given } = options;
   const parsed = await command.parse(input);
   const streamId = command.streamOf(parsed);
-  const key = given === undefined ? undefined : keyOf(command, given, forClients ? metadata.actor : undefined);
-  const fingerprint = key !== undefined && forClients ? inputFingerprint(input) : undefined;
+  const isUsedAsItIs = given === undefined || stepFingerprint !== undefined;
+  const key = isUsedAsItIs ? given : keyOf(command, given, forClients ? metadata.actor : undefined);
+  const fingerprint = key !== undefined && forClients ? inputFingerprint(input) : stepFingerprint;
   const execution = { log, command, parsed, streamId, metadata, expectedVersion, key, fingerprint, snapshots };
   const before = await answeredBefore(execution);
   if (before) return before;

@@ -1,50 +1,112 @@
 import type { Command } from '../../commands/define-command.ts';
-import { CommandRejected, RefoldError } from '../../errors.ts';
+import { inputFingerprint } from '../../commands/input-fingerprint.ts';
+import { CommandRejected, InvalidInput, RefoldError } from '../../errors.ts';
 import type { EventMetadata } from '../../events/event.ts';
 import type { StepResult } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import { findOutcome, keepOutcome, type QuietOutcome, rejectionOf } from '../../store/reactors/step-outcomes.ts';
+import {
+  type FoundStep,
+  findSteps,
+  keepOutcome,
+  type QuietOutcome,
+  rejectionOf,
+  type StepWork,
+  stepWorkText,
+} from '../../store/reactors/step-outcomes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { executeCommand } from './command-handler.ts';
+import type { Step } from './step-names.ts';
 
 export interface StepContext {
   readonly db: Queryable;
   readonly log: EventLog;
-  /** Identifies the step. The stored key also contains the command's name. */
-  readonly key: string;
+  readonly step: Step;
   readonly metadata: EventMetadata;
 }
 
 /**
- * Runs a command once under its key, whatever the outcome. A repetition returns the first outcome. A rejected step stays rejected, even if it
- * would be accepted now. Otherwise, after a crash following a compensation, the step could succeed although it is already compensated.
+ * Runs a command once under its step's key, whatever the outcome. A repetition returns the first outcome. A rejected step stays rejected, even
+ * if it would be accepted now. Otherwise, after a crash following a compensation, the step could succeed although it is already compensated.
  *
- * @throws CommandRejected, InvalidInput
+ * @throws CommandRejected, InvalidInput, RefoldError `STEP_CHANGED` if the outcome is of another input
  */
-export async function executeStep(
-  { db, log, key: step, metadata }: StepContext,
-  command: Command,
-  input: unknown,
-): Promise<StepResult> {
-  const key = `${command.name}:${step}`; // the same key as in executeCommand
-  const before = await findOutcome(db, key);
-  if (before) return asResult(before);
+export async function executeStep(context: StepContext, command: Command, input: unknown): Promise<StepResult> {
+  const { db, log, step, metadata } = context;
+  const work = { command: command.name, input: inputFingerprint(input) };
+  const before = await findStored(db, step, work);
+  if (before) return storedResult(log, step, before, command, input);
   let outcome: QuietOutcome;
   try {
-    const result = await executeCommand(log, command, input, { idempotencyKey: step, metadata });
+    const result = await executeCommand(
+      log,
+      command,
+      input,
+      { idempotencyKey: step.key, metadata },
+      { stepFingerprint: stepWorkText(work) },
+    );
     if (result.events.length > 0) return result;
     const { position, streamId, streamVersion } = result;
     outcome = { kind: 'nothing', position, streamId, streamVersion };
   } catch (error) {
+    // Another process may have run the step meanwhile, with another command or another input.
+    const meanwhile = error instanceof InvalidInput ? await findStored(db, step, work) : undefined;
+    if (meanwhile) return storedResult(log, step, meanwhile, command, input);
     if (!(error instanceof CommandRejected)) throw error;
     outcome = { kind: 'rejected', message: error.message, details: error.fields };
   }
-  if (await keepOutcome(db, key, outcome)) return asResult(outcome);
-  throw new RefoldError('PROCESSOR_FENCED', `Another process has decided '${key}' meanwhile. Run it again.`);
+  if (await keepOutcome(db, step.key, work, outcome)) return quietResult(outcome);
+  throw new RefoldError('PROCESSOR_FENCED', `Another process has decided '${step.key}' meanwhile. Run it again.`);
 }
 
-function asResult(outcome: QuietOutcome): StepResult {
+/** The stored outcome of the step. @throws RefoldError `STEP_CHANGED` */
+async function findStored(db: Queryable, step: Step, work: StepWork): Promise<FoundStep | undefined> {
+  const { key, earlierKeys, takenOver } = step;
+  const rows = await findSteps(db, [key, ...earlierKeys.map((earlier) => earlier.key)]);
+  const found = new Map(rows.map((row) => [row.key, row]));
+  const own = found.get(key);
+  if (own?.work && own.work.input !== work.input) throw stepChanged(step, own.work.command);
+  if (own) return own;
+  for (const earlier of earlierKeys) {
+    const other = found.get(earlier.key);
+    if (!other || takenOver.has(earlier.key)) continue;
+    if (other.work ? other.work.input !== work.input : !earlier.withoutWork) continue;
+    takenOver.add(earlier.key);
+    return other;
+  }
+  return undefined;
+}
+
+async function storedResult(
+  log: EventLog,
+  step: Step,
+  found: FoundStep,
+  command: Command,
+  input: unknown,
+): Promise<StepResult> {
+  if (found.quiet) return quietResult(found.quiet);
+  const written = await log.findAppend(found.key);
+  const stream = written?.streams[0];
+  if (!written || !stream) throw new Error(`the step '${found.key}' has an outcome`); // it was just found
+  // Without a fingerprint, another stream is the only sign of another work.
+  if (!found.work && stream.streamId !== command.streamOf(await command.parse(input)))
+    throw stepChanged(step, command.name);
+  const { position, events } = written;
+  return { position, streamId: stream.streamId, streamVersion: stream.version, events };
+}
+
+function quietResult(outcome: QuietOutcome): StepResult {
   if (outcome.kind === 'rejected') throw rejectionOf(outcome);
   const { position, streamId, streamVersion } = outcome;
   return { position, streamId, streamVersion, events: [] };
+}
+
+function stepChanged({ reactor, event, name, command }: Step, stored: string): RefoldError {
+  const { type, streamId, position, id } = event;
+  return new RefoldError(
+    'STEP_CHANGED',
+    `${reactor}: step '${name}' of '${type}' at position ${position} (stream '${streamId}') has run as '${stored}' with another input than '${command}' has now. ` +
+      'Nothing was executed. The code of the handler has changed, or the input depends on a clock, on chance or on data that changes. ' +
+      "Restore the input, or give the new work another name ({ step: '…' }); then handle the event again.",
+    { reactor, streamId, position: position.toString(), eventId: id, step: name, command, storedCommand: stored },
+  );
 }

@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
+import { chainProblem, reactionsAfter } from '../../reactors/reaction-chains.ts';
 import type { HandlerResult, Reactor, ReactorContext } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { executeStep } from '../commands/execute-step.ts';
+import { createStepNames } from '../commands/step-names.ts';
 
 export interface ReactionOptions {
   readonly reactor: Reactor;
@@ -25,17 +27,18 @@ export type Reaction =
 /** Makes one attempt to handle an event. Never rejects, and resolves at the timeout even if the handler still runs. */
 export async function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
   const { reactor, signal } = options;
+  if (signal.aborted) return { kind: 'given-up' };
+  const loop = chainProblem(reactor, event);
+  if (loop) return { kind: 'failed', error: loop };
   const limited = new AbortController();
   const onAbort = () => limited.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
   const timer = setTimeout(() => limited.abort(tookTooLong(reactor, event)), Math.min(reactor.timeout, longestTimer));
   const aborted = new Promise<never>((_, reject) => {
     limited.signal.addEventListener('abort', () => reject(limited.signal.reason), { once: true });
-    if (limited.signal.aborted) reject(limited.signal.reason);
   });
   try {
-    const context = createContext(options, event, attempt, limited.signal);
+    const context = createContext(options, event, attempt, limited);
     const result = await Promise.race([aborted, reactor.handle(event, context)]);
     return { kind: 'handled', result: checkResult(result) };
   } catch (error) {
@@ -59,6 +62,25 @@ export function reactionFailure(reactor: Reactor, event: RecordedEvent, error: u
   );
 }
 
+/** The error of an event whose attempts never ended, because their process did. */
+export function processEnded({ type }: RecordedEvent, times: number): RefoldError {
+  const often = times === 1 ? 'once' : `${times} times`;
+  return new RefoldError(
+    'PROCESS_ENDED',
+    `the process ended ${often} while it handled '${type}', or lost the reactor to another process. Look for 'process.exit', exhausted memory or a kill in its log.`,
+    { times },
+  );
+}
+
+/** The reason to stop after a handler returned `stop`. */
+export function stopRequested({ name }: Reactor, { type, position }: RecordedEvent): RefoldError {
+  return new RefoldError(
+    'REACTION_FAILED',
+    `${name}: its handler of '${type}' returned 'stop' at position ${position}. To continue with the next event, run 'refold reactor resume ${name}'.`,
+    { reactor: name, position: position.toString() },
+  );
+}
+
 // The maximum delay of a Node timer. A longer one would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
@@ -66,10 +88,11 @@ function createContext(
   { reactor, db, log, logger }: ReactionOptions,
   event: RecordedEvent,
   attempt: number,
-  signal: AbortSignal,
+  limited: AbortController,
 ): ReactorContext {
+  const { signal } = limited;
   const messageId = `${reactor.name}/${event.id}`;
-  const calls = new Map<string, number>();
+  const nameStep = createStepNames(reactor, event);
   return {
     signal,
     messageId,
@@ -78,12 +101,22 @@ function createContext(
     async execute(command, input, { step, metadata } = {}) {
       // An attempt that is over must write nothing more: the next one may be running.
       signal.throwIfAborted();
-      const call = (calls.get(command.name) ?? 0) + 1;
-      calls.set(command.name, call);
-      const key = `${messageId}/${step ?? call}`;
-      return executeStep({ db, log, key, metadata: { ...causedBy(event), ...metadata } }, command, input);
+      try {
+        const named = nameStep(command, step);
+        const reactions = reactionsAfter(reactor, event);
+        const context = { db, log, step: named, metadata: { ...causedBy(event), ...metadata, reactions } };
+        return await executeStep(context, command, input);
+      } catch (error) {
+        // The attempt has failed, also if the handler catches the error: what it would do next belongs to other steps.
+        if (isStepError(error)) limited.abort(error);
+        throw error;
+      }
     },
   };
+}
+
+function isStepError(error: unknown): boolean {
+  return error instanceof RefoldError && (error.code === 'STEP_CHANGED' || error.code === 'INVALID_STEP');
 }
 
 function causedBy({ id, metadata: { correlationId, traceparent } }: RecordedEvent): EventMetadata {

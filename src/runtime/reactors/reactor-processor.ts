@@ -1,18 +1,19 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { HandlerResult, Reactor } from '../../reactors/reactor.ts';
-import { pauseBeforeRetry } from '../../reactors/retry-rules.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import { type EventAttempts, readReactorAttempts } from '../../store/reactors/reactor-attempts.ts';
 import { insertReactorLetter, readBlockedKeys } from '../../store/reactors/reactor-letters.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { letterError } from '../dead-letters/dead-letters.ts';
 import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
 import { createSignal } from '../scheduling/signal.ts';
-import { type ReactionOptions, react, reactionFailure } from './reaction.ts';
+import { type AttemptOptions, attempt } from './attempt.ts';
+import { AttemptLog } from './attempt-log.ts';
+import { reactionFailure, stopRequested } from './reaction.ts';
 import { ReactorCheckpoint } from './reactor-checkpoint.ts';
 import { type ReactorTask, reactorTask } from './reactor-task.ts';
 import { redeliverKey } from './redeliver-key.ts';
@@ -22,6 +23,8 @@ export interface ReactorProcessorOptions {
   readonly log: EventLog;
   readonly reactor: Reactor;
   readonly claim: ProcessorClaim;
+  /** Identifies this process among those that own the reactor one after the other. */
+  readonly processId: string;
   /** How long a stop waits for running handlers, in milliseconds. */
   readonly grace: number;
   readonly logger: Logger;
@@ -43,16 +46,21 @@ const lastMoments = 1000;
  * checkpoint is handled, skipped or stored as a dead letter. The checkpoint is written under the fence of the owner's epoch.
  */
 export async function createReactorProcessor(options: ReactorProcessorOptions): Promise<ReactorProcessor> {
-  return new KeyedReactions(options, await readBlockedKeys(options.db, options.reactor.name));
+  const { db, claim, processId, reactor } = options;
+  const attempts = await readReactorAttempts(db, claim, processId);
+  return new KeyedReactions(options, await readBlockedKeys(db, reactor.name), attempts);
 }
 
 class KeyedReactions implements ReactorProcessor {
   readonly #options: ReactorProcessorOptions;
-  readonly #reaction: ReactionOptions;
+  readonly #reaction: AttemptOptions;
   readonly #checkpoint: ReactorCheckpoint;
+  readonly #attempts: AttemptLog;
   /** The position of the first dead letter of each blocked key. */
   readonly #blockedKeys: Map<string, GlobalPosition>;
   readonly #redeliveries = new Set<string>();
+  /** The keys whose first dead letter waits for its next attempt. */
+  readonly #pausedKeys = new Set<string>();
   /** The keys of which an event is handled now, one each. */
   readonly #busyKeys = new Set<string>();
   readonly #pauses = new Set<NodeJS.Timeout>();
@@ -65,12 +73,17 @@ class KeyedReactions implements ReactorProcessor {
   #left: Promise<void> | undefined;
   #failure: RefoldError | null = null;
 
-  constructor(options: ReactorProcessorOptions, blockedKeys: Map<string, GlobalPosition>) {
-    const { db, log, reactor, claim, logger } = options;
+  constructor(
+    options: ReactorProcessorOptions,
+    blockedKeys: Map<string, GlobalPosition>,
+    attempts: readonly EventAttempts[],
+  ) {
+    const { db, log, reactor, claim, processId, logger } = options;
     this.#options = options;
     this.#blockedKeys = blockedKeys;
-    this.#reaction = { reactor, db, log, logger, signal: this.#abandoned.signal };
     this.#checkpoint = new ReactorCheckpoint({ db, claim, onError: (error) => this.#end(error) });
+    this.#attempts = new AttemptLog({ db, claim, processId }, attempts);
+    this.#reaction = { reactor, db, log, logger, signal: this.#abandoned.signal, attempts: this.#attempts };
     this.#ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
   }
 
@@ -107,7 +120,7 @@ class KeyedReactions implements ReactorProcessor {
   }
 
   redeliver(keys: readonly string[]): void {
-    for (const key of keys) this.#redeliveries.add(key);
+    for (const key of keys) if (!this.#pausedKeys.has(key)) this.#redeliveries.add(key);
     this.#schedule();
   }
 
@@ -120,6 +133,7 @@ class KeyedReactions implements ReactorProcessor {
     await this.#leave();
     this.#checkpoint.settle();
     await this.#checkpoint.written();
+    await this.#attempts.flush();
   }
 
   /** Starts what can start, in the order of the log. */
@@ -163,15 +177,15 @@ class KeyedReactions implements ReactorProcessor {
       task.state = 'done';
       return;
     }
-    task.attempts++;
-    const outcome = task.keyError
-      ? { kind: 'failed' as const, ...task.keyError }
-      : await react(this.#reaction, event, task.attempts);
+    const outcome = await attempt(this.#reaction, task);
     switch (outcome.kind) {
       case 'handled':
         return this.#done(task, outcome.result);
+      case 'retry':
+        task.state = 'pausing';
+        return this.#after(outcome.pause, () => (task.state = 'waiting'));
       case 'failed':
-        return this.#failed(task, outcome.error);
+        return this.#applyPolicy(task, outcome);
       case 'given-up':
         task.state = 'waiting';
     }
@@ -183,19 +197,9 @@ class KeyedReactions implements ReactorProcessor {
     if (result === 'stop') this.#end(stopRequested(this.#options.reactor, task.event));
   }
 
-  async #failed(task: ReactorTask, error: unknown): Promise<void> {
+  async #applyPolicy(task: ReactorTask, { error, attempts }: { error: unknown; attempts: number }): Promise<void> {
     const { reactor, logger } = this.#options;
-    const { event, attempts } = task;
-    const pause = pauseBeforeRetry(reactor.retries, error, attempts, Math.random());
-    if (pause === undefined) return this.#applyPolicy(task, error);
-    const message = `${reactor.name}: '${event.type}' at position ${event.position} failed, trying again in ${Math.round(pause)} ms`;
-    logger.warn({ reactor: reactor.name, event: event.id, attempt: attempts, err: error }, message);
-    this.#pause(task, pause);
-  }
-
-  async #applyPolicy(task: ReactorTask, error: unknown): Promise<void> {
-    const { reactor, logger } = this.#options;
-    const { event, attempts } = task;
+    const { event } = task;
     const described = reactionFailure(reactor, event, error, attempts);
     const fields = { reactor: reactor.name, event: event.id, err: error };
     switch (reactor.policy) {
@@ -208,24 +212,26 @@ class KeyedReactions implements ReactorProcessor {
         this.#checkpoint.count('skipped');
         break;
       case 'dead-letter':
-        await this.#moveToDeadLetters(task, described);
+        await this.#moveToDeadLetters(task, described, attempts);
         this.#blockedKeys.set(task.key, event.position);
         logger.error(fields, `kept as a dead letter: ${described.message}`);
     }
     task.state = 'done';
+    this.#attempts.forget(event.position);
+    await this.#attempts.flush();
   }
 
-  #pause(task: ReactorTask, milliseconds: number): void {
-    task.state = 'pausing';
+  #after(milliseconds: number, resume: () => void): void {
+    if (this.#leaving) return;
     const timer = setTimeout(() => {
       this.#pauses.delete(timer);
-      task.state = 'waiting';
+      resume();
       this.#schedule();
     }, milliseconds);
     this.#pauses.add(timer);
   }
 
-  #moveToDeadLetters({ event, key, attempts }: ReactorTask, error: RefoldError | null): Promise<void> {
+  #moveToDeadLetters({ event, key }: ReactorTask, error: RefoldError | null, attempts = 0): Promise<void> {
     const { db, claim } = this.#options;
     const { position, type, streamId } = event;
     const letter = { position, key, type, streamId, attempts, error: error && letterError(error) };
@@ -234,9 +240,15 @@ class KeyedReactions implements ReactorProcessor {
 
   async #redeliverKey(key: string): Promise<void> {
     const { db, claim } = this.#options;
-    const first = await redeliverKey({ ...this.#reaction, db, claim }, key);
+    const { first, pause } = await redeliverKey({ ...this.#reaction, db, claim }, key);
     if (first === undefined) this.#blockedKeys.delete(key);
     else this.#blockedKeys.set(key, first);
+    if (pause === undefined) return;
+    this.#pausedKeys.add(key);
+    this.#after(pause, () => {
+      this.#pausedKeys.delete(key);
+      this.#redeliveries.add(key);
+    });
   }
 
   /** Ends the processor, because of an event or of the database. */
@@ -272,14 +284,6 @@ class KeyedReactions implements ReactorProcessor {
     await Promise.race([quiet, expired]);
     for (const timer of timers) clearTimeout(timer);
   }
-}
-
-function stopRequested({ name }: Reactor, { type, position }: RecordedEvent): RefoldError {
-  return new RefoldError(
-    'REACTION_FAILED',
-    `${name}: its handler of '${type}' returned 'stop' at position ${position}. To continue with the next event, run 'refold reactor resume ${name}'.`,
-    { reactor: name, position: position.toString() },
-  );
 }
 
 function leftBehind(reactor: Reactor): Error {

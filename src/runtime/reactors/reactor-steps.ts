@@ -1,7 +1,8 @@
-import { RefoldError } from '../../errors.ts';
+import { InvalidInput, RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
+import { deleteReactorAttempts } from '../../store/reactors/reactor-attempts.ts';
 import {
   deleteReactorLettersPast,
   type ReactorLetter,
@@ -92,12 +93,13 @@ export interface ReactorSteps {
 }
 
 export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
-  function change(
+  async function change(
     name: string,
-    { actor, reason }: TransitionReason,
+    given: TransitionReason,
     work: (tx: Queryable, found: LockedReactor) => Promise<{ step: ReactorStep['step']; to?: GlobalPosition }>,
   ): Promise<void> {
-    return db.transaction(async (tx) => {
+    const { actor, reason } = checkReason(name, given);
+    await db.transaction(async (tx) => {
       const found = await lockReactor(tx, name);
       if (!found) throw refused(name, `is not known; 'refold reactor list' shows those that are.`);
       const { step, to = found.checkpoint } = await work(tx, found);
@@ -117,10 +119,14 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
       change(name, step, async (tx, { paused, status }) => {
         if (!paused && status !== 'stopped') throw refused(name, 'is neither paused nor stopped.');
         await setReactorPaused(tx, name, false);
+        await deleteReactorAttempts(tx, name);
         return { step: 'resumed' };
       }),
     rewind: (name, to, step) =>
       change(name, step, async (tx, { checkpoint }) => {
+        checkPosition(name, to);
+        const head = await log.head();
+        if (to > head) throw refused(name, `can't be rewound to position ${to}: the log ends at ${head}.`);
         if (to >= checkpoint) throw refused(name, `is at position ${checkpoint}; a rewind leads to one before that.`);
         const since = await stepsForgottenAfter(tx, name, to);
         if (since !== undefined)
@@ -129,14 +135,17 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
             `would run steps again whose outcomes are forgotten: those of events before ${since} ('runtime.stepDays'). Rewind it to a later position, or declare a reactor of another name for the older events.`,
           );
         await deleteReactorLettersPast(tx, name, to);
+        await deleteReactorAttempts(tx, name);
         await setReactorCheckpoint(tx, name, to);
         return { step: 'rewound', to };
       }),
     skipAhead: (name, to, step) =>
       change(name, step, async (tx, { checkpoint }) => {
+        checkPosition(name, to);
         const head = await log.head();
         if (to <= checkpoint || to > head)
           throw refused(name, `is at position ${checkpoint} of ${head}; skip to one after that, up to the last.`);
+        await deleteReactorAttempts(tx, name);
         await setReactorCheckpoint(tx, name, to);
         return { step: 'skipped ahead', to };
       }),
@@ -160,6 +169,28 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
       return letters;
     },
   };
+}
+
+function checkReason(name: string, given: unknown): TransitionReason {
+  const { actor, reason }: Partial<Record<keyof TransitionReason, unknown>> = given ?? {};
+  const isText = (value: unknown) => typeof value === 'string' && value.trim() !== '';
+  const issue = (path: string, what: string) => ({
+    path: [path],
+    message: `the audit log keeps ${what}, and a text is needed`,
+  });
+  const issues = [
+    ...(isText(actor) ? [] : [issue('actor', 'who changes the reactor')]),
+    ...(isText(reason) ? [] : [issue('reason', 'why the reactor is changed')]),
+  ];
+  if (issues.length > 0) throw new InvalidInput('BAD_USER_INPUT', `The change of '${name}'`, issues);
+  return given as TransitionReason; // both texts were found
+}
+
+function checkPosition(name: string, to: unknown): void {
+  if (typeof to === 'bigint' && to >= 0n) return;
+  const found = typeof to === 'string' ? `the text '${to.slice(0, 40)}'` : String(to);
+  const message = `a position of the log is needed, such as globalPosition('1042'); found ${found}.`;
+  throw new InvalidInput('BAD_USER_INPUT', `The change of '${name}'`, [{ path: ['to'], message }]);
 }
 
 function refused(name: string, problem: string): RefoldError {

@@ -8,14 +8,13 @@ export interface ReactorTask {
   /** Set if the key function threw. */
   readonly keyError: { readonly error: unknown } | undefined;
   state: 'waiting' | 'running' | 'pausing' | 'done';
-  attempts: number;
 }
 
 export function reactorTask(reactor: Reactor, event: RecordedEvent): ReactorTask {
   try {
-    return { event, key: reactor.keyOf(event), keyError: undefined, state: 'waiting', attempts: 0 };
+    return { event, key: reactor.keyOf(event), keyError: undefined, state: 'waiting' };
   } catch (error) {
     const key = `${event.family}/${event.streamId}`;
-    return { event, key, keyError: { error }, state: 'waiting', attempts: 0 };
+    return { event, key, keyError: { error }, state: 'waiting' };
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Reactor } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -19,6 +20,7 @@ export interface ReactorUnitsOptions {
 export function createReactorUnits(options: ReactorUnitsOptions): () => Promise<readonly MaintainedUnit[]> {
   const { db, reactors } = options;
   const processors = new Map<string, ReactorProcessor>();
+  const processId = randomUUID();
   return async () => {
     if (reactors.length === 0) return [];
     const runnable = new Map((await readRunnableReactors(db)).map((row) => [row.name, row]));
@@ -27,13 +29,13 @@ export function createReactorUnits(options: ReactorUnitsOptions): () => Promise<
       if (!row) return [];
       // If another process owns the reactor by now, this has no effect: the owner reads the request too.
       if (row.requestedKeys.length > 0) processors.get(reactor.name)?.redeliver(row.requestedKeys);
-      return [reactorUnit(options, processors, reactor, row.generation)];
+      return [reactorUnit({ ...options, processId }, processors, reactor, row.generation)];
     });
   };
 }
 
 function reactorUnit(
-  { log, grace, logger }: ReactorUnitsOptions,
+  { log, processId, grace, logger }: ReactorUnitsOptions & { readonly processId: string },
   processors: Map<string, ReactorProcessor>,
   reactor: Reactor,
   generation: number,
@@ -46,7 +48,7 @@ function reactorUnit(
     async start(db, claim) {
       // Handlers of an earlier ownership in this process must not run beside the new ones.
       await processors.get(reactor.name)?.interrupt?.();
-      const processor = await createReactorProcessor({ db, log, reactor, claim, grace, logger });
+      const processor = await createReactorProcessor({ db, log, reactor, claim, processId, grace, logger });
       processors.set(reactor.name, processor);
       return processor;
     },

@@ -59,6 +59,8 @@ interface StoredAppend {
   readonly positions: readonly number[];
   readonly streams: readonly (readonly [family: string, streamId: string, version: number])[];
   readonly input?: string;
+  /** Instead of `input`, if the key is a workflow step's. */
+  readonly step?: string;
 }
 
 /**
@@ -220,7 +222,7 @@ function fromStored(stored: StoredAppend): WrittenAppend {
     recordedAt: isoTimestamp(stored.recordedAt.replace('T', ' ').replace('+00:00', '+00')),
     positions: stored.positions.map((position) => globalPosition(BigInt(position))),
     streams: stored.streams.map(([family, streamId, version]) => ({ family, streamId, version })),
-    idempotencyFingerprint: stored.input,
+    idempotencyFingerprint: stored.input ?? stored.step,
   };
 }
 

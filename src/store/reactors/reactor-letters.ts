@@ -101,35 +101,42 @@ export async function requestReactorLetters(
   return marked.length;
 }
 
-/** Deletes a dead letter that was handled or discarded. @throws RefoldError `PROCESSOR_FENCED` */
+/** Deletes a dead letter, and counts it as handled or skipped unless it was discarded. @throws RefoldError `PROCESSOR_FENCED` */
 export async function deleteReactorLetter(
   db: Queryable,
   { name, epoch }: ProcessorClaim,
   position: GlobalPosition,
+  as: 'handled' | 'skipped' | 'discarded',
 ): Promise<void> {
   const owner = await db.query({
+    name: 'delete reactor letter',
     text: `
       with owner as (
-        select name from refold.reactors where name = $1 and epoch = $2 for share
+        update refold.reactors
+        set
+          events_handled = events_handled + case $4 when 'handled' then 1 else 0 end,
+          events_skipped = events_skipped + case $4 when 'skipped' then 1 else 0 end,
+          updated_at = now()
+        where name = $1 and epoch = $2
+        returning name
       ), gone as (
         delete from refold.reactor_letters using owner where reactor = owner.name and position = $3
       )
       select from owner`,
-    values: [name, epoch, position],
+    values: [name, epoch, position, as],
   });
   if (owner.length === 0) throw reactorFenced(name, epoch);
 }
 
 /**
- * Records a failed retry with its error. Clears the requests of the key, except those made since its dead letters were read.
+ * Records a failed retry: its error, and the number of attempts including it. Clears the requests of the key, except those made since its dead letters were read.
  *
  * @throws RefoldError `PROCESSOR_FENCED`
  */
 export async function keepReactorLetter(
   db: Queryable,
   { name, epoch }: ProcessorClaim,
-  { position, key }: Pick<ReactorLetter, 'position' | 'key'>,
-  error: NonNullable<ReactorLetter['error']>,
+  { position, key, error, attempts }: Pick<ReactorLetter, 'position' | 'key' | 'error' | 'attempts'>,
   read: readonly ReadLetter[],
 ): Promise<void> {
   const owner = await db.query({
@@ -143,7 +150,7 @@ export async function keepReactorLetter(
             when (position, letter.xmin::text) not in (select * from unnest($6::bigint[], $7::text[])) then requested
           end,
           error = case position when $3 then $5::jsonb else error end,
-          attempts = attempts + case position when $3 then 1 else 0 end,
+          attempts = case position when $3 then $8 else attempts end,
           at = case position when $3 then now() else at end
         from owner
         where reactor = owner.name and key = $4
@@ -157,6 +164,7 @@ export async function keepReactorLetter(
       JSON.stringify(error),
       read.map((letter) => letter.position),
       read.map(({ rowVersion }) => rowVersion),
+      attempts,
     ],
   });
   if (owner.length === 0) throw reactorFenced(name, epoch);

@@ -12,7 +12,23 @@ export type QuietOutcome =
       readonly streamVersion: number;
     };
 
+/** What a step executes: its command, and the fingerprint of the input. */
+export interface StepWork {
+  readonly command: string;
+  readonly input: string;
+}
+
+/** The stored outcome of a step. */
+export interface FoundStep {
+  readonly key: string;
+  /** Undefined if the step ran before steps remembered their work. */
+  readonly work: StepWork | undefined;
+  /** Undefined if the step wrote events. */
+  readonly quiet: QuietOutcome | undefined;
+}
+
 interface StoredOutcome {
+  readonly step?: string;
   readonly outcome?: {
     readonly kind: 'rejected' | 'nothing';
     readonly message?: string;
@@ -23,33 +39,59 @@ interface StoredOutcome {
   };
 }
 
+/** The work of a step as it is stored. Migration 0014 knows the prefix. Neither part contains a colon. */
+export function stepWorkText({ command, input }: StepWork): string {
+  return `step:${command}:${input}`;
+}
+
 /**
  * Stores an outcome under a step's key, among the keys of appends. The first entry, an append or a refusal, is the step's final outcome,
  * even if a stalled process and its successor decide at the same time.
  *
  * @returns whether this outcome was stored; otherwise another one exists
  */
-export async function keepOutcome(db: Queryable, key: string, outcome: QuietOutcome): Promise<boolean> {
+export async function keepOutcome(db: Queryable, key: string, work: StepWork, outcome: QuietOutcome): Promise<boolean> {
+  const json = JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
   const kept = await db.query({
     name: 'keep step outcome',
     text: `
       insert into refold.append_keys (key, result)
-      values ($1, jsonb_build_object('recordedAt', clock_timestamp(), 'streams', '[]'::jsonb, 'positions', '[]'::jsonb, 'outcome', $2::jsonb))
+      values (
+        $1,
+        jsonb_build_object(
+          'recordedAt', clock_timestamp(),
+          'streams', '[]'::jsonb,
+          'positions', '[]'::jsonb,
+          'step', $2::text,
+          'outcome', $3::jsonb
+        )
+      )
       on conflict do nothing
       returning key`,
-    values: [key, JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? value.toString() : value))],
+    values: [key, stepWorkText(work), json],
   });
   return kept.length > 0;
 }
 
-/** The stored outcome; undefined if the step was not run or wrote events. */
-export async function findOutcome(db: Queryable, key: string): Promise<QuietOutcome | undefined> {
-  const rows = await db.query<{ result: StoredOutcome | null }>({
-    name: 'find step outcome',
-    text: 'select result from refold.append_keys where key = $1',
-    values: [key],
+/** The stored outcomes under these keys. A result with an `input` belongs to a client that has guessed the key. */
+export async function findSteps(db: Queryable, keys: readonly string[]): Promise<FoundStep[]> {
+  const rows = await db.query<{ key: string; result: StoredOutcome }>({
+    name: 'find steps',
+    text: `
+      select key, result
+      from refold.append_keys
+      where key = any ($1) and not result ? 'input'`,
+    values: [keys],
   });
-  const outcome = rows[0]?.result?.outcome;
+  return rows.map(({ key, result }) => ({ key, work: workOf(result), quiet: quietOutcome(result) }));
+}
+
+function workOf({ step }: StoredOutcome): StepWork | undefined {
+  const [, command, input] = step?.split(':') ?? [];
+  return command === undefined || input === undefined ? undefined : { command, input };
+}
+
+function quietOutcome({ outcome }: StoredOutcome): QuietOutcome | undefined {
   if (!outcome) return undefined;
   if (outcome.kind === 'rejected')
     return { kind: 'rejected', message: outcome.message ?? '', details: outcome.details ?? {} };

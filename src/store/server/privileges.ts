@@ -27,6 +27,7 @@ export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> 
   processes: everyRow,
   processors: everyRow,
   projections: ['select', 'insert', 'update'],
+  reactor_attempts: everyRow,
   reactor_letters: everyRow,
   reactor_steps: appendOnly,
   reactors: everyRow,

@@ -215,6 +215,13 @@ interface ProjectionsTable {
   state_changed_at: Generated<string>;
 }
 
+interface ReactorAttemptsTable {
+  reactor: string;
+  epoch: Int8;
+  process: string;
+  events: Json<unknown>;
+}
+
 interface ReactorLettersTable {
   reactor: string;
   position: GlobalPosition;
@@ -467,6 +474,7 @@ export interface RefoldTables {
   'refold.processes': ProcessesTable;
   'refold.processors': ProcessorsTable;
   'refold.projections': ProjectionsTable;
+  'refold.reactor_attempts': ReactorAttemptsTable;
   'refold.reactor_letters': ReactorLettersTable;
   'refold.reactor_steps': ReactorStepsTable;
   'refold.reactors': ReactorsTable;

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { CommandRejected, defineCommand, RefoldError } from '../../../src/index.ts';
+import { CommandRejected, defineCommand, type RecordedEvent, RefoldError } from '../../../src/index.ts';
 import { executeStep } from '../../../src/runtime/commands/execute-step.ts';
+import { createStepNames } from '../../../src/runtime/commands/step-names.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { effort } from '../../support/effort.ts';
@@ -21,32 +22,42 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Decides as its input says, as if the state had changed between two decisions. */
+/** What each process decides. */
+const decisions = new Map<string, string>();
+
+/** Decides as its process says, as if the state had changed between two decisions. */
 const fickle = defineCommand({
   name: 'fickle',
-  input: z.object({ accountId: z.string(), decision: z.enum(['write', 'refuse', 'nothing']), by: z.string() }),
+  input: z.object({ accountId: z.string() }),
   events: account,
   stream: (input) => input.accountId,
-  decide({ decision, by }) {
+  decide(_input, _state, { metadata: { actor: by = '' } }) {
+    const decision = decisions.get(by);
     if (decision === 'refuse') throw new CommandRejected(`refused by ${by}`, { by });
     return decision === 'write' ? { type: 'Opened', payload: { owner: by } } : [];
   },
 });
 
 test('processes that run one step at the same time and decide differently all get the same outcome, which stays', async () => {
-  let step = 0;
-  const decisions = fc.array(fc.constantFrom('write', 'refuse', 'nothing'), { minLength: 2, maxLength: 6 });
+  let steps = 0;
+  const anyDecisions = fc.array(fc.constantFrom('write', 'refuse', 'nothing'), { minLength: 2, maxLength: 6 });
   await fc.assert(
-    fc.asyncProperty(decisions, async (each) => {
-      step++;
-      const accountId = `a${step}`;
+    fc.asyncProperty(anyDecisions, async (each) => {
+      const accountId = `a${++steps}`;
+      const { events } = await createEventLog(db, [account]).append({
+        family: account,
+        streamId: `requests-${steps}`,
+        events: [{ type: 'Opened', payload: { owner: 'Ada' } }],
+      });
+      const event = events[0] as RecordedEvent; // one was appended
       const run = async (decision: string, by: string): Promise<string> => {
         // Each has its own log, as a separate process has.
         const log = createEventLog(db, [account]);
         for (;;) {
           try {
-            const context = { db, log, key: `step ${step}`, metadata: {} };
-            const { events } = await executeStep(context, fickle, { accountId, decision, by });
+            const step = createStepNames({ name: 'watch', commands: undefined }, event)(fickle);
+            decisions.set(by, decision);
+            const { events } = await executeStep({ db, log, step, metadata: { actor: by } }, fickle, { accountId });
             return events.length === 0 ? 'nothing' : `written by ${(events[0]?.payload as { owner: string }).owner}`; // an Opened event
           } catch (error) {
             if (error instanceof CommandRejected) return `${error.message} (${String(error.fields.by)})`;

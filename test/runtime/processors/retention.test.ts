@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RecordedEvent } from '../../../src/events/event.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../../src/events/global-position.ts';
 import { executeStep } from '../../../src/runtime/commands/execute-step.ts';
+import { createStepNames } from '../../../src/runtime/commands/step-names.ts';
 import { pruneAll } from '../../../src/runtime/processors/retention.ts';
 import { createReactorSteps } from '../../../src/runtime/reactors/reactor-steps.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
@@ -90,13 +92,13 @@ test('outcomes of steps are deleted when the reactor is past the event and has n
   for (const [index, days] of ages.entries()) {
     const opened = { type: 'Opened', payload: { owner: 'Ada' } } as const;
     const { events } = await log.append({ family: account, streamId: `s${index}`, events: [opened] });
-    const event = events[0] as (typeof events)[number]; // one was appended
+    const event = events[0] as RecordedEvent; // one was appended
     positions.push(event.position);
-    for (const reactor of ['welcome', 'wel_ome'])
-      await executeStep({ db, log, key: `${reactor}/${event.id}/1`, metadata: {} }, openAccount, {
-        accountId: `${reactor}-${index}`,
-        owner: 'Bob',
-      });
+    for (const name of ['welcome', 'wel_ome']) {
+      const step = createStepNames({ name, commands: undefined }, event)(openAccount);
+      const input = { accountId: `${name}-${index}`, owner: 'Bob' };
+      await executeStep({ db, log, step, metadata: {} }, openAccount, input);
+    }
     const ago = `now() - interval '${days} days'`;
     // Events are never changed otherwise.
     await database.administer(`

@@ -221,11 +221,11 @@ test('a dead letter blocks only its stream, in order; after a retry, all events 
   expect(letters[0]?.error?.stack).toContain('reactors.test.ts');
   expect((await status(runtime))?.deadLetters).toBe(3);
 
-  // The first retry fails: the dead letter stays with one more attempt.
+  // The first request fails: the dead letter stays, after as many attempts as the rules allow.
   expect(await runtime.reactors.redeliver('watch', 'retry', step)).toBe(3);
   const asked = async () => (await runtime.reactors.deadLetters('watch')).some(({ requested }) => requested);
   await until(async () => !(await asked()));
-  expect((await runtime.reactors.deadLetters('watch')).map(({ attempts }) => attempts)).toEqual([5, 0, 0]);
+  expect((await runtime.reactors.deadLetters('watch')).map(({ attempts }) => attempts)).toEqual([8, 0, 0]);
 
   mended = true;
   await runtime.reactors.redeliver('watch', 'retry', step, letters[0]?.key);
@@ -233,6 +233,7 @@ test('a dead letter blocks only its stream, in order; after a retry, all events 
   await append(runtime, 'a', '4');
   await settled(runtime);
   expect(got.slice(3)).toEqual(['a 13', 'a 2', 'a 3', 'a 4']);
+  expect((await status(runtime))?.handled).toBe(7n);
   await expect(runtime.reactors.redeliver('watch', 'retry', step)).rejects.toThrow('watch has no dead letters.');
 });
 
@@ -400,6 +401,28 @@ test('an operator pauses a reactor, rewinds it and skips ahead, and the audit lo
     'resumed 5 5',
   ]);
   await expect(reactors.rewind('watch', globalPosition('6'), step)).rejects.toThrow('watch is at position 6');
+  await expect(reactors.rewind('watch', globalPosition('9'), step)).rejects.toThrow(
+    "watch can't be rewound to position 9: the log ends at 6.",
+  );
+  for (const [to, found] of [
+    [undefined, 'undefined'],
+    ['2', "the text '2'"],
+    [2, '2'],
+    [-1n, '-1'],
+  ] as const) {
+    const refusal = {
+      code: 'BAD_USER_INPUT',
+      message: `The change of 'watch' is not valid: to: a position of the log is needed, such as globalPosition('1042'); found ${found}.`,
+    };
+    await expect(reactors.rewind('watch', to as never, step)).rejects.toMatchObject(refusal);
+    await expect(reactors.skipAhead('watch', to as never, step)).rejects.toMatchObject(refusal);
+  }
+  await expect(reactors.pause('watch', undefined as never)).rejects.toThrow(
+    "The change of 'watch' is not valid: actor: the audit log keeps who changes the reactor, and a text is needed; reason: the audit log keeps why the reactor is changed, and a text is needed",
+  );
+  await expect(reactors.rewind('watch', globalPosition('1'), { actor: 'ann', reason: '' })).rejects.toThrow(
+    "The change of 'watch' is not valid: reason: the audit log keeps why the reactor is changed, and a text is needed",
+  );
   await expect(reactors.skipAhead('watch', globalPosition('9'), step)).rejects.toThrow('watch is at position 6 of 6');
   await expect(reactors.forget('watch', step)).rejects.toThrow('watch is owned by test');
   await expect(reactors.pause('other', step)).rejects.toThrow('other is not known');
@@ -474,10 +497,11 @@ test('a step runs once, with any outcome: a refusal stays, even if the command w
           ),
         );
       if (streamId !== 'a') return;
-      await told('open', execute(openAccount, { accountId: 'b', owner: 'Bo' }));
-      await told('open again', execute(openAccount, { accountId: 'b', owner: 'Bo' }));
+      await told('open', execute(openAccount, { accountId: 'b', owner: 'Bo' }, { step: 'open' }));
+      await told('open again', execute(openAccount, { accountId: 'b', owner: 'Bo' }, { step: 'open again' }));
       await told('credit c', execute(credit, { accountId: 'c', amount: '5' }, { step: 'to c' }));
-      await told('credit b', execute(credit, { accountId: 'b', amount: '5' }, { metadata: { actor: 'watch' } }));
+      const toB = { step: 'to b', metadata: { actor: 'watch' } };
+      await told('credit b', execute(credit, { accountId: 'b', amount: '5' }, toB));
       // From now on, the refused command would be accepted.
       await runtime.execute(openAccount, { accountId: 'c', owner: 'Cy' }).catch(() => {});
       expect(messageId).toMatch(/^watch\/[0-9a-f-]{36}$/);
@@ -504,7 +528,7 @@ test('a step runs once, with any outcome: a refusal stays, even if the command w
   for (const streamId of ['b', 'c'])
     for await (const event of runtime.log.readStream(account, streamId)) written.push(event);
   expect(written.map(({ streamId, type }) => `${streamId} ${type}`)).toEqual(['b Opened', 'b Credited', 'c Opened']);
-  const caused = { correlationId: 'request-1', causationId: events[0]?.id };
+  const caused = { correlationId: 'request-1', causationId: events[0]?.id, reactions: { watch: 1 } };
   expect(written[0]?.metadata).toEqual(caused);
   expect(written[1]?.metadata).toEqual({ ...caused, actor: 'watch' });
 });

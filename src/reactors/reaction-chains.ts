@@ -1,0 +1,42 @@
+import { RefoldError } from '../errors.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import type { Reactor } from './reactor.ts';
+
+/** The reactions that lead to the events of a reaction to this event, for their metadata. */
+export function reactionsAfter({ name }: Reactor, event: RecordedEvent): Readonly<Record<string, number>> {
+  return { ...event.metadata.reactions, [name]: reactionsBefore(name, event) + 1 };
+}
+
+/** The reason not to handle an event: too many reactions of this reactor led to it. */
+export function chainProblem({ name, maxChain }: Reactor, event: RecordedEvent): RefoldError | undefined {
+  const chain = reactionsBefore(name, event);
+  if (chain < maxChain) return undefined;
+  const { type, streamId, position, id } = event;
+  return new RefoldError(
+    'REACTION_LOOP',
+    `${chain} reactions of ${name}, each caused by the one before it, have led to '${type}' at position ${position} (stream '${streamId}'). ` +
+      "It reacts to itself without end, or its 'maxChain' is too low.",
+    { reactor: name, streamId, position: position.toString(), eventId: id, reactions: chain },
+  );
+}
+
+/** For each reactor whose declared commands may write an event that it handles itself, a warning. */
+export function selfFeedingWarnings(reactors: readonly Reactor[]): string[] {
+  return reactors.flatMap(({ name, commands = [], filter, maxChain }) =>
+    commands.flatMap(({ name: command, family, emits }) => {
+      if (emits === family.types) return []; // not declared
+      const handled = filter.find((one) => one.family === family.name)?.types ?? [];
+      const type = emits.find((emitted) => handled.includes(emitted));
+      if (type === undefined) return [];
+      return [
+        `${name} handles '${type}', which its command '${command}' may write: it can react to itself, up to ${maxChain} times in a chain ('maxChain').`,
+      ];
+    }),
+  );
+}
+
+/** Metadata may come from anywhere, so the number is checked. */
+function reactionsBefore(reactor: string, { metadata }: RecordedEvent): number {
+  const before: unknown = metadata.reactions?.[reactor];
+  return typeof before === 'number' && before > 0 ? before : 0;
+}

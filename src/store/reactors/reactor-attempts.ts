@@ -1,0 +1,79 @@
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { ProcessorClaim } from '../processors/checkpoints.ts';
+import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import { reactorFenced } from './reactors.ts';
+
+/** The attempts to handle an event that have not succeeded yet. */
+export interface EventAttempts {
+  readonly position: GlobalPosition;
+  /** Attempts that failed. */
+  readonly failed: number;
+  /** Attempts during which the process ended, or lost the reactor to another process. */
+  readonly lost: number;
+  /** Whether an attempt has begun and not ended. */
+  readonly running: boolean;
+}
+
+/**
+ * The stored attempts of events that the reactor has yet to handle, and of its dead letters.
+ *
+ * @param processId the process that reads. An attempt that was running in any other process is lost.
+ */
+export async function readReactorAttempts(
+  db: Queryable,
+  { name }: ProcessorClaim,
+  processId: string,
+): Promise<readonly EventAttempts[]> {
+  const rows = await db.query<Omit<EventAttempts, 'running'>>({
+    text: `
+      select
+        position::bigint,
+        (event ->> 'failed')::int as failed,
+        (event ->> 'lost')::int + case when (event ->> 'running')::boolean and process <> $2 then 1 else 0 end as lost
+      from refold.reactor_attempts
+      join refold.reactors on name = reactor
+      cross join jsonb_each(events) as stored (position, event)
+      where reactor = $1
+        and (
+          position::bigint > checkpoint
+          or exists (
+            select from refold.reactor_letters as letter
+            where letter.reactor = name and letter.position = stored.position::bigint
+          )
+        )`,
+    values: [name, processId],
+  });
+  return rows.map((row) => ({ ...row, running: false }));
+}
+
+/**
+ * Stores the attempts, unless a later owner has stored any. Not synced to disk: if the server crashes, the last ones may not be counted.
+ *
+ * @throws RefoldError `PROCESSOR_FENCED` if the reactor has another owner.
+ */
+export async function writeReactorAttempts(
+  db: Queryable,
+  { name, epoch }: ProcessorClaim,
+  processId: string,
+  attempts: Iterable<EventAttempts>,
+): Promise<void> {
+  const events = Object.fromEntries([...attempts].map(({ position, ...counts }) => [position, counts]));
+  const written = await db.query({
+    name: 'write reactor attempts',
+    text: `
+      insert into refold.reactor_attempts as stored (reactor, epoch, process, events)
+      select $1::text, $2::bigint, $3::text, $4::jsonb
+      where set_config('synchronous_commit', 'off', true) = 'off'
+      on conflict (reactor) do update
+      set epoch = excluded.epoch, process = excluded.process, events = excluded.events
+      where stored.epoch <= excluded.epoch
+      returning reactor`,
+    values: [name, epoch, processId, JSON.stringify(events)],
+  });
+  if (written.length === 0) throw reactorFenced(name, epoch);
+}
+
+/** Forgets the attempts: all events start again with their first. */
+export async function deleteReactorAttempts(db: Queryable, reactor: string): Promise<void> {
+  await run(db, refoldTables.deleteFrom('refold.reactor_attempts').where('reactor', '=', reactor));
+}
