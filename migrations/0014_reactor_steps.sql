@@ -2,6 +2,9 @@
 --
 -- Needs: 0006_appends, 0009_reactors
 -- Older processes: can run beside it
+--
+-- Steps that have names are stored under other keys than by older processes. An older process that freezes in the middle of such a step, and goes on
+-- after a newer one has taken over its reactor, can run the step a second time. Unnamed steps keep their keys.
 
 -- The attempts of each reactor to handle an event that have not succeeded yet. Written before a handler runs, so the next owner knows an event that
 -- ends its process. Not in refold.reactors: a handler would wait for the row while the checkpoint is written.

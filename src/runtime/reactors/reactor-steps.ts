@@ -63,7 +63,7 @@ export async function readReactorStatus(db: Queryable, log: EventLog): Promise<R
 /**
  * What operators can do with reactors. Each operation and its entry in the audit log commit in one transaction. The process that owns the
  * reactor sees it within a second and waits for its handlers. The next owner starts from the checkpoint. All operations throw RefoldError
- * `INVALID_TRANSITION` if the reactor's state does not allow them.
+ * `INVALID_TRANSITION` if the reactor's state does not allow them, and InvalidInput if the reason or the position is none.
  */
 export interface ReactorSteps {
   status(): Promise<ReactorStatus[]>;
