@@ -147,7 +147,7 @@ export const refoldCodes = {
     status: null,
     what: 'Too many reactions of one reactor, each caused by the one before it, led to an event: `reactor`, `reactions`. It was not handled.',
     why: 'The reactor writes events that it handles, or two reactors write events for each other.',
-    do: 'Stop the loop in the handler, or raise `maxChain` if the chain is meant to be so long.',
+    do: 'Fix the handler, then skip the event (`refold reactor skip`, `refold dead-letters discard`). Or raise `maxChain` if the chain is meant to be so long.',
   },
   PROCESS_ENDED: {
     status: null,

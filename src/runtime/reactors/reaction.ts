@@ -135,3 +135,8 @@ function tookTooLong(reactor: Reactor, event: RecordedEvent): Error {
     `'${event.type}' was not handled within ${reactor.timeout} ms. Raise the reactor's 'timeout', or pass the signal on in the handler.`,
   );
 }
+
+/** The reason to abort handlers that outlast a stop. */
+export function leftBehind(reactor: Reactor): Error {
+  return new Error(`${reactor.name}: the process stops, and the time that it waits for running handlers is over.`);
+}

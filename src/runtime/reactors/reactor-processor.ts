@@ -13,7 +13,7 @@ import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
 import { createSignal } from '../scheduling/signal.ts';
 import { type AttemptOptions, attempt } from './attempt.ts';
 import { AttemptLog } from './attempt-log.ts';
-import { reactionFailure, stopRequested } from './reaction.ts';
+import { leftBehind, reactionFailure, stopRequested } from './reaction.ts';
 import { ReactorCheckpoint } from './reactor-checkpoint.ts';
 import { type ReactorTask, reactorTask } from './reactor-task.ts';
 import { redeliverKey } from './redeliver-key.ts';
@@ -284,8 +284,4 @@ class KeyedReactions implements ReactorProcessor {
     await Promise.race([quiet, expired]);
     for (const timer of timers) clearTimeout(timer);
   }
-}
-
-function leftBehind(reactor: Reactor): Error {
-  return new Error(`${reactor.name}: the process stops, and the time that it waits for running handlers is over.`);
 }
