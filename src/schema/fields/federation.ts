@@ -123,11 +123,14 @@ function subgraphSdl(schema: GraphQLSchema, projections: readonly ProjectionType
     .replace(/^( {2}query: Query!)$/gm, '$1 @inaccessible')
     // A gateway cannot tell from an id which subgraph it belongs to.
     .replace(/^( {2}nodes?\([^)]*\): (?:Node|\[Node\]!))$/gm, '$1 @shareable @inaccessible');
-  return `${link}\n\n${sdl}\n`;
+  return [link, ...(sdl.includes(' @oneOf') ? [oneOf] : []), sdl].join('\n\n').concat('\n');
 }
 
 const link =
   'extend schema @link(url: "https://specs.apollo.dev/federation/v2.3", import: ["@key", "@shareable", "@inaccessible"])';
+
+// GraphQL defines it by itself since September 2025, but Apollo's composition refuses an SDL that uses it without a definition.
+const oneOf = '"""Exactly one of the fields must be given."""\ndirective @oneOf on INPUT_OBJECT';
 
 /** Types that every Refold application has. */
 const shared: ReadonlySet<string> = new Set(['PageInfo', 'Meta', 'ProjectionStatus']);

@@ -1,9 +1,9 @@
 import { getStitchedSchemaFromSupergraphSdl } from '@graphql-tools/federation';
 import type { ExecutionRequest, Executor } from '@graphql-tools/utils';
-import { composeServices } from '@theguild/federation-composition';
 import { type ExecutionResult, execute, parse, print } from 'graphql';
 import { expect, test } from 'vitest';
 import { buildSchema } from '../../../src/schema/build-schema.ts';
+import { composers } from '../../support/federation.ts';
 import { active, InMemoryServices, versionMap } from '../in-memory-services.ts';
 import { allCommands, courierDayV1, parcel, parcelRow, parcelV1 } from '../parcels.ts';
 
@@ -50,15 +50,17 @@ async function sdlOf(services: InMemoryServices): Promise<string> {
   return (data as { _service: { sdl: string } })._service.sdl; // as asked
 }
 
-test('a supergraph with another subgraph is composed, and a gateway joins rows by their keys in one look-up', async () => {
+test.each(
+  composers,
+)('%s: a supergraph with another subgraph is composed, and a gateway joins rows by their keys in one look-up', async (_, compose) => {
   const services = await packed();
-  const { supergraphSdl, errors } = composeServices([
+  const { supergraphSdl, errors } = compose([
     { name: 'parcels', url: 'http://parcels', typeDefs: parse(await sdlOf(services)) },
     { name: 'claims', url: 'http://claims', typeDefs: claims.typeDefs },
   ]);
-  expect(errors).toBeUndefined();
+  expect(errors).toEqual([]);
   const gateway = getStitchedSchemaFromSupergraphSdl({
-    supergraphSdl: supergraphSdl ?? '',
+    supergraphSdl,
     batch: true,
     onSubschemaConfig(config) {
       config.executor = (async ({ document, variables }: ExecutionRequest) =>
@@ -79,7 +81,7 @@ test('a supergraph with another subgraph is composed, and a gateway joins rows b
   expect(services.reads.map(({ kind }) => kind)).toEqual(['findByKeys', 'findByKeys', 'findByKeys']); // of one turn: one statement
 });
 
-test('two applications are composed with each other', async () => {
+test.each(composers)('%s: two applications are composed with each other', async (_, compose) => {
   const one = (projection: typeof parcelV1 | typeof courierDayV1) => {
     const only = [active(projection)];
     const built = buildSchema({ versions: versionMap(only), commands: [], maxPageSize: 50, federation: true });
@@ -90,14 +92,14 @@ test('two applications are composed with each other', async () => {
     });
   };
   const sdls = await Promise.all([one(parcelV1), one(courierDayV1)]);
-  const { errors, publicSdl } = composeServices(
+  const { errors, publicSdl } = compose(
     sdls.map(({ data }, index) => ({
       name: `app-${index}`,
       url: `http://app-${index}`,
       typeDefs: parse((data as { _service: { sdl: string } })._service.sdl), // as asked
     })),
   );
-  expect(errors).toBeUndefined();
+  expect(errors).toEqual([]);
   // A gateway could not tell which application an id belongs to.
   expect(publicSdl).not.toMatch(/^ {2}nodes?\(/m);
   expect(publicSdl).toContain('type Parcel implements Node');
