@@ -9,10 +9,19 @@ type KnownTypes<E, F extends EventFamily> = [Exclude<keyof E & string, EventType
   : `evolve handles '${Exclude<keyof E & string, EventTypeOf<F>>}', an event type that the events do not define`;
 
 // Lists every kind instead of `unknown`: a literal that a handler returns keeps its type only if the expected type can hold literals.
-type AnyValue = string | number | bigint | boolean | object | null | undefined;
+type AnyValue = string | number | bigint | boolean | object | null | undefined | AnyMembers | readonly AnyValue[];
+interface AnyMembers {
+  readonly [name: string]: AnyValue;
+}
 
+/** The handlers, whatever they return. Only `initial` says what the state is: `member: false` in it is a boolean. */
 type StateEvolve<F extends EventFamily, S> = {
-  readonly [T in EventTypeOf<F>]?: (state: S, event: RecordedEventOf<F, T>) => S;
+  readonly [T in EventTypeOf<F>]?: (state: S, event: RecordedEventOf<F, T>) => S | AnyValue;
+};
+
+/** Each handler returns a state. */
+type ReturnsState<E, S> = {
+  readonly [T in keyof E]: E[T] extends (...args: never) => infer R ? ([R] extends [S] ? unknown : () => S) : unknown;
 };
 
 /** How a stream's events fold into the state that `decide` receives. Created by {@link defineState}. */
@@ -38,14 +47,10 @@ export interface StreamState<F extends EventFamily = EventFamily, S = unknown> {
  *   ShoppingCartConfirmed: (state) => ({ ...state, status: 'Confirmed' }),
  * });
  */
-export function defineState<
-  const F extends EventFamily,
-  S extends { readonly [K in keyof S]: AnyValue },
-  E extends StateEvolve<F, S>,
->(
+export function defineState<const F extends EventFamily, S, E extends StateEvolve<F, S>>(
   family: F,
   initial: () => S,
-  evolve: E & KnownTypes<E, F>,
+  evolve: E & KnownTypes<E, F> & ReturnsState<E, S>,
   options: StateOptions<NoInfer<S>> = {},
 ): StreamState<F, S> {
   for (const type of Object.keys(evolve)) {
