@@ -113,6 +113,12 @@ export const refoldCodes = {
     why: 'A wrong name, or events of a newer release.',
     do: 'Fix the name, define the type, or deploy the release that defines it.',
   },
+  INVALID_DECISION: {
+    status: null,
+    what: "A command's `stream`, `streams` or `decide` returned something that it can't return. Nothing was written.",
+    why: 'It returned nothing, a promise, something that is no event, or lists that do not fit the streams.',
+    do: 'Fix the command; the message names it and what it returned.',
+  },
   INVALID_PAYLOAD: {
     status: null,
     what: 'A payload does not match the schema of its event: `issues`. Nothing was written.',

@@ -8,7 +8,16 @@ export type {
   Viewer,
 } from './access.ts';
 export { anonymous, tenant } from './access.ts';
-export type { Command, CommandOptions, DecideContext } from './commands/define-command.ts';
+export type {
+  CommandContext,
+  CommandOptions,
+  CommandStream,
+  DecideContext,
+  DecideStreamsContext,
+  LoadContext,
+  StreamsCommandOptions,
+} from './commands/command-options.ts';
+export type { Command } from './commands/define-command.ts';
 export { defineCommand } from './commands/define-command.ts';
 export type { StreamState } from './commands/define-state.ts';
 export { defineState } from './commands/define-state.ts';

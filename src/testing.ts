@@ -1,6 +1,9 @@
+export type { Decision, DecisionOptions } from './testing/decision.ts';
 export type { Projected } from './testing/given-events.ts';
 export { givenEvents } from './testing/given-events.ts';
-export type { Decision, DecisionOptions, GivenStream } from './testing/given-stream.ts';
+export type { ExecutedStep, GivenReaction, GivenReactor, StepOutcome } from './testing/given-reactor.ts';
+export { givenReactor } from './testing/given-reactor.ts';
+export type { GivenStream } from './testing/given-stream.ts';
 export { givenStream } from './testing/given-stream.ts';
 export type { InMemoryAppend, InMemoryLog } from './testing/in-memory-log.ts';
 export { createInMemoryLog } from './testing/in-memory-log.ts';

@@ -1,19 +1,18 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { CommandAccess } from '../access.ts';
-import { InvalidInput, invalidDeclaration, RefoldError } from '../errors.ts';
+import { InvalidInput, invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
-import type { EventMetadata, NewEvent } from '../events/event.ts';
-import { type EventFamily, type EventTypeOf, inputIssues, type NewEventOf } from '../events/event-family.ts';
+import type { NewEvent } from '../events/event.ts';
+import { type EventFamily, type EventTypeOf, inputIssues } from '../events/event-family.ts';
+import type {
+  CommandContext,
+  CommandOptions,
+  CommandStream,
+  LoadContext,
+  StreamsCommandOptions,
+} from './command-options.ts';
+import { checkDecision, checkStreams } from './decision.ts';
 import { defineState, type StreamState } from './define-state.ts';
-
-/** What `decide` receives beside input and state. */
-export interface DecideContext {
-  /** The stream version up to which the state is folded; 0 if the stream does not exist. */
-  readonly streamVersion: number;
-  readonly metadata: EventMetadata;
-  /** The time of the decision, ISO 8601 UTC. Use it instead of the clock, and tests can set the time. */
-  readonly now: string;
-}
 
 /** A declared command, checked and frozen. Created by {@link defineCommand}. */
 export interface Command<
@@ -25,64 +24,69 @@ export interface Command<
   readonly name: Name;
   readonly description?: string;
   readonly input: I;
-  readonly family: F;
+  /** The families of the streams that the command writes to. */
+  readonly families: readonly F[];
   /** The event types that the command may append. */
   readonly emits: readonly string[];
-  readonly state: StreamState<F>;
   readonly access: CommandAccess | undefined;
-  /** Returns the id of the stream that the command writes to. */
-  streamOf(input: unknown): string;
-  /** Returns the events to append; an empty list if the command changes nothing. Throws `CommandRejected` to refuse. */
-  decide(input: unknown, state: unknown, context: DecideContext): readonly NewEvent[];
+  /**
+   * Returns the streams that the command decides on: at least one, each once.
+   *
+   * @throws RefoldError `INVALID_DECISION` if the declaration returned no streams, {@link InvalidInput} if the input leads to ids that no command can use.
+   */
+  streamsOf(input: unknown): readonly CommandStream[];
+  /** Returns what the declaration's `load` resolves to; undefined without one. */
+  load(input: unknown, context: LoadContext): Promise<unknown>;
+  /**
+   * Returns the events to append to each stream of {@link streamsOf}; empty lists if the command changes nothing. `states` are in the same order.
+   *
+   * @throws CommandRejected to refuse; RefoldError `INVALID_DECISION`, `UNKNOWN_EVENT_TYPE`.
+   */
+  decide(
+    input: unknown,
+    states: readonly unknown[],
+    streams: readonly CommandStream[],
+    context: CommandContext,
+  ): readonly (readonly NewEvent[])[];
   /** Returns the input as its schema outputs it. Throws {@link InvalidInput} with the path of each issue. */
   parse(input: unknown): Promise<unknown>;
 }
 
-// A conditional type, not an index: TypeScript must infer `E` from `emits` alone, not from what `decide` returns.
-type EmittedBy<F extends EventFamily, E> = Extract<NewEventOf<F>, { readonly type: E }>;
-
-export interface CommandOptions<
-  Name extends string,
-  I extends StandardSchemaV1,
-  F extends EventFamily,
-  S,
-  E extends EventTypeOf<F> = EventTypeOf<F>,
-> {
-  /** camelCase; becomes the name of the mutation. */
+/** The options as the checks read them. Their types belong together: {@link defineCommand} accepts no others. */
+interface AnyCommandOptions<Name extends string, I extends StandardSchemaV1> {
   readonly name: Name;
-  /** Any Standard Schema validator. Its JSON Schema becomes the GraphQL input type. */
   readonly input: I;
-  /** Folds the stream's events into the state that `decide` receives. Give `events` instead if the decision needs no state. */
-  readonly state?: StreamState<F, S>;
-  /** The family of the events that `decide` returns. Give it instead of `state`. */
-  readonly events?: F;
-  /**
-   * The event types that `decide` may return. Any other type is a compile error and, at run time, `UNKNOWN_EVENT_TYPE`. The mutation's payload
-   * offers the rows of the projections that handle one of these types. Declare it if other projections handle other events of the family.
-   * @default all types of the family
-   */
-  readonly emits?: readonly E[];
-  /** Returns the id of the stream that the command writes to. */
-  readonly stream: (input: StandardSchemaV1.InferOutput<I>) => string;
-  /** A pure function: it runs again if another command changed the stream first. */
-  readonly decide: (
-    input: StandardSchemaV1.InferOutput<I>,
-    state: S,
-    context: DecideContext,
-  ) => EmittedBy<F, E> | readonly EmittedBy<F, E>[];
-  /**
-   * Who may run the command over GraphQL. `execute` in the program itself checks nothing. A function receives the viewer and the parsed input.
-   * @default 'authenticated' if the configuration has `auth`, else 'public'
-   */
-  readonly access?: CommandAccess<StandardSchemaV1.InferOutput<I>>;
-  readonly description?: string;
+  readonly state?: StreamState | undefined;
+  readonly states?: readonly StreamState[] | undefined;
+  readonly events?: EventFamily | undefined;
+  readonly emits?: readonly string[] | undefined;
+  readonly stream?: (input: never) => unknown;
+  readonly streams?: (input: never) => unknown;
+  readonly load?: ((input: never, context: LoadContext) => unknown) | undefined;
+  readonly decide: (input: never, state: never, context: never) => unknown;
+  readonly access?: unknown;
+  readonly description?: string | undefined;
 }
 
-const known = ['name', 'input', 'state', 'events', 'emits', 'stream', 'decide', 'access', 'description'];
+const known = [
+  'name',
+  'input',
+  'state',
+  'states',
+  'events',
+  'emits',
+  'stream',
+  'streams',
+  'load',
+  'decide',
+  'access',
+  'description',
+];
 
 /**
  * Declares a command. It becomes a mutation that folds the stream's state, decides, and appends the events at the
- * stream version that the decision is based on.
+ * stream version that the decision is based on. With `streams`, it decides on several streams and appends to all of
+ * them or to none.
  *
  * @throws RefoldError `INVALID_DECLARATION` naming what to change.
  * @example
@@ -96,14 +100,40 @@ const known = ['name', 'input', 'state', 'events', 'emits', 'stream', 'decide', 
  *     return { type: 'ShoppingCartConfirmed', payload: { confirmedAt: now } };
  *   },
  * });
+ * @example
+ * const transfer = defineCommand({
+ *   name: 'transfer',
+ *   input: z.object({ from: z.string(), to: z.string(), amount: z.int().positive() }),
+ *   states: [accountState],
+ *   streams: ({ from, to }) => [
+ *     { state: accountState, streamId: from },
+ *     { state: accountState, streamId: to },
+ *   ],
+ *   decide({ amount }, [from]) {
+ *     if (from.balance < amount) throw new CommandRejected('The account does not hold that much.');
+ *     return [{ type: 'Withdrawn', payload: { amount } }, { type: 'Deposited', payload: { amount } }];
+ *   },
+ * });
  */
+export function defineCommand<
+  const Name extends string,
+  const I extends StandardSchemaV1,
+  const T extends readonly StreamState[],
+  const R extends readonly CommandStream<T[number]>[],
+  L = undefined,
+  const E extends EventTypeOf<T[number]['family']> = EventTypeOf<T[number]['family']>,
+>(options: StreamsCommandOptions<Name, I, T, R, L, E>): Command<Name, I, T[number]['family']>;
 export function defineCommand<
   const Name extends string,
   const I extends StandardSchemaV1,
   F extends EventFamily,
   S,
+  L = undefined,
   const E extends EventTypeOf<F> = EventTypeOf<F>,
->(options: CommandOptions<Name, I, F, S, E>): Command<Name, I, F> {
+>(options: CommandOptions<Name, I, F, S, L, E>): Command<Name, I, F>;
+export function defineCommand<Name extends string, I extends StandardSchemaV1>(
+  options: AnyCommandOptions<Name, I>,
+): Command<Name, I> {
   const subject = `defineCommand('${options.name}')`;
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw invalidDeclaration(subject, `unknown option '${name}'.${closest(name, known)}`);
@@ -115,39 +145,37 @@ export function defineCommand<
       subject,
       `'input' is no Standard Schema validator; use zod, valibot, arktype or another that implements it.`,
     );
-  const state =
-    options.state ?? (options.events && (defineState(options.events, () => ({}), {}) as unknown as StreamState<F, S>)); // a decision without a state ignores it
-  if (state?.kind !== 'stream-state' || (options.state && options.events)) {
-    throw invalidDeclaration(
-      subject,
-      `give 'state', created with defineState(events, initial, handlers), or 'events' if the decision needs no state.`,
-    );
-  }
-  for (const name of ['stream', 'decide'] as const) {
-    if (typeof options[name] !== 'function') throw invalidDeclaration(subject, `'${name}' is a function.`);
-  }
-  const emits = emittedTypes(subject, state.family, options.emits);
-  const { access } = options;
-  if (access !== undefined && access !== 'public' && access !== 'authenticated' && typeof access !== 'function')
-    throw invalidDeclaration(
-      subject,
-      `'access' is 'public', 'authenticated' or a function from viewer and input to true or false.`,
-    );
+  const states = statesOf(subject, options);
+  checkFunctions(subject, options);
+  const families = Object.freeze([...new Set(states.map(({ family }) => family))]);
+  const emits = emittedTypes(subject, families, options.emits);
+  checkAccess(subject, options.access);
+  const declared = {
+    name: options.name,
+    several: options.streams !== undefined,
+    states,
+    emits: options.emits && emits,
+  };
+  // Called with this command's parsed input, its states and what its `load` returned only.
+  const { stream, streams, load, decide } = options as unknown as {
+    readonly [Option in 'stream' | 'streams' | 'load' | 'decide']: (...args: unknown[]) => unknown;
+  };
   return Object.freeze({
     kind: 'command',
     name: options.name,
     ...(options.description === undefined ? {} : { description: options.description }),
     input: options.input,
-    family: state.family,
+    families,
     emits,
-    access: access as CommandAccess | undefined, // called with this command's parsed input only
-    state: state as unknown as StreamState<F>, // S stays between this state and this decide
-    streamOf: options.stream as (input: unknown) => string, // called with parsed input only
-    decide(input: unknown, state: unknown, context: DecideContext) {
-      const decided = options.decide(input as StandardSchemaV1.InferOutput<I>, state as S, context); // parsed input, state of this command
-      const events = (Array.isArray(decided) ? decided : [decided]) as readonly NewEvent[]; // NewEventOf<F> is a NewEvent
-      if (options.emits) checkEmitted(options.name, emits, events);
-      return events;
+    access: options.access as CommandAccess | undefined, // called with this command's parsed input only
+    streamsOf: (input: unknown) => checkStreams(declared, declared.several ? streams(input) : stream(input)),
+    load: async (input: unknown, context: LoadContext) => (options.load ? load(input, context) : undefined),
+    decide(input: unknown, folded: readonly unknown[], on: readonly CommandStream[], context: CommandContext) {
+      const { streamVersions, ...shared } = context;
+      const decided = declared.several
+        ? decide(input, folded, context)
+        : decide(input, folded[0], { ...shared, streamVersion: streamVersions[0] });
+      return checkDecision(declared, on, decided);
     },
     async parse(input: unknown) {
       const result = await options.input['~standard'].validate(input);
@@ -155,30 +183,62 @@ export function defineCommand<
         throw new InvalidInput('BAD_USER_INPUT', `The input of '${options.name}'`, inputIssues(result.issues));
       return result.value;
     },
-  } satisfies Command<Name, I, F>);
+  } satisfies Command<Name, I>);
 }
 
-/** Returns the declared types, or all types of the family. @throws RefoldError `INVALID_DECLARATION` */
-function emittedTypes(subject: string, { name, types }: EventFamily, given?: readonly string[]): readonly string[] {
-  if (given === undefined) return types;
+/** Returns the states that the command folds. @throws RefoldError `INVALID_DECLARATION` */
+function statesOf(subject: string, options: AnyCommandOptions<string, StandardSchemaV1>): readonly StreamState[] {
+  const { state, states, events, streams } = options;
+  if (streams !== undefined) {
+    if (state || events || options.stream)
+      throw invalidDeclaration(subject, `'streams' goes with 'states'; remove 'state', 'events' and 'stream'.`);
+    if (!Array.isArray(states) || states.length === 0 || states.some((one) => one?.kind !== 'stream-state'))
+      throw invalidDeclaration(
+        subject,
+        `give 'states', a list of what defineState(events, initial, handlers) creates.`,
+      );
+    return Object.freeze([...states]);
+  }
+  if (states !== undefined)
+    throw invalidDeclaration(subject, `'states' goes with 'streams'; give 'state' with 'stream'.`);
+  const one = state ?? (events && defineState(events, () => ({}), {})); // a decision without a state ignores it
+  if (one?.kind !== 'stream-state' || (state && events)) {
+    throw invalidDeclaration(
+      subject,
+      `give 'state', created with defineState(events, initial, handlers), or 'events' if the decision needs no state.`,
+    );
+  }
+  return Object.freeze([one]);
+}
+
+function checkFunctions(subject: string, options: AnyCommandOptions<string, StandardSchemaV1>): void {
+  for (const name of [options.streams === undefined ? 'stream' : 'streams', 'decide'] as const) {
+    if (typeof options[name] !== 'function') throw invalidDeclaration(subject, `'${name}' is a function.`);
+  }
+  if (options.load !== undefined && typeof options.load !== 'function')
+    throw invalidDeclaration(subject, `'load' is a function.`);
+}
+
+function checkAccess(subject: string, access: unknown): void {
+  if (access === undefined || access === 'public' || access === 'authenticated' || typeof access === 'function') return;
+  throw invalidDeclaration(
+    subject,
+    `'access' is 'public', 'authenticated' or a function from viewer and input to true or false.`,
+  );
+}
+
+/** Returns the declared types, or all types of the families. @throws RefoldError `INVALID_DECLARATION` */
+function emittedTypes(subject: string, families: readonly EventFamily[], given?: readonly string[]): readonly string[] {
+  const types = [...new Set(families.flatMap((family) => family.types))];
+  if (given === undefined) return Object.freeze(types);
+  const names = families.map(({ name }) => name).join(', ');
   if (!Array.isArray(given) || given.length === 0)
-    throw invalidDeclaration(subject, `'emits' is a list of event types of ${name}, with at least one.`);
+    throw invalidDeclaration(subject, `'emits' is a list of event types of ${names}, with at least one.`);
   const unknown = given.find((type) => !types.includes(type));
   if (unknown !== undefined)
     throw invalidDeclaration(
       subject,
-      `'emits' names '${unknown}', which ${name} does not define.${closest(unknown, types)}`,
+      `'emits' names '${unknown}', which ${names} does not define.${closest(unknown, types)}`,
     );
   return Object.freeze([...given]);
-}
-
-/** An undeclared type would reach rows that the mutation's payload does not offer. */
-function checkEmitted(name: string, emits: readonly string[], events: readonly NewEvent[]): void {
-  const other = events.find(({ type }) => !emits.includes(type));
-  if (!other) return;
-  throw new RefoldError(
-    'UNKNOWN_EVENT_TYPE',
-    `defineCommand('${name}') decided '${other.type}', which its 'emits' does not name. Add it there.`,
-    { command: name, type: other.type },
-  );
 }

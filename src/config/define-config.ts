@@ -66,7 +66,7 @@ export function defineConfig(options: ConfigOptions): Config {
   const families = distinctFamilies([
     ...events,
     ...projections.flatMap((projection) => projection.families),
-    ...commands.map((command) => command.family),
+    ...commands.flatMap((command) => command.families),
     ...reactors.flatMap((reactor) => reactor.families),
   ]);
   if (options.schema !== undefined && options.schema?.kind !== 'schema-extension')

@@ -29,7 +29,7 @@ import {
   readTail,
 } from './log/read-events.ts';
 import { type ReadStreamOptions, readStream, streamVersion } from './log/read-stream.ts';
-import { readState, type StateOf, type StateOfOptions } from './log/stream-state.ts';
+import { readState, readStates, type StateOf, type StateOfOptions } from './log/stream-state.ts';
 import type { Database } from './postgres/database.ts';
 import { unknownOutcome } from './postgres/database-errors.ts';
 import type { Queryable } from './statements/statement.ts';
@@ -108,6 +108,8 @@ export interface EventLog {
     streamId: string,
     options?: StateOfOptions,
   ): Promise<StateOf<S>>;
+  /** The latest states of several streams, all of one moment: what one append wrote is in all of them or in none. */
+  statesOf(streams: readonly { readonly state: StreamState; readonly streamId: string }[]): Promise<readonly StateOf[]>;
   /** The number of events in the stream; 0 if it does not exist. */
   streamVersion(family: EventFamily, streamId: string): Promise<number>;
   /** The position up to which the log is complete: no later statement can see a new event at or below it. */
@@ -254,6 +256,7 @@ export function createEventLog(
       knownFamily(byName, state.family.name);
       return readState(db, state, streamId, stateOptions);
     },
+    statesOf: (streams) => readStates(db, byName, streams),
     streamVersion: (family, streamId) => streamVersion(db, family.name, streamId),
     horizon: () => readHorizon(db),
     readHead: (known) => readLogHead(db, known),

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import type { Command } from '../commands/define-command.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Row } from '../projections/columns/row-codec.ts';
 import { fold, foldSteps } from '../projections/fold/fold.ts';
 import type { Projection } from '../projections/projection/projection.ts';
+import { type Decision, type DecisionOptions, decisionOf } from './decision.ts';
+import { expectSame } from './expect-same.ts';
 import { createInMemoryLog, type InMemoryAppend } from './in-memory-log.ts';
+import { inChanged, surroundings } from './surroundings.ts';
 
 /** The rows that a projection produces from events. Awaiting one of the methods runs it. Each throws an `AssertionError` on a mismatch. */
 export interface Projected {
@@ -12,22 +16,29 @@ export interface Projected {
   /** Returns the rows, ordered by key. */
   rows(): Promise<readonly Row[]>;
   /**
-   * Expects the same rows for any batch size, after each row was written and read back, in a replay, and when batches are delivered again
-   * after a rollback. Rows and events are frozen meanwhile. The runtime relies on these properties.
+   * Expects the same rows for any batch size, after each row was written and read back, in a replay, when batches are delivered again after a
+   * rollback, with a moved clock, in other time zones and in other languages. Rows and events are frozen meanwhile. The runtime relies on
+   * these properties. In a worker thread, Node ignores another time zone.
    */
   thenReplayable(): Promise<void>;
 }
 
 /**
- * Given events, checks the rows that a projection produces from them. Needs no database.
+ * Given events of any streams, checks the rows that a projection produces from them, or what a command decides. Needs no database.
  *
  * @example
  * await givenEvents({ family: cart, streamId: 'c1', events: [opened, added] })
  * .projectedBy(cartSummaryV2)
  * .thenRows({ cartId: 'c1', status: 'Opened', totalAmount: '25.00' });
+ * await givenEvents({ family: account, streamId: 'a', events: [opened] }, { family: account, streamId: 'b', events: [opened] })
+ * .when(transfer, { from: 'a', to: 'b', amount: 5 })
+ * .thenStreams([withdrawn], [deposited]);
  */
 export function givenEvents(...appends: readonly InMemoryAppend[]) {
   return {
+    /** Runs a command on its streams in these events. Each call starts from the same events. */
+    when: (command: Command, input: unknown, options: DecisionOptions = {}): Decision =>
+      decisionOf(command, input, options, () => appends),
     projectedBy(projection: Projection): Projected {
       const recorded = async () => {
         const log = createInMemoryLog();
@@ -51,12 +62,17 @@ export function givenEvents(...appends: readonly InMemoryAppend[]) {
         async thenReplayable() {
           const events = await recorded();
           const once = plain(projection, foldInBatches(projection, events, Number.POSITIVE_INFINITY));
+          for (const surrounding of surroundings) {
+            const elsewhere = inChanged(surrounding, () => foldInBatches(projection, events, Number.POSITIVE_INFINITY));
+            const message = `${projection.id} returns other rows ${surrounding.when}. ${surrounding.wayOut}`;
+            expectSame(plain(projection, elsewhere), once, message);
+          }
           for (const size of [Number.POSITIVE_INFINITY, 1, 2, 3, 7, 50]) {
             const again = plain(projection, foldInBatches(projection, events, size));
             const batches = Number.isFinite(size) ? `in batches of ${size} events` : 'when all is replayed';
-            sameRows(again, once, `${projection.id} returns other rows ${batches} than from all events at once.`);
+            expectSame(again, once, `${projection.id} returns other rows ${batches} than from all events at once.`);
             const undone = plain(projection, foldInBatches(projection, events, size, { deliverTwice: true }));
-            sameRows(
+            expectSame(
               undone,
               once,
               `${projection.id} returns other rows ${batches} if each is delivered again after a crash.`,
@@ -68,16 +84,6 @@ export function givenEvents(...appends: readonly InMemoryAppend[]) {
   };
 }
 
-/** Adds the difference to the message: `assert` omits it if a message is passed. */
-function sameRows(found: readonly unknown[], expected: readonly unknown[], message: string): void {
-  try {
-    assert.deepEqual(found, expected);
-  } catch (error) {
-    if (error instanceof assert.AssertionError) error.message = `${message}\n${error.message}`;
-    throw error;
-  }
-}
-
 /** Folds as the runtime does. Between two batches, each row makes the JSON round trip of its stored form. */
 function foldInBatches(
   projection: Projection,
@@ -85,28 +91,32 @@ function foldInBatches(
   size: number,
   { deliverTwice = false } = {},
 ): Map<string, Row> {
-  let rows = new Map<string, Row>();
-  const memory = {
-    get: (text: string) => rows.get(text) ?? null,
-    set: (text: string, _key: unknown, row: Row | null) => void (row ? rows.set(text, row) : rows.delete(text)),
-  };
+  const rows = new Map<string, Row>();
   for (let start = 0; start < events.length; start += size) {
     const batch = structuredClone(events.slice(start, start + size)) as RecordedEvent[]; // payloads are JSON, so cloning keeps them
-    const before = rows;
-    if (deliverTwice) {
-      rows = new Map(before);
-      fold(projection, foldSteps(projection, batch), memory, { freeze: true });
-      rows = before;
+    // What a batch that is rolled back has changed is forgotten.
+    if (deliverTwice) foldBatch(projection, batch, rows);
+    for (const [text, row] of foldBatch(projection, batch, rows)) {
+      if (row) rows.set(text, projection.codec.decode(JSON.parse(JSON.stringify(projection.codec.encode(row)))));
+      else rows.delete(text);
     }
-    fold(projection, foldSteps(projection, batch), memory, { freeze: true });
-    rows = new Map(
-      [...rows].map(([text, row]) => [
-        text,
-        projection.codec.decode(JSON.parse(JSON.stringify(projection.codec.encode(row)))),
-      ]),
-    );
   }
   return new Map([...rows].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Returns the rows that a batch changes; null for those that it deletes. */
+function foldBatch(
+  projection: Projection,
+  batch: readonly RecordedEvent[],
+  rows: ReadonlyMap<string, Row>,
+): Map<string, Row | null> {
+  const changed = new Map<string, Row | null>();
+  const memory = {
+    get: (text: string) => (changed.has(text) ? (changed.get(text) ?? null) : (rows.get(text) ?? null)),
+    set: (text: string, _key: unknown, row: Row | null) => void changed.set(text, row),
+  };
+  fold(projection, foldSteps(projection, batch), memory, { freeze: true });
+  return changed;
 }
 
 function plain(projection: Projection, rows: ReadonlyMap<string, Row>): unknown[] {

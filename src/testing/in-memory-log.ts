@@ -28,18 +28,19 @@ export interface InMemoryLog {
 export function createInMemoryLog(options: { readonly now?: string } = {}): InMemoryLog {
   const { now = '2026-01-01T00:00:00.000Z' } = options;
   const events: RecordedEvent[] = [];
-  const stream = (family: EventFamily, streamId: string) =>
-    events.filter((event) => event.family === family.name && event.streamId === streamId);
+  // By stream, so an append does not search the log.
+  const streams = new Map<string, RecordedEvent[]>();
 
   const grown = createSignal();
   const source: EventSource = {
     async read(after, filter, limit) {
       const horizon = globalPosition(BigInt(events.length));
-      const wanted = events.filter(
-        ({ position, family, type }) =>
-          position > after && filter.some((entry) => entry.family === family && entry.types.includes(type)),
-      );
-      const page = wanted.slice(0, limit);
+      const page: RecordedEvent[] = [];
+      // The event at position 1 has index 0.
+      for (let index = Number(after); index < events.length && page.length < limit; index++) {
+        const event = events[index] as RecordedEvent; // below the length
+        if (filter.some(({ family, types }) => family === event.family && types.includes(event.type))) page.push(event);
+      }
       const last = page.at(-1);
       const upTo = page.length === limit && last ? last.position : laterPosition(after, horizon);
       return { after, upTo, events: page, horizon };
@@ -56,11 +57,13 @@ export function createInMemoryLog(options: { readonly now?: string } = {}): InMe
 
   return {
     events,
-    stream,
+    stream: (family, streamId) => [...(streams.get(streamName(family, streamId)) ?? [])],
     source,
     async append({ family, streamId, events: added, expectedVersion = 'any' }) {
       const valid = await Promise.all(added.map((event) => validateEvent(family, event)));
-      const version = stream(family, streamId).length;
+      const name = streamName(family, streamId);
+      const own = streams.get(name) ?? [];
+      const version = own.length;
       if (!fits(expectedVersion, version))
         throw new ConcurrencyConflict({ family: family.name, streamId, expected: expectedVersion, actual: version });
       const recorded = valid.map(({ type, payload, metadata = {}, id }, index): RecordedEvent => {
@@ -78,12 +81,19 @@ export function createInMemoryLog(options: { readonly now?: string } = {}): InMe
           recordedAt: now,
         };
       });
-      events.push(...recorded);
+      for (const event of recorded) {
+        events.push(event);
+        own.push(event);
+      }
+      if (recorded.length > 0) streams.set(name, own);
       grown.fire();
       return recorded;
     },
   };
 }
+
+// A family's name contains no space.
+const streamName = ({ name }: EventFamily, streamId: string) => `${name} ${streamId}`;
 
 function fits(expected: ExpectedVersion, actual: number): expected is 'any' {
   if (expected === 'any') return true;

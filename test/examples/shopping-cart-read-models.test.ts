@@ -6,6 +6,7 @@ import { cartSummaryV2 } from '../../examples/shopping-cart/cart-summary.v2.ts';
 import { customerProfileV1 } from '../../examples/shopping-cart/customer-profile.v1.ts';
 import { customer, type ProductItem, shoppingCart } from '../../examples/shopping-cart/events.ts';
 import { shoppers } from '../../examples/shopping-cart/shoppers.ts';
+import type { CommandStream } from '../../src/index.ts';
 import {
   type EventFamily,
   globalPosition,
@@ -196,13 +197,15 @@ async function eventsOfShoppers(seed: number, count: number): Promise<RecordedEv
     const { command, input } = actions.next(true).value;
     expect(app.commands).toContain(command);
     const parsed = await command.parse(input);
-    const streamId = command.streamOf(parsed);
-    const state = states.has(streamId) ? states.get(streamId) : command.state.initial();
-    const decided = command.decide(parsed, state, { streamVersion: 0, metadata: {}, now });
-    const recorded = await record({ family: command.family, streamId, events: decided });
+    const streams = command.streamsOf(parsed);
+    const [{ state: declared, streamId }] = streams as [CommandStream]; // each command is about one cart
+    const state = states.has(streamId) ? states.get(streamId) : declared.initial();
+    const context = { streamVersions: [0], metadata: {}, now, loaded: undefined };
+    const [decided = []] = command.decide(parsed, [state], streams, context);
+    const recorded = await record({ family: declared.family, streamId, events: decided });
     states.set(
       streamId,
-      recorded.reduce<unknown>((before, event) => command.state.apply(before, event), state),
+      recorded.reduce<unknown>((before, event) => declared.apply(before, event), state),
     );
     events.push(...recorded);
   }

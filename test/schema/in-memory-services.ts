@@ -1,6 +1,8 @@
+import type { CommandStream } from '../../src/commands/command-options.ts';
 import type { Command } from '../../src/commands/define-command.ts';
 import { ConcurrencyConflict, RefoldError } from '../../src/errors.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
+import type { EventFamily } from '../../src/events/event-family.ts';
 import { beginning, type GlobalPosition, globalPosition, laterPosition } from '../../src/events/global-position.ts';
 import type {
   CommandCall,
@@ -119,7 +121,7 @@ export class InMemoryServices implements GatewayServices {
     this.#changed();
   }
 
-  async append(family: Command['family'], streamId: string, ...events: { type: string; payload: unknown }[]) {
+  async append(family: EventFamily, streamId: string, ...events: { type: string; payload: unknown }[]) {
     const recorded = await this.#record({ family, streamId, events });
     this.#events.push(...recorded);
     for (const { projection } of this.#map.served.values()) this.#catchUp(projection);
@@ -130,24 +132,32 @@ export class InMemoryServices implements GatewayServices {
   async execute(command: Command, input: unknown, options: CommandCall): Promise<CommandResult> {
     this.executed.push({ command: command.name, input, options });
     const parsed = await command.parse(input);
-    const streamId = command.streamOf(parsed);
     const replay = options.idempotencyKey === undefined ? undefined : this.#replays.get(options.idempotencyKey);
     if (replay) return replay;
-    const stream = this.#events.filter((event) => event.family === command.family.name && event.streamId === streamId);
-    const expected = options.expectedVersion;
-    if (typeof expected === 'number' && expected !== stream.length)
-      throw new ConcurrencyConflict({ family: command.family.name, streamId, expected, actual: stream.length });
-    const state = stream.reduce((folded, event) => command.state.apply(folded, event), command.state.initial());
-    const decided = command.decide(parsed, state, {
-      streamVersion: stream.length,
-      metadata: {},
-      now: '2026-01-31T12:00:00.000Z',
+    const streams = command.streamsOf(parsed);
+    const found = streams.map(({ state, streamId }) => {
+      const past = this.#events.filter((event) => event.family === state.family.name && event.streamId === streamId);
+      return { past, state: past.reduce((folded, event) => state.apply(folded, event), state.initial()) };
     });
-    const events = decided.length === 0 ? [] : await this.append(command.family, streamId, ...decided);
+    const [{ state: first, streamId }] = streams as [CommandStream]; // a command is about at least one
+    const streamVersions = found.map(({ past }) => past.length);
+    const [actual = 0] = streamVersions;
+    const expected = options.expectedVersion;
+    if (typeof expected === 'number' && expected !== actual)
+      throw new ConcurrencyConflict({ family: first.family.name, streamId, expected, actual });
+    const now = '2026-01-31T12:00:00.000Z';
+    const loaded = await command.load(parsed, { metadata: {}, now });
+    const states = found.map(({ state }) => state);
+    const decided = command.decide(parsed, states, streams, { streamVersions, metadata: {}, now, loaded });
+    const events: RecordedEvent[] = [];
+    for (const [index, { state, streamId }] of streams.entries()) {
+      const added = decided[index] ?? [];
+      if (added.length > 0) events.push(...(await this.append(state.family, streamId, ...added)));
+    }
     const result = {
-      position: events.at(-1)?.position ?? stream.at(-1)?.position ?? beginning,
+      position: events.at(-1)?.position ?? found[0]?.past.at(-1)?.position ?? beginning,
       streamId,
-      streamVersion: stream.length + events.length,
+      streamVersion: actual + (decided[0]?.length ?? 0),
       events,
     };
     if (options.idempotencyKey !== undefined) this.#replays.set(options.idempotencyKey, result);

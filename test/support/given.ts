@@ -1,3 +1,4 @@
+import type { CommandStream } from '../../src/commands/command-options.ts';
 import type { Command } from '../../src/commands/define-command.ts';
 import type { NewEvent } from '../../src/events/event.ts';
 import { validateEvent } from '../../src/events/event-family.ts';
@@ -11,14 +12,13 @@ export function given(...history: readonly NewEvent[]) {
   return {
     async when(command: Command, input: unknown): Promise<readonly NewEvent[]> {
       const parsed = await command.parse(input);
-      const streamId = command.streamOf(parsed);
-      const recorded = await createRecorder()({ family: command.family, streamId, events: history });
-      const state = recorded.reduce<unknown>(
-        (before, event) => command.state.apply(before, event),
-        command.state.initial(),
-      );
-      const decided = command.decide(parsed, state, { streamVersion: recorded.length, metadata: {}, now });
-      return Promise.all(decided.map((event) => validateEvent(command.family, event)));
+      const streams = command.streamsOf(parsed);
+      const [{ state, streamId }] = streams as [CommandStream]; // the commands of these tests are about one stream
+      const recorded = await createRecorder()({ family: state.family, streamId, events: history });
+      const folded = recorded.reduce<unknown>((before, event) => state.apply(before, event), state.initial());
+      const context = { streamVersions: [recorded.length], metadata: {}, now, loaded: undefined };
+      const [decided = []] = command.decide(parsed, [folded], streams, context);
+      return Promise.all(decided.map((event) => validateEvent(state.family, event)));
     },
   };
 }

@@ -5,6 +5,7 @@ import { cartSummaryV2 } from '../../examples/shopping-cart/cart-summary.v2.ts';
 import { shoppingCart } from '../../examples/shopping-cart/events.ts';
 import { addProductItem, confirmShoppingCart, openShoppingCart } from '../../examples/shopping-cart/shopping-cart.ts';
 import {
+  beginning,
   CommandRejected,
   defineCommand,
   defineProjection,
@@ -186,4 +187,49 @@ test('a projection that remembers undone events is not replayable', async () => 
     { family: shoppingCart, streamId: 'c2', events: [opened] },
   ).projectedBy(remembering);
   await expect(projected.thenReplayable()).rejects.toThrow(/remembering@1 returns other rows[\s\S]*first/);
+});
+
+test('the log in memory does the same work for every append and every page, however long it is', async () => {
+  let reads = 0;
+  const counted = Object.defineProperties(
+    {},
+    {
+      ...Object.getOwnPropertyDescriptors(shoppingCart),
+      name: {
+        get() {
+          reads++;
+          return shoppingCart.name;
+        },
+      },
+    },
+  ) as typeof shoppingCart; // the same, except that it counts
+  const log = createInMemoryLog();
+  const appendHundred = async () => {
+    reads = 0;
+    for (let index = 0; index < 100; index++)
+      await log.append({ family: counted, streamId: index % 2 === 0 ? 'hot' : `cart ${index}`, events: [added] });
+    return reads;
+  };
+  const first = await appendHundred();
+  expect([await appendHundred(), await appendHundred()]).toEqual([first, first]);
+
+  let compared = 0;
+  const filter = [
+    {
+      get family() {
+        compared++;
+        return shoppingCart.name;
+      },
+      types: ['ProductItemAdded'],
+    },
+  ];
+  let pages = 0;
+  let after = beginning;
+  for (let end = false; !end; pages++) {
+    const page = await log.source.read(after, filter, 10);
+    end = page.upTo === page.horizon;
+    after = page.upTo;
+  }
+  expect([pages, compared]).toEqual([30, 300]);
+  expect(log.stream(shoppingCart, 'hot')).toHaveLength(150);
 });

@@ -10,8 +10,8 @@ export type StreamName = Pick<RecordedEvent, 'family' | 'streamId'>;
 export interface StreamTurns {
   /** Whether a command already has or waits for a turn. */
   isTaken(stream: StreamName): boolean;
-  /** Resolves when it is the caller's turn, or after {@link turnTimeoutMs}. The returned function ends the turn. */
-  take(stream: StreamName): Promise<() => void>;
+  /** Resolves when it is the caller's turn on each of the streams, or after {@link turnTimeoutMs} for each. The returned function ends the turns. */
+  take(streams: readonly StreamName[]): Promise<() => void>;
 }
 
 // As long as an append waits for a lock by default: if another transaction blocks the stream, waiting commands fail together, not one after the other.
@@ -20,17 +20,24 @@ const turnTimeoutMs = 5000;
 export function createStreamTurns(): StreamTurns {
   /** By stream, the end of the last turn in its queue. */
   const lines = new Map<string, Promise<void>>();
+  const takeOne = async (line: string): Promise<() => void> => {
+    const before = lines.get(line);
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    lines.set(line, over);
+    if (before) await noLongerThan(turnTimeoutMs, before);
+    return () => {
+      resolve();
+      if (lines.get(line) === over) lines.delete(line);
+    };
+  };
   return {
     isTaken: (stream) => lines.has(lineOf(stream)),
-    async take(stream) {
-      const line = lineOf(stream);
-      const before = lines.get(line);
-      const { promise: over, resolve } = Promise.withResolvers<void>();
-      lines.set(line, over);
-      if (before) await noLongerThan(turnTimeoutMs, before);
+    async take(streams) {
+      const ends: (() => void)[] = [];
+      // In one order for all commands: two of them never wait for each other.
+      for (const line of streams.map(lineOf).sort()) ends.push(await takeOne(line));
       return () => {
-        resolve();
-        if (lines.get(line) === over) lines.delete(line);
+        for (const end of ends) end();
       };
     },
   };

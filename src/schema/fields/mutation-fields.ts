@@ -1,6 +1,5 @@
 import type { InterfaceRef, ObjectRef } from '@pothos/core';
 import type { Command } from '../../commands/define-command.ts';
-import type { RecordedEvent } from '../../events/event.ts';
 import { tokenText } from '../../events/position-token.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import { columnSelection } from '../analysis/selected-columns.ts';
@@ -116,10 +115,13 @@ function payloadOf(
 }
 
 /** Whether the command's events may touch rows of the projection, with keys that are known. */
-function touches({ family, emits }: Command, { filter, sqlFold }: Projection): boolean {
+function touches({ families, emits }: Command, { filter, sqlFold }: Projection): boolean {
   // A set-based fold computes its keys only in SQL.
   if (sqlFold) return false;
-  return filter.some((handled) => handled.family === family.name && handled.types.some((type) => emits.includes(type)));
+  return filter.some(
+    (handled) =>
+      families.some(({ name }) => name === handled.family) && handled.types.some((type) => emits.includes(type)),
+  );
 }
 
 function addRowField(
@@ -135,7 +137,7 @@ function addRowField(
       nullable: true,
       description: 'The row that the written events touch, with what was written; null where they touch none.',
       async resolve(result, _, context, info) {
-        const key = touchedKey(projection, result.events);
+        const key = touchedKey(projection, result);
         if (!key) return null;
         const waiting = beforeRead(served, context, result.position, info);
         if (waiting) await waiting;
@@ -146,13 +148,14 @@ function addRowField(
   );
 }
 
-/** Returns the key of the first row touched by the last event that touches a row. */
-function touchedKey(projection: Projection, events: readonly RecordedEvent[]): RowKey | undefined {
-  return events
+/** Returns the key of the first row touched by the last event that touches a row. Events of the payload's own stream come first. */
+function touchedKey(projection: Projection, { streamId: own, events }: CommandResult): RowKey | undefined {
+  const latest = events
     .toReversed()
     .filter(({ family, type }) =>
       projection.filter.some((handled) => handled.family === family && handled.types.includes(type)),
-    )
+    );
+  return [...latest.filter(({ streamId }) => streamId === own), ...latest.filter(({ streamId }) => streamId !== own)]
     .map((event) => projection.keysOf(event)[0])
     .find((key) => key !== undefined);
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type InputIssue, InvalidInput } from '../../errors.ts';
 import type { EventMetadata, ExpectedVersion, NewEvent, RecordedEvent } from '../../events/event.ts';
 import { type EventFamily, type NewEventOf, payloadVersion, validateEvent } from '../../events/event-family.ts';
+import { expectedVersionProblem } from '../../events/expected-version.ts';
 import { eventMembers, type PreparedAppend, type WrittenAppend } from './append-statement.ts';
 
 /** One stream of an append. */
@@ -113,9 +114,8 @@ function* argumentIssues(streams: readonly StreamAppend[], { idempotencyKey }: A
   const seen = new Set<string>();
   for (const { family, streamId, events, expectedVersion } of streams) {
     yield* nameIssues(streamId, ['streamId']);
-    if (typeof expectedVersion === 'number' && !(Number.isSafeInteger(expectedVersion) && expectedVersion >= 0)) {
-      yield { path: ['expectedVersion'], message: `a whole number from 0 on is needed, found ${expectedVersion}.` };
-    }
+    const problem = expectedVersion === undefined ? undefined : expectedVersionProblem(expectedVersion);
+    if (problem !== undefined) yield { path: ['expectedVersion'], message: problem };
     const name = `${family.name} ${streamId}`;
     if (seen.has(name))
       yield { path: ['streams'], message: `'${streamId}' of ${family.name} is listed twice; combine its events.` };

@@ -3,7 +3,9 @@ import { InvalidInput } from '../../errors.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { isFinerThanMicroseconds } from '../../projections/columns/calendar-values.ts';
+import type { Database } from '../postgres/database.ts';
 import type { Queryable } from '../statements/statement.ts';
+import { knownFamily } from './read-events.ts';
 import { readStream } from './read-stream.ts';
 import { recordedEvent } from './recorded-event.ts';
 import { readStart, streamPositionAt } from './stream-snapshots.ts';
@@ -68,6 +70,22 @@ export async function readState<F extends EventFamily, S>(
     }
   }
   return { state, version, position, snapshotVersion };
+}
+
+/** The latest states of several streams, from one snapshot of the database. */
+export async function readStates(
+  db: Database,
+  families: ReadonlyMap<string, EventFamily>,
+  streams: readonly { readonly state: StreamState; readonly streamId: string }[],
+): Promise<readonly StateOf[]> {
+  for (const { state } of streams) knownFamily(families, state.family.name);
+  const read = async (target: Queryable) => {
+    const states: StateOf[] = [];
+    for (const { state, streamId } of streams) states.push(await readState(target, state, streamId));
+    return states;
+  };
+  // One stream needs no snapshot: a later page only adds later events.
+  return streams.length === 1 ? read(db) : db.transaction(read, { isolation: 'repeatable read', readOnly: true });
 }
 
 async function lastAt(

@@ -148,8 +148,9 @@ describe('types flow from the declarations', () => {
     expect(defineCommand({ ...open, decide: () => opened }).emits).toEqual(cart.types);
     // @ts-expect-error a type that it does not emit
     const wrong = defineCommand({ ...open, emits: ['CartConfirmed'], decide: () => opened });
-    const context = { streamVersion: 0, metadata: {}, now: '2026-01-31T12:00:00Z' };
-    expect(() => wrong.decide({ cartId: 'a' }, { status: 'Empty' }, context)).toThrow(
+    const context = { streamVersions: [0], metadata: {}, now: '2026-01-31T12:00:00Z', loaded: undefined };
+    const streams = wrong.streamsOf({ cartId: 'a' });
+    expect(() => wrong.decide({ cartId: 'a' }, [{ status: 'Empty' }], streams, context)).toThrow(
       "defineCommand('openCart') decided 'CartOpened', which its 'emits' does not name. Add it there.",
     );
     // @ts-expect-error an undefined event type

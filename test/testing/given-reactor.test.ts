@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { depositForTransfer, refundTransfer, withdrawForTransfer } from '../../examples/money-transfer/account.ts';
+import { transfer } from '../../examples/money-transfer/events.ts';
+import { moneyTransfers } from '../../examples/money-transfer/transfer.ts';
+import { CommandRejected, defineCommand, defineEvents, defineReactor } from '../../src/index.ts';
+import { givenReactor } from '../../src/testing.ts';
+
+const requested = { type: 'TransferRequested', payload: { from: 'a', to: 'b', amount: '5.00' } } as const;
+const append = { family: transfer, streamId: 't1', events: [requested] };
+const ofA = { accountId: 'a', amount: '5.00', transferId: 't1' };
+const ofB = { ...ofA, accountId: 'b' };
+
+test('a workflow is tested by its steps: as outcomes are given, it goes on or compensates', async () => {
+  const names = async (given: ReturnType<typeof givenReactor>) =>
+    (await given.when(append).steps()).map(({ command }) => command.name);
+  const workflow = givenReactor(moneyTransfers);
+  expect(await names(workflow)).toEqual(['withdrawForTransfer', 'depositForTransfer', 'completeTransfer']);
+  const refused = new CommandRejected('There is no such account.');
+  expect(await names(workflow.where(withdrawForTransfer, refused))).toEqual(['withdrawForTransfer', 'failTransfer']);
+  const compensating = workflow.where(depositForTransfer, refused);
+  expect(await names(compensating)).toEqual([
+    'withdrawForTransfer',
+    'depositForTransfer',
+    'refundTransfer',
+    'failTransfer',
+  ]);
+  const [, , , failed] = await compensating.when(append).steps();
+  expect(failed?.input).toEqual({ transferId: 't1', reason: 'There is no such account.' });
+  const reaction = compensating.when(append);
+  await reaction.thenSteps(
+    { command: withdrawForTransfer, input: ofA },
+    { command: depositForTransfer, input: ofB },
+    { command: refundTransfer, input: ofA },
+    ...(failed ? [failed] : []),
+  );
+  await reaction.thenReplayable();
+  await reaction.thenResults('ack');
+  await expect(reaction.thenSteps({ command: withdrawForTransfer, input: ofA })).rejects.toThrow(/depositForTransfer/);
+});
+
+const note = defineEvents('note', { Written: z.object({ text: z.string() }), Read: z.object({}) });
+const written = (text: string) => ({ type: 'Written', payload: { text } }) as const;
+const write = defineCommand({
+  name: 'write',
+  input: z.object({ text: z.string() }),
+  events: note,
+  stream: ({ text }) => `copy of ${text}`,
+  decide: ({ text }) => written(text),
+});
+const given = (...texts: readonly string[]) => ({ family: note, streamId: 'n', events: texts.map(written) });
+
+test('events of a step, and outcomes by input and step, reach the handler', async () => {
+  const copier = defineReactor({
+    name: 'copier',
+    events: note,
+    handle: {
+      async Written({ payload: { text } }, { execute, messageId, attempt }) {
+        const { events, streamId, streamVersion } = await execute(write, { text }, { step: 'copy' });
+        expect([messageId.startsWith('copier/'), attempt]).toEqual([true, 1]);
+        await execute(write, {
+          text: `${streamId} ${streamVersion} ${JSON.stringify(events.map(({ payload }) => payload))}`,
+        });
+        return text === 'b' ? 'skip' : undefined;
+      },
+    },
+  });
+  const reaction = givenReactor(copier)
+    .where(write, (input, step) => (step === 'copy' ? [written(`${(input as { text: string }).text}!`)] : []))
+    .when(given('a', 'b'));
+  await reaction.thenSteps(
+    { command: write, input: { text: 'a' }, step: 'copy' },
+    { command: write, input: { text: 'copy of a 1 [{"text":"a!"}]' } },
+    { command: write, input: { text: 'b' }, step: 'copy' },
+    { command: write, input: { text: 'copy of b 1 [{"text":"b!"}]' } },
+  );
+  await reaction.thenResults('ack', 'skip');
+  await givenReactor(copier)
+    .when({ family: note, streamId: 'n', events: [{ type: 'Read', payload: {} }] })
+    .thenResults();
+  const invalid = givenReactor(copier).where(write, [{ type: 'Written', payload: { text: 1 } }]);
+  await invalid.when(given('a')).thenFails(/The payload of note's 'Written' is not valid/);
+});
+
+test('a handler that fails is expected to fail, or fails the test', async () => {
+  const failing = defineReactor({
+    name: 'failing',
+    events: note,
+    handle: async ({ position }, { execute }) => {
+      if (position === 2n) throw new Error('no second one');
+      await execute(write, { text: position === 3n ? 3 : 'x' });
+    },
+  });
+  const reaction = givenReactor(failing).when(given('a', 'b'));
+  await reaction.thenFails('no second one');
+  await reaction.thenFails(/second/);
+  await expect(reaction.thenFails('another')).rejects.toThrow('no second one');
+  await expect(reaction.steps()).rejects.toThrow('no second one');
+  await expect(givenReactor(failing).when(given('a')).thenFails()).rejects.toThrow('Expected failing to fail');
+});
+
+test('steps need names if a command is executed twice, and valid inputs', async () => {
+  const repeating = (inputs: readonly unknown[], step?: string) =>
+    defineReactor({
+      name: 'repeating',
+      events: note,
+      async handle(_, { execute }) {
+        for (const input of inputs) await execute(write, input, step === undefined ? {} : { step });
+      },
+    });
+  const run = (...args: Parameters<typeof repeating>) => givenReactor(repeating(...args)).when(given('a'));
+  await run([{ text: 'x' }, { text: 'y' }]).thenFails(/repeating executes two steps 'write' for one event/);
+  await run([{ text: 'x' }, { text: 'y' }], 'again').thenFails(/two steps 'again'/);
+  await run([{ text: 1 }]).thenFails(/The input of 'write' is not valid: text/);
+});
+
+const realDate = Date;
+test.each<[string, () => string, string]>([
+  [
+    'the day',
+    () => new Date().toISOString().slice(0, 10),
+    'executes other steps if the clock is moved. It reads the clock',
+  ],
+  [
+    'the time zone',
+    () => String(new Date('2026-01-01T00:00:00Z').getDate()),
+    'executes other steps in another time zone.',
+  ],
+  ['the language', () => (0.5).toLocaleString(), 'executes other steps in another language.'],
+])('a workflow is not replayable if a step depends on %s', async (_, text, message) => {
+  const dated = defineReactor({
+    name: 'dated',
+    events: note,
+    async handle(event, { execute }) {
+      await Promise.resolve();
+      await execute(write, { text: `${event.id} ${text()}` });
+    },
+  });
+  const reaction = givenReactor(dated).when(given('a'));
+  await reaction.thenResults('ack');
+  // At once: one of them must not undo the changes of the other.
+  const outcomes = await Promise.allSettled([reaction.thenReplayable(), reaction.thenReplayable()]);
+  for (const outcome of outcomes)
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      reason: { message: expect.stringContaining(`dated ${message}`) },
+    });
+  expect(Date).toBe(realDate);
+});
