@@ -17,7 +17,7 @@ beforeAll(async () => {
       projections: [balanceV1],
       commands: [openAccount, credit],
       database: { url: database.url },
-      gateway: { port: 0, federation: true },
+      gateway: { port: 0, federation: true, positionTimeout: 300_000 },
     }),
   );
   await untilActive(refold, balanceV1.id);

@@ -303,7 +303,12 @@ test('as a mutation, it returns the position of all, its first stream, and the r
     },
   });
   const refold = await createRefold(
-    defineConfig({ projections: [held], commands: [move], database: { url: database.url }, gateway: { port: 0 } }),
+    defineConfig({
+      projections: [held],
+      commands: [move],
+      database: { url: database.url },
+      gateway: { port: 0, positionTimeout: 300_000 },
+    }),
     { logger: pino({ level: 'silent' }) },
   );
   try {
