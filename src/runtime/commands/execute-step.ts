@@ -88,8 +88,8 @@ async function storedResult(
   const stream = written?.streams[0];
   if (!written || !stream) throw new Error(`the step '${found.key}' has an outcome`); // it was just found
   // Without a fingerprint, another stream is the only sign of another work.
-  if (!found.work && stream.streamId !== command.streamOf(await command.parse(input)))
-    throw stepChanged(step, command.name);
+  const streams = found.work ? [] : command.streamsOf(await command.parse(input));
+  if (!found.work && stream.streamId !== streams[0]?.streamId) throw stepChanged(step, command.name);
   const { position, events } = written;
   return { position, streamId: stream.streamId, streamVersion: stream.version, events };
 }
