@@ -230,7 +230,8 @@ function checkAccess(subject: string, access: unknown): void {
 /** Returns the declared types, or all types of the families. @throws RefoldError `INVALID_DECLARATION` */
 function emittedTypes(subject: string, families: readonly EventFamily[], given?: readonly string[]): readonly string[] {
   const types = [...new Set(families.flatMap((family) => family.types))];
-  if (given === undefined) return Object.freeze(types);
+  const [only] = families;
+  if (given === undefined) return only && families.length === 1 ? only.types : Object.freeze(types);
   const names = families.map(({ name }) => name).join(', ');
   if (!Array.isArray(given) || given.length === 0)
     throw invalidDeclaration(subject, `'emits' is a list of event types of ${names}, with at least one.`);
