@@ -23,8 +23,8 @@ where locktype = 'advisory'
 -- top 16 bits, which marks a tag, and a position in the other 48 bits, which is below every position that the transaction will draw.
 -- src/store/server/lock-keys.ts has the same number.
 --
--- The lock is shared, so tags never wait for each other. Nobody takes it exclusively: only its presence in refold.advisory_locks counts. A lock, not a row,
--- because it is visible to others before the commit, and disappears with its transaction, however that ends.
+-- The lock is shared, so tags never wait for each other. Nobody takes it exclusively: only its presence in refold.advisory_locks counts. A
+-- lock, not a row, because it is visible to others before the commit, and disappears with its transaction, however that ends.
 create view refold.tags as
 select pid, virtualtransaction, key & ((1::bigint << 48) - 1) as tag -- the key without its top 16 bits
 from refold.advisory_locks

@@ -18,8 +18,8 @@ $$;
 -- In:  families, stream_ids, stream_sizes: the distinct streams of the batch with the number of events for each, in the order in which they are
 --      locked. All callers use one order, or they deadlock.
 --      keys: the idempotency keys of the appends; null if none has one. inputs: the fingerprints of their requests, kept with the key.
---      part_*: the parts in the order of the appends. A part is one stream of one append: which append, which stream, the version that refold.version_fits expects, the
---      number of events, and the number of events of earlier parts for the same stream.
+--      part_*: the parts in the order of the appends. A part is one stream of one append: which append, which stream, the expected version (as
+--      refold.version_fits reads it), the number of events, and the number of events of earlier parts for the same stream.
 --      new_events: all events in the order of the parts.
 --      lock_timeout_ms: how long to wait for locks.
 -- Out: starts: for each part, the version of its stream before it; null if its append was not written.

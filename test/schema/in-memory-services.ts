@@ -4,15 +4,11 @@ import { ConcurrencyConflict, RefoldError } from '../../src/errors.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import type { EventFamily } from '../../src/events/event-family.ts';
 import { beginning, type GlobalPosition, globalPosition, laterPosition } from '../../src/events/global-position.ts';
-import type {
-  CommandCall,
-  GatewayServices,
-  OperationReads,
-  ReadPosition,
-} from '../../src/gateway/operations/gateway-services.ts';
+import type { CommandCall, GatewayServices, OperationReads } from '../../src/gateway/operations/gateway-services.ts';
 import type { Row } from '../../src/projections/columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../../src/projections/projection/projection.ts';
 import type { Pins, ServedVersion, VersionMap, VersionProgress } from '../../src/projections/projection/version-map.ts';
+import type { ReadPosition } from '../../src/projections/queries/change-cursor.ts';
 import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../src/schema/contract/change-feed.ts';
 import type {
   CommandResult,

@@ -4,14 +4,9 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { Canary, Pins, ShadowRule, VersionMap } from '../../projections/projection/version-map.ts';
-import type { ChangeCursor } from '../../projections/queries/change-cursor.ts';
+import type { ReadPosition } from '../../projections/queries/change-cursor.ts';
 import type { CommandResult, LiveReadModels, ReadModels } from '../../schema/contract/operation-context.ts';
 import type { ShadowResult } from '../../store/registry/shadows.ts';
-
-export interface ReadPosition extends ChangeCursor {
-  /** The name of the projection. */
-  readonly name: string;
-}
 
 /** The reads of one operation. Must be closed. */
 export interface OperationReads extends ReadModels {

@@ -10,6 +10,12 @@ export interface ChangeCursor {
   readonly rows: RowGeneration | null;
 }
 
+/** The log position of the rows of one read model when they were read. A change feed can continue from it. */
+export interface ReadPosition extends ChangeCursor {
+  /** The projection's name. */
+  readonly name: string;
+}
+
 /** Identifies rows that evolve by changes only. Another version and a rebuild have another generation. */
 export interface RowGeneration {
   readonly version: number;

@@ -1,7 +1,7 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import type { ReadPosition } from '../../projections/queries/change-cursor.ts';
 import type { ReadModels } from '../../schema/contract/operation-context.ts';
-import type { ReadPosition } from './read-positions.ts';
 
 /** The reads of one operation. Close it after the operation's response. */
 export interface OperationReadModels extends ReadModels {

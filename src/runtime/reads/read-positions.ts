@@ -1,15 +1,9 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
-import type { ChangeCursor } from '../../projections/queries/change-cursor.ts';
+import type { ReadPosition } from '../../projections/queries/change-cursor.ts';
 import { readHorizon } from '../../store/log/horizon.ts';
 import { readRowsPositions } from '../../store/queries/change-feed.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-
-/** The log position of the rows of one read model when they were read. A change feed can continue from it. */
-export interface ReadPosition extends ChangeCursor {
-  /** The projection's name. */
-  readonly name: string;
-}
 
 /** The positions of what one operation reads, in one snapshot, or in several if a mutation waits in between. */
 export interface ReadPositions {

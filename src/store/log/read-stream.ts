@@ -2,7 +2,7 @@ import { InvalidInput } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Queryable, RowOf } from '../statements/statement.ts';
+import type { Queryable, TableRow } from '../statements/statement.ts';
 import { type EventRow, eventColumns, recordedEvent } from './recorded-event.ts';
 
 export interface ReadStreamOptions {
@@ -57,7 +57,7 @@ export async function* readStream(
 
 /** The number of events in the stream; 0 if it does not exist. */
 export async function streamVersion(target: Queryable, family: string, streamId: string): Promise<number> {
-  const [row] = await target.query<Pick<RowOf<'refold.streams'>, 'version'>>({
+  const [row] = await target.query<Pick<TableRow<'refold.streams'>, 'version'>>({
     name: 'refold_stream_version',
     text: 'select version from refold.streams where family = $1 and stream_id = $2',
     values: [family, streamId],

@@ -1,10 +1,10 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import { type EventFamily, upcast } from '../../events/event-family.ts';
 import { globalPosition } from '../../events/global-position.ts';
-import type { RowOf } from '../statements/statement.ts';
+import type { TableRow } from '../statements/statement.ts';
 
 /** A row of refold.events as the driver returns it. */
-export type EventRow = RowOf<'refold.events'>;
+export type EventRow = TableRow<'refold.events'>;
 
 /** The columns of {@link EventRow}. */
 export const eventColumns = `position, stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata`;

@@ -1,5 +1,5 @@
 import { silentSeconds } from '../server/running-processes.ts';
-import type { ColumnsOf, Queryable, RowOf } from '../statements/statement.ts';
+import type { ColumnsOf, Queryable, TableRow } from '../statements/statement.ts';
 
 /** A running process of the application, as it announced itself, such as `host:4711`. A process of an older release has no role. */
 export interface LiveProcess extends ColumnsOf<'refold.processes', 'name' | 'role'> {
@@ -8,7 +8,7 @@ export interface LiveProcess extends ColumnsOf<'refold.processes', 'name' | 'rol
 }
 
 /** Whether a process serves clients, maintains read tables, or both. */
-export type ProcessRole = NonNullable<RowOf<'refold.processes'>['role']>;
+export type ProcessRole = NonNullable<TableRow<'refold.processes'>['role']>;
 
 /** The processes with a recent heartbeat. A process of an older release that maintains nothing is not included. */
 export async function readLiveProcesses(db: Queryable): Promise<LiveProcess[]> {

@@ -2,7 +2,7 @@ import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/projection/partition.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
-import type { Queryable, RowOf } from '../statements/statement.ts';
+import type { Queryable, TableRow } from '../statements/statement.ts';
 import type { ProcessorError } from '../statements/stored-json.ts';
 import { readFloors } from './partitions.ts';
 import { insertRun } from './runs.ts';
@@ -106,8 +106,8 @@ export async function claimProcessor(db: Queryable, unit: ProcessorUnit, owner: 
   };
 }
 
-type ClaimedRow = Pick<RowOf<'refold.processors'>, 'epoch' | 'checkpoint'> &
-  Partial<Pick<RowOf<'refold.processors'>, 'partitions' | 'floors'>> &
+type ClaimedRow = Pick<TableRow<'refold.processors'>, 'epoch' | 'checkpoint'> &
+  Partial<Pick<TableRow<'refold.processors'>, 'partitions' | 'floors'>> &
   Pick<ProcessorClaim, 'serverStart' | 'lost'>;
 
 export interface Advance {

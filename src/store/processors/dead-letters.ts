@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { keyText, type RowKey } from '../../projections/projection/projection.ts';
-import { type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
+import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 import type { LetterError } from '../statements/stored-json.ts';
 
 /** An event that is not folded into a read table. */
@@ -73,7 +73,7 @@ export async function readBlockedKeys(db: Queryable, tableName: string): Promise
 
 /** Like {@link readBlockedKeys}, but only among these keys. Keys are passed and returned as `keyText` writes them. */
 export async function readBlockedAmong(db: Queryable, tableName: string, keys: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ key: NonNullable<RowOf<'refold.dead_letters'>['key']> }>({
+  const rows = await db.query<{ key: NonNullable<TableRow<'refold.dead_letters'>['key']> }>({
     name: 'read blocked among',
     text: `
       select distinct key

@@ -2,7 +2,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import { type Discarded, discardText } from '../../projections/fold/discarded.ts';
 import { type FoldFailure, keyText, type RowKey } from '../../projections/projection/projection.ts';
 import type { ProcessorUnit } from '../server/processor-unit.ts';
-import { type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
+import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
 /** A table of a version: the one in use, that of a rebuild, or a snapshot's copy. */
 interface Table {
@@ -67,7 +67,7 @@ export async function readLeftOut(
   /** The positions of the row's events. */
   positions: readonly GlobalPosition[],
 ): Promise<ReadonlySet<bigint>> {
-  const rows = await db.query<Pick<RowOf<'refold.skips'>, 'position'>>({
+  const rows = await db.query<Pick<TableRow<'refold.skips'>, 'position'>>({
     name: 'read left out',
     text: `
       select position
@@ -92,7 +92,7 @@ export async function readLeftOut(
  * folds them.
  */
 export async function readAllLeftOut(db: Queryable, { name, version, tableName }: Table): Promise<Discarded> {
-  const rows = await db.query<Pick<RowOf<'refold.skips'>, 'position' | 'key'>>({
+  const rows = await db.query<Pick<TableRow<'refold.skips'>, 'position' | 'key'>>({
     text: `
       select position, nullif(key, 'null') as key
       from refold.discards

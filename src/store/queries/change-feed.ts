@@ -1,6 +1,6 @@
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
-import type { ColumnsOf, Queryable, RowOf } from '../statements/statement.ts';
+import type { ColumnsOf, Queryable, TableRow } from '../statements/statement.ts';
 
 /** A version's current table, which a process may not know yet. If the generation differs, rows may have changed without recorded changes. */
 type RowsTable = ColumnsOf<'refold.projections', 'table_name' | 'generation'>;
@@ -56,8 +56,8 @@ export async function readChangePage(
   { maxBatches, maxKeys }: { readonly maxBatches: number; readonly maxKeys: number },
 ): Promise<ChangePage> {
   const rows = await db.query<{
-    position: RowOf<'refold.changes'>['checkpoint'];
-    keys: RowOf<'refold.changes'>['upserted'] | null;
+    position: TableRow<'refold.changes'>['checkpoint'];
+    keys: TableRow<'refold.changes'>['upserted'] | null;
     more: boolean;
   }>({
     name: 'read change page',

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
-import { builder, type Queryable, type RowOf, run } from '../statements/statement.ts';
+import { builder, type Queryable, run, type TableRow } from '../statements/statement.ts';
 import { filterSql } from './row-filter.ts';
 import { hasKey } from './row-queries.ts';
 
@@ -44,7 +44,7 @@ export interface RecentBatch {
   readonly keys: readonly RowKey[];
 }
 
-type Changes = RowOf<'refold.changes'>;
+type Changes = TableRow<'refold.changes'>;
 
 /**
  * The changes of each partition after its checkpoint in `after`, at most `limit` batches each. If `after` is empty, reads only the

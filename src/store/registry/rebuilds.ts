@@ -4,10 +4,10 @@ import type { VersionState } from '../../projections/projection/version-map.ts';
 import { checkpointChannel, type ProcessorClaim } from '../processors/checkpoints.ts';
 import { countOfSkips } from '../processors/left-out.ts';
 import type { RefoldTables } from '../statements/refold-tables.generated.ts';
-import { type ColumnsOf, type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
+import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
 /** `beside`: fills a new table that replaces the current one at the end. `in place`: empties and fills the version's own table. */
-export type RebuildForm = RowOf<'refold.rebuilds'>['form'];
+export type RebuildForm = TableRow<'refold.rebuilds'>['form'];
 
 /** A requested rebuild that is not finished. */
 export interface Rebuild extends ColumnsOf<'refold.rebuilds', RequestColumn | ProgressColumn> {

@@ -3,7 +3,7 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import type { Partition } from '../../projections/projection/partition.ts';
 import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import { readFloors } from '../processors/partitions.ts';
-import { type ColumnsOf, type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
+import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 import type { ProcessorError, StoredFloors } from '../statements/stored-json.ts';
 import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
@@ -45,7 +45,7 @@ export interface RegisteredVersion
   readonly updatedAt: string;
 }
 
-export type ProcessorStatus = RowOf<'refold.processors'>['status'];
+export type ProcessorStatus = TableRow<'refold.processors'>['status'];
 
 /** The processor of one partition. */
 export interface RegisteredPartition extends Partition, ColumnsOf<'refold.processors', 'owner' | 'status' | 'error'> {

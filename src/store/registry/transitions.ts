@@ -1,11 +1,11 @@
 import type { VersionState } from '../../projections/projection/version-map.ts';
-import { type Queryable, type RowOf, refoldTables, run } from '../statements/statement.ts';
+import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
 /** The channel that notifies every process of changes in the registry. */
 export const registryChannel = 'refold_registry';
 
 /** What keeps a ready version from becoming active: an operator (after a rollback), or its declared rule. */
-export type HeldBy = NonNullable<RowOf<'refold.projections'>['held_by']>;
+export type HeldBy = NonNullable<TableRow<'refold.projections'>['held_by']>;
 
 /** A transition to record. */
 export interface NewTransition {

@@ -32,15 +32,15 @@ export const builder = createBuilder<AnyTables>();
 /** Builds statements over Refold's own tables, whose columns and types it knows. Run them with {@link run}. */
 export const refoldTables = createBuilder<RefoldTables>();
 
-/** A row of one of Refold's own tables. SQL text that reads some of its columns has the rows `Pick<RowOf<…>, …>`. */
-export type RowOf<Table extends keyof RefoldTables> = Readonly<Selectable<RefoldTables[Table]>>;
+/** A row of one of Refold's own tables. SQL text that reads some of its columns has the rows `Pick<TableRow<…>, …>`. */
+export type TableRow<Table extends keyof RefoldTables> = Readonly<Selectable<RefoldTables[Table]>>;
 
 /**
  * Columns of one of Refold's own tables, under the names that SQL text gives them: `table_name as "tableName"`. The row types of text extend it,
  * so a changed column is a compile error.
  */
-export type ColumnsOf<Table extends keyof RefoldTables, Column extends keyof RowOf<Table> & string> = {
-  readonly [Name in Column as CamelCase<Name>]: RowOf<Table>[Name];
+export type ColumnsOf<Table extends keyof RefoldTables, Column extends keyof TableRow<Table> & string> = {
+  readonly [Name in Column as CamelCase<Name>]: TableRow<Table>[Name];
 };
 
 type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
