@@ -192,6 +192,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       readSchema,
       statementTimeout: config.gateway.statementTimeout,
       positions,
+      versions,
       history: createRowHistory(reads, createEventLog(reads, config.families)),
     });
 

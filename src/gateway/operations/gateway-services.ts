@@ -14,7 +14,7 @@ export interface OperationReads extends ReadModels {
   samePosition?(a: Projection, b: Projection): Promise<GlobalPosition | null>;
   /** The log positions of the rows read so far, for reads opened with `positions`. Undefined if they cannot be determined. */
   readPositions(): Promise<readonly ReadPosition[] | undefined>;
-  /** Whether the reads were lost, so the operation has to run again without a replica. @default false */
+  /** Whether the reads were lost with a replica or a table, so a query has to run again with new reads of the primary. @default false */
   readonly lost?: boolean;
   close(): Promise<void>;
 }

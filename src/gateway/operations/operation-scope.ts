@@ -64,7 +64,10 @@ interface OpenedScope extends Omit<Scope, 'context'> {
    * lost.
    */
   openReads(options?: { readonly replica: boolean }): ReadModels;
-  /** Whether the replica was lost during the reads, which makes the answer inconsistent. */
+  /**
+   * Whether a query must be executed again, because the replica or a table was lost during the reads. Never true for a mutation: its commands
+   * must not be repeated.
+   */
   lost(): boolean;
   /** Adds the position to the result if the client asked for it. */
   finish<R>(result: R): Promise<R>;
@@ -120,7 +123,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
         checkToken,
         lastEventId: header('last-event-id') ?? null,
       },
-      lost: () => opened?.lost === true,
+      lost: () => operation?.operation === 'query' && opened?.lost === true,
       openReads({ replica } = { replica: false }) {
         if (isClosed) throw new Error('The operation has ended.');
         if (opened) closeReads(opened);
@@ -158,7 +161,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
           };
           try {
             const result = await run(scope.openReads({ replica: true }));
-            // If the replica was lost, the whole operation runs again on the primary.
+            // Once: what fails again on the primary, with the tables of now, fails for another reason.
             return withOutageStatus(await scope.finish(scope.lost() ? await run(scope.openReads()) : result));
           } finally {
             scope.close();

@@ -5,7 +5,11 @@ import type { ReadModels } from '../../schema/contract/operation-context.ts';
 
 /** The reads of one operation. Close it after the operation's response. */
 export interface OperationReadModels extends ReadModels {
-  /** Whether the response is incomplete, so the operation must be executed again without a replica. @default false */
+  /**
+   * Whether the response is incomplete because a replica or a table of the operation's snapshot is gone. A query must be executed again, with new
+   * reads of the primary.
+   * @default false
+   */
   readonly lost?: boolean;
   /** Returns the position of two versions in the operation's snapshot; null if they are at different positions, or there is no snapshot. */
   samePosition(a: Projection, b: Projection): Promise<GlobalPosition | null>;

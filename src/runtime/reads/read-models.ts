@@ -13,6 +13,7 @@ import { readReplayedCheckpoint } from '../../store/server/replica-state.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { samePosition } from '../verification/diff.ts';
 import { createCompiledReads } from './compiled-reads.ts';
+import { followTables, type TableView } from './follow-tables.ts';
 import { createKeyLookups } from './key-lookups.ts';
 import type { NearReads, OperationReadModels } from './operation-read-models.ts';
 import type { Positions } from './positions.ts';
@@ -31,6 +32,7 @@ export interface ReadModelsOptions {
   /** The timeout of one statement of a snapshot, in milliseconds. */
   readonly statementTimeout: number;
   readonly positions: Positions;
+  readonly versions: TableView;
   readonly history: RowHistory;
   /** A replica that may serve queries instead. */
   readonly replica?: Replica | undefined;
@@ -55,9 +57,13 @@ export interface ReadsOptions {
 }
 
 export function createReadModels(options: ReadModelsOptions): ReadModelSource {
-  const { replica } = options;
-  const openPrimary = createReadsOf(options);
+  const { replica, versions } = options;
+  const readsOfPrimary = createReadsOf(options);
   const openNear = replica && createReadsOf({ ...options, db: replica.db });
+
+  function openPrimary(snapshot: boolean, positions: boolean): OperationReadModels {
+    return followTables(readsOfPrimary(snapshot, positions), versions, { snapshot });
+  }
 
   return {
     open({ snapshot, positions = false, replicaOf }) {
@@ -145,7 +151,7 @@ function openOperation(
     aggregate: (projection, query) => aggregateRows(reads, readSchema, projection, query),
     async waitFor(projection, position) {
       await waits.waitFor(projection, position);
-      // A snapshot from before the wait would lack the awaited position.
+      // A snapshot from before the wait would lack the awaited position, or show the table half filled.
       if (!snapshot || (await includes(snapshot, projection, position))) return;
       await positioned?.take(snapshot);
       closeSnapshot();
@@ -201,9 +207,10 @@ function createWaits(db: Queryable, positions: Positions) {
   };
 }
 
+/** Whether the version has this table and the position in the snapshot. */
 async function includes(snapshot: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {
   const status = await readVersionStatus(snapshot, projection.name, projection.version);
-  return (status?.checkpoint ?? 0n) >= position;
+  return status?.tableName === projection.tableName && status.checkpoint >= position;
 }
 
 function ended(): Error {

@@ -57,7 +57,7 @@ export function readsFromReplica(
     ...near,
     ...rows,
     get lost() {
-      return lost;
+      return lost || primary?.lost === true;
     },
     ...(near.answer ? { answer: (query: ResponseQuery) => read((reads) => answerOf(reads, query)) } : {}),
     async waitFor(projection, position) {

@@ -37,6 +37,8 @@ export interface Versions {
    * an event. Code that caches rows of it must then read them again.
    */
   stored(projection: Projection): Projection;
+  /** Returns {@link stored} of this moment: what changes later does not change its results. */
+  storedNow(): (projection: Projection) => Projection;
   /** Called after each change of the map or of a state. */
   onChange(listener: () => void): () => void;
   /** Reads the registry now, instead of at the next notification. */
@@ -61,7 +63,8 @@ export async function createVersions(options: {
   const listeners = new Set<() => void>();
   let states = new Map<string, VersionState>();
   let tables = new Map<string, RegisteredVersion>();
-  const known = new Map<string, Projection>();
+  const storedBy = createStoredVersions();
+  const stored = (projection: Projection) => storedBy(tables, projection);
   let map: VersionMap = { revision: '', served: new Map() };
   let registry: readonly RegisteredVersion[] = [];
   let canaries: readonly Canary[] = [];
@@ -134,14 +137,6 @@ export async function createVersions(options: {
     return revision === map.revision ? map : { revision, served, deprecated };
   }
 
-  function stored(projection: Projection): Projection {
-    const { tableName, generation } = tables.get(projection.id) ?? { tableName: projection.tableName, generation: 1 };
-    const place = `${projection.id} ${tableName} ${generation}`;
-    const version = known.get(place) ?? storedIn(projection, tableName);
-    known.set(place, version);
-    return version;
-  }
-
   /** Runs one read at a time. A change during a read is covered by a second read. */
   function refresh(): Promise<void> {
     lookAgain = true;
@@ -172,6 +167,10 @@ export async function createVersions(options: {
     stopped: () => stopped,
     partitionsOf: ({ id, partitions }) => tables.get(id)?.partitions.length ?? partitions,
     stored,
+    storedNow() {
+      const registered = tables; // replaced as a whole by each read of the registry
+      return (projection) => storedBy(registered, projection);
+    },
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -183,6 +182,19 @@ export async function createVersions(options: {
       listeners.clear();
       await looking?.catch(() => {});
     },
+  };
+}
+
+/** Creates a function that returns a version with the table that holds its rows: the same object as long as it holds the same rows. */
+function createStoredVersions() {
+  const known = new Map<string, Projection>();
+  return (registered: ReadonlyMap<string, RegisteredVersion>, projection: Projection): Projection => {
+    const found = registered.get(projection.id);
+    const { tableName, generation } = found ?? { tableName: projection.tableName, generation: 1 };
+    const place = `${projection.id} ${tableName} ${generation}`;
+    const version = known.get(place) ?? storedIn(projection, tableName);
+    known.set(place, version);
+    return version;
   };
 }
 

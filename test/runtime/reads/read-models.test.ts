@@ -3,6 +3,7 @@ import { globalPosition } from '../../../src/events/global-position.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import { storedIn } from '../../../src/projections/projection/projection.ts';
 import type { PageQuery } from '../../../src/projections/queries/row-query.ts';
+import type { TableView } from '../../../src/runtime/reads/follow-tables.ts';
 import { createPositions, type Positions } from '../../../src/runtime/reads/positions.ts';
 import { createReadModels, type ReadModelSource } from '../../../src/runtime/reads/read-models.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
@@ -10,6 +11,7 @@ import { createNotifications, type Notifications } from '../../../src/store/post
 import { readReplayedCheckpoint } from '../../../src/store/server/replica-state.ts';
 import { shelfPlaces } from '../../store/queries/order-book.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
+import { outdatedView, tableView } from '../../support/table-view.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
 let testDatabase: TestDatabase;
@@ -34,7 +36,7 @@ beforeAll(async () => {
   };
   notifications = createNotifications({ url: testDatabase.url });
   positions = createPositions({ db, notifications, timeout: 300_000, head: async () => globalPosition(0n) });
-  source = createReadModels({ db: reads, readSchema, statementTimeout: 10_000, positions, history: async () => [] });
+  source = reading(tableView());
   writer = await createReadModelWriter(db, shelfPlaces);
   await writer.write({ upserted: Array.from({ length: 20 }, (_, index) => place(index, 'first')) });
 });
@@ -50,6 +52,11 @@ afterAll(async () => {
   await db.close();
   await testDatabase.drop();
 });
+
+function reading(versions: TableView): ReadModelSource {
+  const history = async () => [];
+  return createReadModels({ db: reads, readSchema, statementTimeout: 10_000, positions, versions, history });
+}
 
 const page: PageQuery = {
   where: null,
@@ -176,6 +183,7 @@ test('a failed statement reaches its reader as a database error, and the connect
     readSchema: 'nowhere',
     statementTimeout: 10_000,
     positions,
+    versions: tableView(),
     history: async () => [],
   }).open({
     snapshot: true,
@@ -185,18 +193,84 @@ test('a failed statement reaches its reader as a database error, and the connect
   expect(reads.pool.idleCount).toBe(reads.pool.totalCount);
 });
 
+const formerly = storedIn(shelfPlaces, 'the_table_before');
+
 test.each([
   true,
   false,
-])('a wait for a version whose table is replaced meanwhile fails and says so, with a snapshot: %s', async (snapshot) => {
+])('a wait for a version whose table is replaced meanwhile continues with the new table, with a snapshot: %s', async (snapshot) => {
   const { position } = await positions.progress(shelfPlaces);
-  const operation = source.open({ snapshot });
-  await operation.waitFor(shelfPlaces, position);
-  const built = storedIn(shelfPlaces, 'the_table_before');
-  await expect(operation.waitFor(built, position)).rejects.toMatchObject({
+  const operation = reading(outdatedView([formerly], shelfPlaces)).open({ snapshot });
+  await operation.waitFor(formerly, position);
+  expect(labels(await operation.findByKeys(formerly, [keyOf(7)], ['label']))).toEqual(['first']);
+  expect(operation.lost).toBe(false);
+  await operation.close();
+});
+
+test('a snapshot from before the rebuild is left when a wait continues with the new table', async () => {
+  const { name } = shelfPlaces;
+  const moveTo = (tableName: string) =>
+    db.query({ text: 'update refold.projections set table_name = $2 where name = $1', values: [name, tableName] });
+  await db.query({
+    text: `create table ${readSchema}.the_table_before as table ${readSchema}.${shelfPlaces.tableName}`,
+  });
+  await moveTo('the_table_before');
+  const operation = reading(outdatedView([formerly], shelfPlaces)).open({ snapshot: true });
+  expect(labels(await operation.findByKeys(formerly, [keyOf(6)], ['label']))).toEqual(['first']);
+  await writer.write({ upserted: [place(6, 'rebuilt')] });
+  await moveTo(shelfPlaces.tableName);
+  await operation.waitFor(formerly, globalPosition(1n));
+  expect(labels(await operation.findByKeys(formerly, [keyOf(6)], ['label']))).toEqual(['rebuilt']);
+  await operation.close();
+  await db.query({ text: `drop table ${readSchema}.the_table_before` });
+});
+
+test('a wait for a version that is rebuilt in place meanwhile fails and says so', async () => {
+  const { position } = await positions.progress(shelfPlaces);
+  const view = { ...outdatedView([formerly], shelfPlaces), stateOf: () => 'building' as const };
+  const operation = reading(view).open({ snapshot: true });
+  await expect(operation.waitFor(formerly, position)).rejects.toMatchObject({
     code: 'PROJECTION_NOT_READY',
     message: `${shelfPlaces.id} got another table while this waited for position ${position}. Ask again.`,
   });
+  await operation.close();
+});
+
+test('a read whose table is gone is repeated with the new table', async () => {
+  const operation = reading(outdatedView([formerly], shelfPlaces)).open({ snapshot: false });
+  const both = await Promise.all([
+    operation.findByKeys(formerly, [keyOf(7)], ['label']),
+    operation.count(formerly, null, 3),
+  ]);
+  expect(both).toEqual([[expect.objectContaining({ label: 'first' })], 3]);
+  expect(operation.lost).toBe(false);
+  await operation.close();
+});
+
+test('a snapshot whose table is gone is lost as a whole, and new reads use the new table', async () => {
+  const outdated = reading(outdatedView([formerly], shelfPlaces));
+  const operation = outdated.open({ snapshot: true });
+  // Whichever fails first, a response of it is not sent before the operation is known to be lost.
+  const wasLost = await Promise.all([
+    operation.count(formerly, null, 3).catch(() => operation.lost),
+    operation.findByKeys(formerly, [keyOf(7)], ['label']).catch(() => operation.lost),
+  ]);
+  expect(wasLost).toEqual([true, true]);
+  await operation.close();
+  const again = outdated.open({ snapshot: true });
+  expect(await again.count(formerly, null, 3)).toBe(3);
+  await again.close();
+});
+
+test.each([
+  true,
+  false,
+])('a read of a table that is missing and was not replaced fails after one question, with a snapshot: %s', async (snapshot) => {
+  let asked = 0;
+  const refresh = async () => void asked++;
+  const operation = reading({ ...tableView(formerly), refresh }).open({ snapshot });
+  await expect(operation.count(formerly, null)).rejects.toMatchObject({ fields: { sqlState: '42P01' } });
+  expect({ asked, lost: operation.lost }).toEqual({ asked: 1, lost: false });
   await operation.close();
 });
 
@@ -214,6 +288,7 @@ test.each([
     readSchema,
     statementTimeout: 10_000,
     positions: beliefs,
+    versions: tableView(),
     history: async () => [],
   });
   const operation = believing.open({ snapshot });

@@ -4,6 +4,8 @@ import { cartSummaryV2 } from '../../../examples/shopping-cart/cart-summary.v2.t
 import { customerProfileV1 } from '../../../examples/shopping-cart/customer-profile.v1.ts';
 import { globalPosition } from '../../../src/events/global-position.ts';
 import { decimal } from '../../../src/projections/columns/decimal.ts';
+import { type Projection, storedIn } from '../../../src/projections/projection/projection.ts';
+import { type RowFilter, relatedTarget } from '../../../src/projections/queries/row-query.ts';
 import { createPositions, type Positions } from '../../../src/runtime/reads/positions.ts';
 import { createReadModels, type ReadModelSource } from '../../../src/runtime/reads/read-models.ts';
 import { buildSchema } from '../../../src/schema/build-schema.ts';
@@ -12,6 +14,7 @@ import { createNotifications, type Notifications } from '../../../src/store/post
 import type { Statement } from '../../../src/store/statements/statement.ts';
 import { active, InMemoryServices, versionMap } from '../../schema/in-memory-services.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
+import { tableView } from '../../support/table-view.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
 const served = [active(customerProfileV1), active(cartSummaryV2)];
@@ -35,7 +38,9 @@ beforeAll(async () => {
   };
   notifications = createNotifications({ url: testDatabase.url });
   positions = createPositions({ db, notifications, timeout: 300_000, head: async () => globalPosition(0n) });
-  source = createReadModels({ db, readSchema, statementTimeout: 10_000, positions, history: async () => [] });
+  const history = async () => [];
+  const versions = tableView();
+  source = createReadModels({ db, readSchema, statementTimeout: 10_000, positions, versions, history });
   const customers = await createReadModelWriter(pool, customerProfileV1);
   carts = await createReadModelWriter(pool, cartSummaryV2);
   await customers.write({ upserted: Array.from({ length: 200 }, (_, index) => customerRow(index)) });
@@ -132,6 +137,25 @@ test('a list is filtered by related rows in one statement', async () => {
   const stranger = await run('{ cartSummariesAggregate(where: { not: { customer: {} } }) { count } }');
   expect(stranger.data.cartSummariesAggregate.count).toBe(200);
   await carts.write({ deleted: [['cart-1001']] });
+});
+
+test('a filter follows related rows to the table that holds them now', async () => {
+  const history = async () => [];
+  const versions = tableView(customerProfileV1, cartSummaryV2);
+  const moved = createReadModels({ db, readSchema, statementTimeout: 10_000, positions, versions, history });
+  const before = (projection: Projection) => storedIn(projection, 'the_table_before');
+  const isSeven: RowFilter = { kind: 'compare', column: 'customerId', operator: 'eq', value: 'customer-7' };
+  const ofSeven: RowFilter = {
+    kind: 'related',
+    quantifier: 'some',
+    target: relatedTarget(before(customerProfileV1)),
+    columns: [['customerId', 'customerId']],
+    filter: isSeven,
+  };
+  const operation = moved.open({ snapshot: false });
+  const where: RowFilter = { kind: 'and', filters: [{ kind: 'not', filter: { kind: 'not', filter: ofSeven } }] };
+  expect(await operation.count(before(cartSummaryV2), where)).toBe(2);
+  await operation.close();
 });
 
 test('a filter follows a few relations at most, and a subscription follows none', async () => {
