@@ -53,16 +53,13 @@ const longFunctions: Exceptions = {
 const maxWholeLines = 120;
 const longClosures: Exceptions = {
   'gateway/create-gateway.ts createGateway': [210, 'the ordered list of the parts of the gateway'],
-  'gateway/operations/shadow.ts createShadows': [145, 'to be divided'],
   'gateway/transports/single-connection.ts createSingleConnections': [130, 'the methods of one protocol'],
   'gateway/transports/web-socket.ts createWebSocketEndpoint': [135, 'the callbacks of one protocol'],
   'runtime/consumers/log-source.ts createLogSource': [130, 'one poll for all readers, and what they share of it'],
   'runtime/live/feed-subscription.ts createFeedSubscription': [180, 'to be divided'],
   'runtime/live/follower.ts createFollower': [170, 'one round, in its order'],
-  'runtime/live/live-read-models.ts createLiveReadModels': [182, 'to be divided'],
   'runtime/processors/projection-processor.ts createProjectionProcessor': [165, 'to be divided'],
   'runtime/processors/set-based-processor.ts createSetBasedProcessor': [140, 'to be divided'],
-  'runtime/reads/positions.ts createPositions': [160, 'to be divided'],
   'runtime/runtime.ts startRuntime': [180, 'the ordered list of what a process starts'],
   'runtime/versions/versions.ts createVersions': [135, 'the view of the registry, replaced as a whole'],
   'store/inline/inline-appends.ts createInlineAppends': [210, 'one transaction, in its order'],

@@ -1,26 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  type DocumentNode,
-  type ExecutionResult,
-  execute,
-  type GraphQLSchema,
-  getOperationAST,
-  Kind,
-  type OperationDefinitionNode,
-} from 'graphql';
+import { type DocumentNode, getOperationAST, Kind, type OperationDefinitionNode } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import type { Viewer } from '../../access.ts';
-import { RefoldError } from '../../errors.ts';
-import type { GlobalPosition } from '../../events/global-position.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
 import type { ShadowRule } from '../../projections/projection/version-map.ts';
-import { type AnswerDifference, answerDifferences, sharedDocument } from '../../schema/analysis/answer-differences.ts';
 import { documentUsage } from '../../schema/analysis/document-usage.ts';
-import type { LiveReadModels, OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
-import type { GatewayServices, OperationReads } from './gateway-services.ts';
+import type { OperationContext, ReadModels } from '../../schema/contract/operation-context.ts';
+import type { GatewayServices } from './gateway-services.ts';
 import type { SchemaSource, ServedSchema, ServedSchemaContext } from './served-schema.ts';
+import { compareAnswers, type SentOperation } from './shadow-comparison.ts';
 
 export interface ShadowOptions {
   readonly services: GatewayServices;
@@ -40,17 +29,11 @@ export interface Shadows {
 }
 
 /** An operation with the versions and schema that answered it. */
-export interface Answered {
+export interface Answered extends SentOperation {
   readonly served: ServedSchema;
-  readonly document: DocumentNode;
-  readonly operation: OperationDefinitionNode;
-  readonly variables: Readonly<Record<string, unknown>> | null | undefined;
-  /** The context of the pipeline, or of the transport. */
-  readonly context: object;
-  readonly viewer: Viewer | 'system';
 }
 
-interface Sampled extends Omit<Answered, 'served'> {
+interface Sampled extends SentOperation {
   readonly shadow: ShadowRule;
 }
 
@@ -59,9 +42,6 @@ const maxWaiting = 20;
 // One comparison at a time, followed by a pause of four times its duration: at most a fifth of one connection.
 const restFactor = 4;
 const shortestRest = 20;
-// Two versions at the head of the log are at the same position most of the time.
-const tries = 20;
-const betweenTries = 50;
 const maxDifferences = 5;
 const longestValue = 1000;
 
@@ -102,19 +82,12 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
     }
   }
 
-  async function compareOne(sampled: Sampled): Promise<void> {
-    const { name, version, startedAt } = sampled.shadow;
-    if (!isRunning(sampled.shadow)) return;
-    const older = source.current();
-    const newer = source.pinned(new Map([[name, version]]));
-    const found = await atOnePosition(older, newer, name, (reads, position) =>
-      answers(sampled, older, newer, reads, position),
-    );
-    const { outcome, position, differences } = found ?? {
-      outcome: 'skipped' as const,
-      position: null,
-      differences: [],
-    };
+  async function compareOne({ shadow, ...sampled }: Sampled): Promise<void> {
+    const { name, version, startedAt } = shadow;
+    if (!isRunning(shadow)) return;
+    const versions = { name, older: source.current(), newer: source.pinned(new Map([[name, version]])) };
+    const found = await compareAnswers({ services, readsFor, signal: stopping.signal }, { ...sampled, ...versions });
+    const outcome = found?.outcome ?? 'skipped';
     compared.inc({ version: `${name}@${version}`, outcome });
     await services.shadows?.record({
       name,
@@ -122,63 +95,13 @@ export function createShadows({ services, source, readsFor, registry, logger }: 
       startedAt,
       outcome,
       operation: nameOf(sampled.operation),
-      position,
-      differences: differences.slice(0, maxDifferences).map(({ path, older: a, newer: b }) => ({
+      position: found?.position ?? null,
+      differences: (found?.differences ?? []).slice(0, maxDifferences).map(({ path, older, newer }) => ({
         path,
-        older: text(a),
-        newer: text(b),
+        older: text(older),
+        newer: text(newer),
       })),
     });
-  }
-
-  async function atOnePosition<T>(
-    older: ServedSchema,
-    newer: ServedSchema,
-    name: string,
-    read: (reads: OperationReads, position: GlobalPosition) => Promise<T>,
-  ): Promise<T | null> {
-    const [a, b] = [projectionOf(older, name), projectionOf(newer, name)];
-    for (let attempt = 1; a && b && attempt <= tries && !stopping.signal.aborted; attempt++) {
-      const reads = services.openReadModels({ snapshot: true });
-      try {
-        const position = await reads.samePosition?.(a, b);
-        if (position) return await read(reads, position);
-      } finally {
-        await reads.close();
-      }
-      await pause(betweenTries);
-    }
-    return null;
-  }
-
-  async function answers(
-    sampled: Sampled,
-    older: ServedSchema,
-    newer: ServedSchema,
-    reads: OperationReads,
-    position: GlobalPosition,
-  ) {
-    const run = ({ schema, versions }: ServedSchema, document: DocumentNode) =>
-      executed(schema, document, sampled, contextOf(sampled, versions, reads));
-    const document = sharedDocument(newer.schema, sampled.document);
-    if ('problem' in document) return failed(position, document.problem);
-    const before = await run(older, sampled.document);
-    const after = await run(newer, document);
-    const differences = answerDifferences(before, after);
-    return { outcome: differences.length === 0 ? ('same' as const) : ('different' as const), position, differences };
-  }
-
-  function contextOf({ context, viewer }: Sampled, versions: OperationContext['versions'], reads: OperationReads) {
-    const works: OperationContext = {
-      versions,
-      viewer,
-      readModels: readsFor(reads, viewer),
-      commands: { execute: () => Promise.reject(new RefoldError('FORBIDDEN', 'A shadow query can not run commands.')) },
-      live: noLive,
-      after: null,
-      lastEventId: null,
-    };
-    return { ...context, ...works };
   }
 
   function consider({ served, context, ...answered }: Answered): void {
@@ -232,30 +155,6 @@ function reads(
   return paths.some((path) => path.startsWith(type)) && !paths.some(isOfItsMoment);
 }
 
-async function executed(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  { operation, variables }: Sampled,
-  contextValue: object,
-): Promise<ExecutionResult> {
-  return execute({
-    schema,
-    document,
-    contextValue,
-    variableValues: variables,
-    operationName: operation.name?.value,
-  });
-}
-
-function failed(position: GlobalPosition, problem: string) {
-  const differences: readonly AnswerDifference[] = [{ path: '', older: 'valid', newer: problem }];
-  return { outcome: 'failed' as const, position, differences };
-}
-
-function projectionOf({ versions }: ServedSchema, name: string): Projection | undefined {
-  return versions.served.get(name)?.projection;
-}
-
 function withoutResponse(context: object): object {
   const { res: _, ...rest } = context as { res?: unknown };
   return rest;
@@ -270,14 +169,4 @@ function nameOf({ name, selectionSet }: OperationDefinitionNode): string {
 function text(value: unknown): string {
   const json = JSON.stringify(value) ?? 'nothing';
   return json.length > longestValue ? `${json.slice(0, longestValue)}…` : json;
-}
-
-const noLive: LiveReadModels = {
-  row: () => refuseLive(),
-  list: () => refuseLive(),
-  changes: () => refuseLive(),
-};
-
-function refuseLive(): never {
-  throw new RefoldError('FORBIDDEN', 'A shadow query can not subscribe.');
 }

@@ -1,10 +1,10 @@
 import type { PollingOptions } from '../../config/runtime-options.ts';
 import { RefoldError } from '../../errors.ts';
-import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionProgress } from '../../projections/projection/version-map.ts';
 import type { Notifications } from '../../store/postgres/notifications.ts';
-import { checkpointChannel } from '../../store/processors/checkpoints.ts';
+import { checkpointChannel, type NotifiedCheckpoint, parseCheckpoint } from '../../store/processors/checkpoints.ts';
 import { readVersionPositions, readVersionStatus } from '../../store/registry/version-positions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { createPoller } from '../scheduling/poller.ts';
@@ -42,27 +42,11 @@ export interface Positions {
   /** Calls the listener with each known checkpoint of the version. Returns a function that removes the listener. */
   onCheckpoint(projection: Projection, listener: CheckpointListener): () => void;
   /** Records a checkpoint that this process has committed, before its notification arrives. */
-  reached(projection: Projection, at: PartitionCheckpoint): void;
+  reached(projection: Projection, at: Omit<NotifiedCheckpoint, 'id'>): void;
   /** Discards the known checkpoints, because a version may have gone back. */
   forget(): void;
   /** Ends all waits with an error. */
   close(): void;
-}
-
-/** The checkpoint of one partition of a version, and the number of partitions. */
-export interface PartitionCheckpoint {
-  readonly partition: number;
-  readonly partitions: number;
-  readonly checkpoint: GlobalPosition;
-}
-
-interface Waiter {
-  readonly projection: Projection;
-  readonly position: GlobalPosition;
-  resolve(): void;
-  /** Called if the version has stopped before the position. */
-  giveUp(): void;
-  reject(error: unknown): void;
 }
 
 // Most notifications arrive within a millisecond; polling covers those that get lost.
@@ -70,8 +54,7 @@ const defaultPolling = { min: 50, max: 1000, step: 50 };
 
 export function createPositions(options: PositionsOptions): Positions {
   const { db, head, polling = defaultPolling } = options;
-  /** The checkpoint of each partition of a version; undefined if not known yet. */
-  const known = new Map<string, readonly (GlobalPosition | undefined)[]>();
+  const known = createKnownCheckpoints();
   const waiters = new Set<Waiter>();
   const listeners = new Map<string, Set<CheckpointListener>>();
   const poller = createPoller({
@@ -95,20 +78,13 @@ export function createPositions(options: PositionsOptions): Positions {
     for (const set of listeners.values()) for (const listener of set) listener(undefined);
   }
 
-  function hear({ id, partition, partitions, checkpoint }: HeardCheckpoint): void {
-    const before = known.get(id);
-    const checkpoints = Array.from({ length: partitions }, (_, index) =>
-      index === partition ? checkpoint : before?.length === partitions ? before[index] : undefined,
-    );
-    learn(id, checkpoints);
+  function hear(heard: NotifiedCheckpoint): void {
+    learn(heard.id, known.withPartition(heard));
   }
 
-  function learn(id: string, checkpoints: readonly (GlobalPosition | undefined)[]): void {
-    const before = known.get(id);
-    const moved = before?.length !== checkpoints.length || checkpoints.some((one, index) => one !== before[index]);
+  function learn(id: string, checkpoints: Checkpoints): void {
+    const moved = known.set(id, checkpoints);
     if (moved) poller.quicken();
-    // The latest report counts, not the highest: a version rebuilt in place goes back to the beginning.
-    known.set(id, checkpoints);
     const least = leastOf(checkpoints);
     for (const waiter of waiters) {
       if (waiter.projection.id === id && least !== undefined && least >= waiter.position) waiter.resolve();
@@ -137,62 +113,34 @@ export function createPositions(options: PositionsOptions): Positions {
   async function waitFor(projection: Projection, position: GlobalPosition, wait: PositionWait = {}): Promise<void> {
     wait.signal?.throwIfAborted();
     if (closed) throw closedError();
-    if ((leastOf(known.get(projection.id) ?? []) ?? beginning) >= position) return;
-    const timeout = wait.timeout ?? options.timeout;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const isBounded = Number.isFinite(timeout);
-    let isOver = false;
-    const end = (why: string, stopped: boolean) => {
-      if (!isOver)
-        void timedOut(projection, position, why, stopped).then((error) => (error ? reject(error) : resolve()), reject);
-      isOver = true;
-    };
-    const waiter: Waiter = {
-      projection,
-      position,
-      resolve,
-      giveUp: () => isBounded && end('because it has stopped at an event', true),
-      reject,
-    };
-    const deadline = isBounded ? setTimeout(() => end(`within ${timeout} ms`, false), timeout) : undefined;
-    const onAbort = () => reject(wait.signal?.reason);
-    wait.signal?.addEventListener('abort', onAbort, { once: true });
+    if (known.reached(projection) >= position) return;
+    const { timeout = options.timeout, signal } = wait;
+    const waiter = createWaiter(projection, position, timeout, signal, (why, stopped) =>
+      whyNotReached(projection, position, why, stopped),
+    );
     waiters.add(waiter);
     // The position may have been reached without a notification to this process, so poll before waiting.
     poller.wake();
     try {
-      await promise;
+      await waiter.settled;
     } finally {
       waiters.delete(waiter);
-      clearTimeout(deadline);
-      wait.signal?.removeEventListener('abort', onAbort);
+      waiter.stop();
       if (waiters.size === 0) poller.wake(); // it rests
     }
   }
 
   /** Returns undefined if a last look shows the version at the position: a stalled process may have missed the notification. */
-  async function timedOut(
+  async function whyNotReached(
     projection: Projection,
     position: GlobalPosition,
     why: string,
     stopped: boolean,
   ): Promise<RefoldError | undefined> {
     const status = await readVersionStatus(db, projection.name, projection.version).catch(() => undefined);
-    const reached = status?.checkpoint ?? leastOf(known.get(projection.id) ?? []) ?? beginning;
+    const reached = status?.checkpoint ?? known.reached(projection);
     if (reached >= position) return undefined;
-    const last = await head().catch(() => undefined);
-    return new RefoldError(
-      'POSITION_TIMEOUT',
-      `${projection.id} did not reach position ${position} ${why}; it is at ${reached}. Ask again, or without demanding a position.`,
-      {
-        projection: projection.name,
-        version: projection.version,
-        position: position.toString(),
-        reached: reached.toString(),
-        ...(last === undefined ? {} : { head: last.toString() }),
-        ...(stopped ? { stopped } : {}),
-      },
-    );
+    return positionTimeout(projection, { position, reached, why, stopped, head: await head().catch(() => undefined) });
   }
 
   return {
@@ -215,7 +163,7 @@ export function createPositions(options: PositionsOptions): Positions {
       };
     },
     reached: ({ id }, at) => hear({ id, ...at }),
-    forget: () => known.clear(),
+    forget: known.clear,
     close() {
       closed = true;
       unsubscribe();
@@ -225,25 +173,105 @@ export function createPositions(options: PositionsOptions): Positions {
   };
 }
 
-interface HeardCheckpoint extends PartitionCheckpoint {
-  readonly id: string;
-}
+/** The checkpoint of each partition of a version; undefined if not known yet. */
+type Checkpoints = readonly (GlobalPosition | undefined)[];
 
-/** Parses `cart_summary@2:1042`, or for a partition `cart_summary@2/0/4:1042`. */
-function parseCheckpoint(payload: string): HeardCheckpoint | undefined {
-  const match = /^([^/]+@\d+)(?:\/(\d{1,2})\/(\d{1,2}))?:(\d{1,15})$/.exec(payload);
-  if (!match) return undefined;
-  const [, id = '', partition = '0', partitions = '1', checkpoint = ''] = match;
+/** The checkpoints of the versions that this process has heard of. */
+function createKnownCheckpoints() {
+  const known = new Map<string, Checkpoints>();
   return {
-    id,
-    partition: Number(partition),
-    partitions: Number(partitions),
-    checkpoint: globalPosition(checkpoint),
+    /** The position up to which all partitions of a version have folded the log. */
+    reached: ({ id }: Projection) => leastOf(known.get(id) ?? []) ?? beginning,
+    /** The checkpoints of a version with that of one partition replaced. */
+    withPartition({ id, partition, partitions, checkpoint }: NotifiedCheckpoint): Checkpoints {
+      const before = known.get(id);
+      return Array.from({ length: partitions }, (_, index) =>
+        index === partition ? checkpoint : before?.length === partitions ? before[index] : undefined,
+      );
+    },
+    /** The latest report counts, not the highest: a version rebuilt in place goes back to the beginning. Returns whether it differs. */
+    set(id: string, checkpoints: Checkpoints): boolean {
+      const before = known.get(id);
+      known.set(id, checkpoints);
+      return before?.length !== checkpoints.length || checkpoints.some((one, index) => one !== before[index]);
+    },
+    clear: () => known.clear(),
   };
 }
 
+/** One wait for a position. It ends with the position, its timeout or its signal. */
+interface Waiter {
+  readonly projection: Projection;
+  readonly position: GlobalPosition;
+  readonly settled: Promise<void>;
+  resolve(): void;
+  /** Called if the version has stopped before the position. */
+  giveUp(): void;
+  reject(error: unknown): void;
+  /** Releases its timer and its signal. */
+  stop(): void;
+}
+
+/** `whyNot` returns the error of a wait that ends before the position; undefined if the position has been reached after all. */
+function createWaiter(
+  projection: Projection,
+  position: GlobalPosition,
+  timeout: number,
+  signal: AbortSignal | undefined,
+  whyNot: (why: string, stopped: boolean) => Promise<RefoldError | undefined>,
+): Waiter {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const isBounded = Number.isFinite(timeout);
+  let isOver = false;
+  const end = (why: string, stopped: boolean) => {
+    if (!isOver) void whyNot(why, stopped).then((error) => (error ? reject(error) : resolve()), reject);
+    isOver = true;
+  };
+  const deadline = isBounded ? setTimeout(() => end(`within ${timeout} ms`, false), timeout) : undefined;
+  const onAbort = () => reject(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  return {
+    projection,
+    position,
+    settled: promise,
+    resolve,
+    giveUp: () => isBounded && end('because it has stopped at an event', true),
+    reject,
+    stop() {
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
+interface MissedPosition {
+  readonly position: GlobalPosition;
+  readonly reached: GlobalPosition;
+  readonly why: string;
+  /** Whether the version has stopped at an event. */
+  readonly stopped: boolean;
+  /** Undefined if the log can't be asked. */
+  readonly head: GlobalPosition | undefined;
+}
+
+function positionTimeout({ id, name, version }: Projection, missed: MissedPosition): RefoldError {
+  const { position, reached, why, stopped, head } = missed;
+  return new RefoldError(
+    'POSITION_TIMEOUT',
+    `${id} did not reach position ${position} ${why}; it is at ${reached}. Ask again, or without demanding a position.`,
+    {
+      projection: name,
+      version,
+      position: position.toString(),
+      reached: reached.toString(),
+      ...(head === undefined ? {} : { head: head.toString() }),
+      ...(stopped ? { stopped } : {}),
+    },
+  );
+}
+
 /** Returns undefined if any checkpoint is unknown. */
-function leastOf(checkpoints: readonly (GlobalPosition | undefined)[]): GlobalPosition | undefined {
+function leastOf(checkpoints: Checkpoints): GlobalPosition | undefined {
   let least: GlobalPosition | undefined;
   for (const one of checkpoints) {
     if (one === undefined) return undefined;

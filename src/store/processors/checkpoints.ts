@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import type { GlobalPosition } from '../../events/global-position.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { FloorLayer } from '../../projections/projection/partition.ts';
 import type { ProcessorKind, ProcessorUnit } from '../server/processor-unit.ts';
 import type { Queryable, TableRow } from '../statements/statement.ts';
@@ -12,6 +12,23 @@ import { insertRun } from './runs.ts';
  * `name@version/partition/partitions:checkpoint`.
  */
 export const checkpointChannel = 'refold_checkpoints';
+
+/** The checkpoint of one partition of a version, and the number of partitions. */
+export interface NotifiedCheckpoint {
+  /** `name@version` */
+  readonly id: string;
+  readonly partition: number;
+  readonly partitions: number;
+  readonly checkpoint: GlobalPosition;
+}
+
+/** Parses a notification; undefined if it is none of this channel. */
+export function parseCheckpoint(payload: string): NotifiedCheckpoint | undefined {
+  const match = /^([^/]+@\d+)(?:\/(\d{1,2})\/(\d{1,2}))?:(\d{1,15})$/.exec(payload);
+  if (!match) return undefined;
+  const [, id = '', partition = '0', partitions = '1', checkpoint = ''] = match;
+  return { id, partition: Number(partition), partitions: Number(partitions), checkpoint: globalPosition(checkpoint) };
+}
 
 interface UnitTable {
   readonly table: string;

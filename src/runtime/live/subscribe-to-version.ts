@@ -1,0 +1,150 @@
+import { sameAccess } from '../../access.ts';
+import { RefoldError } from '../../errors.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { PositionToken } from '../../events/position-token.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
+import type { Pins, ServedVersion, VersionMap } from '../../projections/projection/version-map.ts';
+import type { LiveOptions } from '../../schema/contract/operation-context.ts';
+import { readAnchor } from '../../store/log/horizon.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
+import type { Positions } from '../reads/positions.ts';
+import { waitForRows } from '../reads/wait-for-rows.ts';
+import type { Follower } from './follower.ts';
+import type { Followers } from './followers.ts';
+import { LiveMessageIterator } from './live-message-iterator.ts';
+import { accessSwitched, type LiveSubscription } from './live-subscription.ts';
+
+/** What the subscriptions of a process share. */
+export interface SubscriptionParts {
+  readonly db: Queryable;
+  readonly versions: {
+    current(): VersionMap;
+    pinned(pins: Pins): VersionMap;
+    /** Reads the registry now, instead of at the next notification. */
+    refresh(): Promise<void>;
+  };
+  readonly positions: Pick<Positions, 'waitFor' | 'forget' | 'progress'>;
+  readonly followers: Followers;
+  /** The open subscriptions. */
+  readonly open: Set<OpenSubscription>;
+  /** Aborted when the process stops: no subscription starts any more. */
+  readonly closed: AbortSignal;
+}
+
+export interface OpenSubscription {
+  /** Attaches to the version that is served now; to none while none is active. */
+  follow(): void;
+  end(): void;
+}
+
+export interface VersionSubscription<T> {
+  readonly declared: Projection;
+  readonly live: LiveOptions;
+  /** The position from which the client resumes, with its anchor; null if none is known. */
+  readonly since: PositionToken | null;
+  create(wake: () => void): LiveSubscription<T>;
+}
+
+/** Starts with the first pull: waits for the demanded position, and moves from version to version with each activation. */
+export function subscribeToVersion<T>(
+  parts: SubscriptionParts,
+  { declared, live, since, create }: VersionSubscription<T>,
+): AsyncIterableIterator<T> {
+  const { db, versions, positions, followers, open } = parts;
+  const { after, pinned = false } = live;
+  let ending: AbortController | undefined;
+  let over = false;
+  let follower: Follower | undefined;
+  const messages = new LiveMessageIterator<T>({
+    start: () => void start().catch((error: unknown) => messages.fail(error)),
+    take: () => subscription.take(),
+    stop() {
+      over = true;
+      ending?.abort();
+      open.delete(entry);
+      leave();
+      followers.stopIdle();
+    },
+  });
+  const subscription = create(() => messages.wake());
+  const entry: OpenSubscription = { follow, end: () => messages.end() };
+
+  async function start(): Promise<void> {
+    if (parts.closed.aborted) return messages.end();
+    open.add(entry);
+    if (!pinned) await activeVersion(parts, declared);
+    if (after !== null && !over && !(since && (await isGone(db, since)))) await waitFor(after);
+    if (!over) follow();
+  }
+
+  async function waitFor(position: GlobalPosition): Promise<void> {
+    ending = new AbortController();
+    for (let isThere = false; !isThere; ) {
+      const served = pinned ? servedNow()?.projection : await activeVersion(parts, declared);
+      if (!served) return;
+      isThere = await waitForRows({ db, positions, signal: ending.signal }, served, position);
+      // A rebuild has moved the rows to another table, and this process does not know yet.
+      if (!isThere) await versions.refresh();
+    }
+  }
+
+  function servedNow(): ServedVersion | undefined {
+    const { name, version } = declared;
+    return (pinned ? versions.pinned(new Map([[name, version]])) : versions.current()).served.get(name);
+  }
+
+  function follow(): void {
+    let served: ServedVersion | undefined;
+    try {
+      served = servedNow();
+    } catch (error) {
+      messages.fail(error); // the pinned version is no longer maintained
+      return;
+    }
+    if (served?.active && served.projection === follower?.projection) return;
+    leave();
+    if (!served?.active) return;
+    try {
+      if (!sameAccess(declared, served.projection)) throw accessSwitched(declared, served.projection);
+      const next = followers.of(served.projection);
+      subscription.attach(next);
+      follower = next;
+      next.wake();
+    } catch (error) {
+      messages.fail(error);
+    }
+  }
+
+  function leave(): void {
+    if (follower) subscription.detach();
+    follower = undefined;
+  }
+
+  return messages;
+}
+
+/** Whether a position belongs to a history that is gone. Do not wait for such a position: its client starts over. */
+async function isGone(db: Queryable, { position, anchor }: PositionToken): Promise<boolean> {
+  return (await readAnchor(db, position)).anchor !== anchor;
+}
+
+/** @throws RefoldError `PROJECTION_NOT_READY` while no version is active */
+async function activeVersion({ versions, positions }: SubscriptionParts, declared: Projection): Promise<Projection> {
+  const served = versions.current().served.get(declared.name);
+  if (served?.active) return served.projection;
+  const { state, position, head, progress } = await positions.progress(served?.projection ?? declared);
+  throw new RefoldError(
+    'PROJECTION_NOT_READY',
+    state === 'active'
+      ? `The table of ${declared.id} can't be read. Ask again later.`
+      : `No version of ${declared.name} is active yet; ${declared.id} is ${state} at position ${position} of ${head}.`,
+    {
+      projection: declared.name,
+      version: declared.version,
+      state,
+      position: position.toString(),
+      head: head.toString(),
+      progress,
+    },
+  );
+}
