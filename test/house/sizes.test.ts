@@ -56,7 +56,6 @@ const longClosures: Exceptions = {
   'gateway/transports/single-connection.ts createSingleConnections': [130, 'the methods of one protocol'],
   'gateway/transports/web-socket.ts createWebSocketEndpoint': [135, 'the callbacks of one protocol'],
   'runtime/consumers/log-source.ts createLogSource': [130, 'one poll for all readers, and what they share of it'],
-  'runtime/live/feed-subscription.ts createFeedSubscription': [180, 'to be divided'],
   'runtime/live/follower.ts createFollower': [170, 'one round, in its order'],
   'runtime/processors/projection-processor.ts createProjectionProcessor': [165, 'to be divided'],
   'runtime/processors/set-based-processor.ts createSetBasedProcessor': [140, 'to be divided'],
