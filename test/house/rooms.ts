@@ -79,7 +79,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/activation': {
     purpose: 'whether a version may answer',
-    uses: ['processors', 'scheduling', 'schema-changes', 'verification', 'versions'],
+    uses: ['dead-letters', 'processors', 'scheduling', 'schema-changes', 'verification', 'versions'],
   },
   'runtime/reads': {
     purpose: 'answers of one snapshot and one version map',

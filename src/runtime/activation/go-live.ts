@@ -4,13 +4,13 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import { furthest } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import { foldBatch, keysTouched, writesOf } from '../../store/inline/folded-batch.ts';
+import { foldBatch, keysTouched, type LeftOutOfRows, writesOf } from '../../store/inline/folded-batch.ts';
 import { readAppending } from '../../store/inline/inline-locks.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 import { pruneChanges } from '../../store/processors/changes.ts';
 import { readBlockedAmong } from '../../store/processors/dead-letters.ts';
-import { readDiscards } from '../../store/processors/discards.ts';
+import { readDiscardsOf } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
 import {
   becomeLive,
@@ -26,6 +26,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable } from '../../store/tables/read-table.ts';
 import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import { expectOrder } from '../../store/tables/write-rows.ts';
+import { logLeftOut } from '../dead-letters/skips.ts';
 import { keepChangesMinutes, pruneEveryMilliseconds } from '../processors/pruning.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { expectVersion } from '../versions/expect-version.ts';
@@ -130,6 +131,8 @@ export function createGoLive(options: GoLiveOptions): PeriodicTask {
   };
 }
 
+type GoLiveParts = Pick<GoLiveOptions, 'db' | 'log' | 'readSchema' | 'freeze'> & Partial<Pick<GoLiveOptions, 'logger'>>;
+
 /**
  * Makes a version live that has caught up: in one transaction during which no append runs, it folds the last events. Appends wait for that
  * moment, so it is tried only if it will probably be short.
@@ -138,17 +141,14 @@ export function createGoLive(options: GoLiveOptions): PeriodicTask {
  *   if an append has been running for long
  * @throws RefoldError `DATABASE_ERROR` with `sqlState` 55P03 if a running append takes too long
  */
-export async function goLive(
-  options: Pick<GoLiveOptions, 'db' | 'log' | 'readSchema' | 'freeze'>,
-  projection: Projection,
-): Promise<GlobalPosition | null> {
-  const { db, log } = options;
+export async function goLive(options: GoLiveParts, projection: Projection): Promise<GlobalPosition | null> {
+  const { db, log, logger } = options;
   const { name, version } = projection;
   const status = await readVersionStatus(db, name, version);
   if (!status || (status.state !== 'ready' && status.state !== 'active')) return null;
   if ((await log.horizon()) - status.checkpoint > maxLeft) return null;
   if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > maxSeconds)) return null;
-  return db.transaction(
+  const joined = await db.transaction(
     async (tx) => {
       // Everything else that may wait comes before the gate.
       await limitLockWaits(tx, gateTimeout);
@@ -167,33 +167,36 @@ export async function goLive(
       const tail = await log.readTail({ after: checkpoint, filter: projection.filter, limit: Number(maxLeft) + 1 }, tx);
       // A transaction that began to write before the gate existed.
       if (tail.horizon < head) return null;
-      await foldLeft(tx, options, storedIn(projection, tableName), tail.events, head);
+      const leftOut = await foldLeft(tx, options, storedIn(projection, tableName), tail.events, head);
       await becomeLive(tx, name, version, head);
-      return head;
+      return { head, leftOut };
     },
     { idleTimeoutMs: maxIdleMs },
   );
+  if (logger && joined?.leftOut) logLeftOut(logger, projection.id, joined.leftOut);
+  return joined?.head ?? null;
 }
 
 async function foldLeft(
   tx: Queryable,
-  { readSchema, freeze }: Pick<GoLiveOptions, 'readSchema' | 'freeze'>,
+  { readSchema, freeze }: GoLiveParts,
   projection: Projection,
   events: readonly RecordedEvent[],
   upTo: GlobalPosition,
-): Promise<void> {
-  if (events.length === 0) return;
+): Promise<LeftOutOfRows | null> {
+  if (events.length === 0) return null;
   const table = createReadTable(projection, readSchema);
   const keys = keysTouched(projection, events);
   const rows = await table.load(tx, [...keys.values()]);
   const blocked = await readBlockedAmong(tx, projection.tableName, [...keys.keys()]);
   const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
   // A version that started again from a snapshot may meet events that were discarded since.
-  const discarded = await readDiscards(tx, projection.name, projection.version);
+  const discarded = await readDiscardsOf(tx, { kind: 'processor', name: projection.name, version: projection.version });
   const batch = foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
   // The processor will meet the event, stop there and report it.
   for (const error of batch.refused.values()) throw error;
   for (const failure of batch.skipped) projection.onError.onSkip?.(failure);
   await expectOrder(tx, table, batch.claims);
   for (const write of writesOf(tx, projection, table, batch, upTo)) await write();
+  return batch;
 }

@@ -3,7 +3,7 @@ import { shareConnections } from '../../config/connections.ts';
 import type { Config } from '../../config/define-config.ts';
 import { createEventLog, type EventLog, type EventLogOptions } from '../../store/event-log.ts';
 import { createDatabase, type Database } from '../../store/postgres/database.ts';
-import { logSkips } from '../dead-letters/skips.ts';
+import { logLeftOut } from '../dead-letters/skips.ts';
 
 export interface ApplicationLog {
   readonly log: EventLog;
@@ -15,7 +15,7 @@ export interface ApplicationLog {
 export interface ApplicationLogOptions extends Pick<EventLogOptions, 'onAppended' | 'onSent'> {
   /** Freezes rows and events, so an impure `evolve` fails at its own line. */
   readonly freeze: boolean;
-  /** Receives events that inline projections skip. */
+  /** Receives the events that inline projections skip or keep as dead letters. */
   readonly logger?: Logger;
   /** The application name of connections for appends that also fold. @default 'refold-append' */
   readonly applicationName?: string;
@@ -53,7 +53,7 @@ export function openApplicationLog(
         readSchema,
         projections,
         freeze,
-        ...(logger ? { onSkipped: ({ id }, skipped) => logSkips(logger, id, skipped) } : {}),
+        ...(logger ? { onLeftOut: ({ id }, leftOut) => logLeftOut(logger, id, leftOut) } : {}),
       },
     }),
     db: appends,

@@ -12,12 +12,11 @@ import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { readBlockedKeys } from '../../store/processors/dead-letters.ts';
-import { readDiscards } from '../../store/processors/discards.ts';
+import { readDiscardsOf } from '../../store/processors/discards.ts';
 import { UnwrittenFailures } from '../../store/processors/unwritten-failures.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { ReadTable } from '../../store/tables/read-table.ts';
-import { logDeadLetters } from '../dead-letters/dead-letters.ts';
-import { logSkips } from '../dead-letters/skips.ts';
+import { logLeftOut } from '../dead-letters/skips.ts';
 import { createRowCache, type RowCache } from './row-cache.ts';
 import { rowsToKeep } from './write-back.ts';
 
@@ -98,8 +97,7 @@ export class RowFold {
   /** Call it when everything is written and committed. */
   settle(state: VersionState): void {
     const { logger, projection } = this.#options;
-    logDeadLetters(logger, projection.id, this.#failures.letters);
-    logSkips(logger, projection.id, this.#failures.skipped);
+    logLeftOut(logger, projection.id, this.#failures);
     this.#begin();
     this.cache.written(rowsToKeep(state));
   }
@@ -120,7 +118,7 @@ export class RowFold {
   async #foldAll(all: readonly RecordedEvent[], source: Queryable): Promise<void> {
     const { db, projection, claim, freeze } = this.#options;
     const leaveOut = (leftOut: LeftOutEvent): void => this.#failures.add(leftOut);
-    this.#discarded ??= await readDiscards(db, projection.name, projection.version);
+    this.#discarded ??= await readDiscardsOf(db, claim);
     const withoutKey = (leftOut: LeftOutEvent): void => {
       // Without a key the partition is unknown, so exactly one partition keeps the event.
       if (this.#isOwn({ event: leftOut.event, text: '' })) leaveOut(leftOut);

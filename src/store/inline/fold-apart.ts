@@ -2,17 +2,16 @@ import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
 import { type FoldFailure, keyText, type Projection } from '../../projections/projection/projection.ts';
-import { insertDeadLetters, readBlockedAmong } from '../processors/dead-letters.ts';
+import { insertDeadLetters, type NewDeadLetter, readBlockedAmong } from '../processors/dead-letters.ts';
 import { recordChanges } from '../processors/record-changes.ts';
 import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 import { refusalOf } from '../tables/refused-rows.ts';
 import { type ChangedRow, writeAcceptable } from '../tables/write-rows.ts';
-import { foldBatch, keysTouched, recordSkipsOf } from './folded-batch.ts';
+import { foldBatch, keysTouched, type LeftOutOfRows, recordSkipsOf } from './folded-batch.ts';
 
-export interface FoldedApart {
-  readonly skipped: readonly FoldFailure[];
+export interface FoldedApart extends LeftOutOfRows {
   /** With the policy `stop`: why the events cannot be folded. The caller must roll back the transaction. */
   readonly refused: RefoldError | null;
 }
@@ -30,6 +29,7 @@ export async function foldApart(
 ): Promise<FoldedApart> {
   const { policy } = projection.onError;
   const skipped: FoldFailure[] = [];
+  const letters: NewDeadLetter[] = [];
   const written = new Map<string, ChangedRow>();
   for (const event of events) {
     const keys = keysTouched(projection, [event]);
@@ -37,23 +37,25 @@ export async function foldApart(
     const blocked = policy === 'dead-letter' ? await readBlockedAmong(tx, projection.tableName, [...keys.keys()]) : [];
     const byKey = new Map(rows.map((row) => [keyText(table.keyOf(row)), row]));
     const folded = foldBatch(projection, [[event]], byKey, { freeze, blocked });
-    for (const refused of folded.refused.values()) return { skipped, refused };
+    for (const refused of folded.refused.values()) return { letters, skipped, refused };
     const failures = new UnwrittenFailures(projection);
     const taken = new Map(folded.changed);
     for (const { key, error } of await writeAcceptable(tx, table, [...taken.values()])) {
       const refused = rowRefused(projection, event, key, refusalOf(projection, error));
-      if (policy === 'stop') return { skipped, refused };
+      if (policy === 'stop') return { letters, skipped, refused };
       taken.delete(keyText(key));
       failures.add({ event, key, error: refused });
     }
     skipped.push(...folded.skipped, ...failures.skipped);
-    const letters = [...folded.letters, ...failures.letters];
+    const ofEvent = [...folded.letters, ...failures.letters];
+    letters.push(...ofEvent);
     for (const [text, changed] of taken) written.set(text, changed);
-    if (letters.length > 0) await insertDeadLetters(tx, projection, letters);
+    // Before the next event is folded: it may have to wait behind this one.
+    if (ofEvent.length > 0) await insertDeadLetters(tx, projection, ofEvent);
   }
   await recordSkipsOf(tx, projection, skipped);
   await publish(tx, projection, events.at(-1)?.position, [...written.values()]);
-  return { skipped, refused: null };
+  return { letters, skipped, refused: null };
 }
 
 async function publish(

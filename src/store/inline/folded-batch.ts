@@ -14,12 +14,16 @@ import { UnwrittenFailures } from '../processors/unwritten-failures.ts';
 import type { Queryable } from '../statements/statement.ts';
 import type { ReadTable } from '../tables/read-table.ts';
 
-/** The changes of one batch to a version's rows. They must be written in the transaction that read the rows. */
-export interface FoldedBatch {
-  readonly changed: ReadonlyMap<string, { readonly key: RowKey; readonly row: Row | null }>;
+/** The events that a batch left out of a version's rows. */
+export interface LeftOutOfRows {
   readonly letters: readonly NewDeadLetter[];
   /** The failures that the policy `skip` left out. */
   readonly skipped: readonly FoldFailure[];
+}
+
+/** The changes of one batch to a version's rows. They must be written in the transaction that read the rows. */
+export interface FoldedBatch extends LeftOutOfRows {
+  readonly changed: ReadonlyMap<string, { readonly key: RowKey; readonly row: Row | null }>;
   /** Tracks which rows took and released unique values. */
   readonly claims: UniqueClaims | undefined;
   /** With the policy `stop`: the failed groups with their errors. The other fields contain nothing of them. */

@@ -1,7 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import { type FoldFailure, keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
+import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { CheckedAppend } from '../log/append-request.ts';
 import { type AppendOutcome, appendBatch } from '../log/append-statement.ts';
 import type { Database } from '../postgres/database.ts';
@@ -15,7 +15,7 @@ import { isRowRefusal } from '../tables/refused-rows.ts';
 import { expectOrder } from '../tables/write-rows.ts';
 import { enterInline, type Touched, touchedRows, WaitedForRows, wants, whoHolds } from './enter-inline.ts';
 import { foldApart } from './fold-apart.ts';
-import { type FoldedBatch, foldBatch, keysTouched, writesOf } from './folded-batch.ts';
+import { type FoldedBatch, foldBatch, keysTouched, type LeftOutOfRows, writesOf } from './folded-batch.ts';
 import { Refused, refusedBy, refuseFailed } from './refused-appends.ts';
 
 export interface InlineAppendsOptions {
@@ -26,8 +26,8 @@ export interface InlineAppendsOptions {
   readonly projections: readonly Projection[];
   /** Freezes rows and events. An impure `evolve` then throws at its mutation. */
   readonly freeze: boolean;
-  /** Called with the events that the policy `skip` left out. */
-  onSkipped?(projection: Projection, skipped: readonly FoldFailure[]): void;
+  /** Called with the events that a batch left out of the rows of a version. */
+  onLeftOut?(projection: Projection, leftOut: LeftOutOfRows): void;
 }
 
 /** Appends events that inline projections handle, and writes the rows in the same transaction. */
@@ -124,14 +124,14 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       // Must run before anything is sent: the commit is sent together with the writes.
       await expectOrder(tx, tableOf(projection, projection.tableName), made.claims);
     }
-    const skips = folded.map(({ projection, batch: { skipped } }) => ({ projection, skipped }));
-    if (apart && last !== undefined) skips.push(...(await foldAllApart(tx, touched, tables, groups.flat())));
+    const leftOut: OfVersion[] = folded.map(({ projection, batch: made }) => ({ projection, ofRows: made }));
+    if (apart && last !== undefined) leftOut.push(...(await foldAllApart(tx, touched, tables, groups.flat())));
     const writes = folded.flatMap(({ projection, batch: made }) =>
       last === undefined ? [] : writesOf(tx, projection, tableOf(projection, projection.tableName), made, last),
     );
     own?.onCommit();
     await roundTrip(pipeline, [...writes, async () => (own ? tx.query({ text: 'commit' }) : undefined)]);
-    for (const { projection, skipped } of skips) if (skipped.length > 0) options.onSkipped?.(projection, skipped);
+    for (const { projection, ofRows } of leftOut) options.onLeftOut?.(projection, ofRows);
     return outcomes;
   }
 
@@ -140,19 +140,19 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     touched: readonly Touched[],
     tables: readonly (string | null)[],
     events: readonly RecordedEvent[],
-  ): Promise<{ projection: Projection; skipped: readonly FoldFailure[] }[]> {
-    const skips: { projection: Projection; skipped: readonly FoldFailure[] }[] = [];
+  ): Promise<OfVersion[]> {
+    const leftOut: OfVersion[] = [];
     for (const [index, { projection }] of touched.entries()) {
       const tableName = tables[index];
       if (!tableName) continue;
       const wanted = events.filter((event) => wants(projection, event));
       const stored = storedIn(projection, tableName);
-      const { skipped, refused } = await foldApart(tx, stored, tableOf(projection, tableName), wanted, freeze);
-      if (refused) throw new Refused(new Map([[0, refusedBy(projection, refused)]]));
-      for (const failure of skipped) projection.onError.onSkip?.(failure);
-      skips.push({ projection, skipped });
+      const ofRows = await foldApart(tx, stored, tableOf(projection, tableName), wanted, freeze);
+      if (ofRows.refused) throw new Refused(new Map([[0, refusedBy(projection, ofRows.refused)]]));
+      for (const failure of ofRows.skipped) projection.onError.onSkip?.(failure);
+      leftOut.push({ projection, ofRows });
     }
-    return skips;
+    return leftOut;
   }
 
   /** `known`: the rows, if they were read along with the append. */
@@ -258,6 +258,11 @@ const begin = 'begin isolation level read committed; set local idle_in_transacti
 const undefinedTable = '42P01';
 // Raised by refold.refuse_left(). Nothing else raises it in a READ COMMITTED transaction.
 const leftMeanwhile = '40001';
+
+interface OfVersion {
+  readonly projection: Projection;
+  readonly ofRows: LeftOutOfRows;
+}
 
 interface AppendAndFold {
   /** Whether rows are read along with the append, from the tables of the last append. */

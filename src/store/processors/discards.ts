@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { discardText } from '../../projections/fold/discarded.ts';
 import type { RowKey } from '../../projections/projection/projection.ts';
+import type { ProcessorUnit } from '../server/processor-unit.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { DeadLetter } from './dead-letters.ts';
 
@@ -29,7 +30,40 @@ export async function insertDiscards(
   );
 }
 
-/** The discarded events, as {@link discardText} writes them. */
+/**
+ * The events that a fold leaves out, as {@link discardText} writes them: those discarded when its table began. An event that was recalled since
+ * is left to the next rebuild, because the fold may be past it. Whether a table lacks an event then does not depend on who folds it when.
+ */
+export async function readDiscardsOf(
+  db: Queryable,
+  { kind, name, version }: Pick<ProcessorUnit, 'kind' | 'name' | 'version'>,
+): Promise<ReadonlySet<string>> {
+  let discards = refoldTables
+    .selectFrom('refold.discards')
+    .select(['position', 'key'])
+    .where('name', '=', name)
+    .where('version', '=', version);
+  // What was recalled before the version's own table began is deleted; see forgetRecalled.
+  if (kind === 'rebuild')
+    discards = discards.where(({ eb, or }) =>
+      or([
+        eb('recalled_at', 'is', null),
+        eb(
+          'recalled_at',
+          '>=',
+          eb
+            .selectFrom('refold.rebuilds')
+            .select('requested_at')
+            .where('name', '=', name)
+            .where('version', '=', version),
+        ),
+      ]),
+    );
+  const rows = await run(db, discards);
+  return new Set(rows.map(({ position, key }) => discardText(position, key)));
+}
+
+/** The discarded events that are not recalled, as {@link discardText} writes them. */
 export async function readDiscards(db: Queryable, name: string, version: number): Promise<ReadonlySet<string>> {
   const rows = await run(
     db,

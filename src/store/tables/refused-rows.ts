@@ -26,8 +26,9 @@ export function refusalOf(projection: Projection, error: unknown): RowRefusal {
   if (state === uniqueViolation) return takenIn(projection, constraint);
   const column = columnNamed(projection, error.fields.column);
   const about = column === undefined ? '' : ` (column '${column}')`;
-  // Messages of other classes come from PostgreSQL or a trigger, and may quote the value.
-  const quotes = projection.hidden.size > 0 && !/^(23...|54000)$/.test(state);
+  // All other messages may quote the value, also one of class 23 that a trigger raised: it names no constraint.
+  const isPlain = state === '54000' || (constraint !== undefined && state.startsWith('23'));
+  const quotes = projection.hidden.size > 0 && !isPlain;
   const reason = quotes ? `PostgreSQL reports SQLSTATE ${state}.` : sentence(error.message);
   return { reason: `${reason.replace(/\.$/, '')}${about}.`, column, taken: false };
 }

@@ -383,6 +383,23 @@ test.each([
   expect((await storedTable(runtime.db, projection)).get('["a"]')).toMatchObject({ credits: 2 });
 });
 
+test.each([
+  ['skip', ["fussy@1: 1 events skipped. fussy@1: evolve of 'Credited' failed at position 2 "]],
+  [
+    'dead-letter',
+    ['fussy@1: 2 dead letters: 1 could not be folded, 1 wait behind one of their row. fussy@1: evolve of'],
+  ],
+] as const)('what is left out as a version goes live is logged, with the policy %s', async (policy, expected) => {
+  const projection = fussy(policy);
+  const runtime = await setting.start([projection], { maintain: false });
+  for (const amount of ['1', '13', '2']) await runtime.log.append(creditOf('a', amount));
+  const lines: string[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+  const options = { db: runtime.db, log: runtime.log, readSchema, freeze: false, logger };
+  await until(async () => (await goLive(options, projection)) !== null);
+  expect(lines).toEqual(expected.map((line) => expect.stringContaining(line)));
+});
+
 test('appends do not fold into a retired version', async () => {
   const runtime = await setting.start([inlineBalance]);
   await untilLive(runtime, inlineBalance);
