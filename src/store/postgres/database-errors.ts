@@ -76,8 +76,8 @@ export function unknownOutcome(error: unknown): unknown {
   );
 }
 
-// Errors after which nothing of the statement is written: the server accepts no writes, or its disk is full.
-const refusals: ReadonlySet<string> = new Set(['25006', '53100']);
+// Errors after which nothing of the statement is written: the server accepts no writes, its disk is full, or it had rolled the transaction back.
+const refusals: ReadonlySet<string> = new Set(['25006', '53100', '25P03']);
 
 /** The SQLSTATE of a translated error, such as `'23505'`. */
 export function sqlStateOf(error: unknown): string | undefined {
@@ -147,6 +147,7 @@ const unreachableCodes: Readonly<Record<string, string>> = {
   '53300': 'the server has no connection left. Lower maxConnections, or raise the server’s max_connections.',
   '57P01': 'the session was ended by an administrator or by a shutdown of the server.',
   '57P02': 'the session was lost in a crash of the server.',
+  '25P03': 'the server ended the session, because this process sent nothing within a transaction for too long.',
   '25006': 'the server takes no writes: it is a standby, or set to read only.',
   '53100': 'the disk of the server is full.',
   '57P03': 'the server is starting up or shutting down. Try again in a moment.',

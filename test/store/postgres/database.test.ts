@@ -7,8 +7,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { RefoldError } from '../../../src/errors.ts';
 import { connectWhenFree } from '../../../src/store/postgres/connect-when-free.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { databaseAddress } from '../../../src/store/postgres/database-errors.ts';
+import { databaseAddress, unknownOutcome } from '../../../src/store/postgres/database-errors.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
 
 let testDatabase: TestDatabase;
 let db: Database;
@@ -142,6 +143,27 @@ describe.each([
     });
     await expect(ended).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
     expect(await ids()).not.toContain(6);
+  });
+
+  test('that the server ends because this process was frozen is an outage: nothing is written', async () => {
+    const frozen = () =>
+      own.transaction(
+        async (tx) => {
+          await tx.query({ text: 'insert into items values (7)' });
+          // Nothing is read or sent meanwhile.
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+          await tx.query({ text: 'insert into items values (8)' });
+          throw new Error('the server was too slow to end it');
+        },
+        { idleTimeoutMs: 1 },
+      );
+    const error = await until(async () => {
+      const failed = await frozen().catch((error) => error);
+      return failed instanceof RefoldError && failed.fields.sqlState === '25P03' && failed;
+    });
+    expect(error.code).toBe('DATABASE_UNAVAILABLE');
+    expect(unknownOutcome(error)).toBe(error);
+    expect(await ids()).not.toContain(7);
   });
 
   test('that can’t begin executes nothing and returns no rows', async () => {
