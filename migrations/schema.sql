@@ -204,7 +204,8 @@ create table refold.processes (
   owns text[] not null,
   keeps text[] not null,
   started_at timestamp with time zone not null default clock_timestamp(),
-  heartbeat_at timestamp with time zone not null default clock_timestamp()
+  heartbeat_at timestamp with time zone not null default clock_timestamp(),
+  payload_versions jsonb not null default '{}'::jsonb
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);

@@ -89,6 +89,12 @@ export const refoldCodes = {
     why: 'The server, the network or the disk failed, or a fail-over is under way.',
     do: 'Send it again after a pause.',
   },
+  PAYLOAD_VERSION_UNKNOWN: {
+    status: '503',
+    what: 'An event has a newer payload version than this process knows: `type`, `payloadVersion`, `known`, `position`. Nothing was done.',
+    why: 'A newer release is being deployed, and its processes have written events already.',
+    do: 'Send it again after a pause. Operators: deploy the newer release to all processes.',
+  },
   OUTCOME_UNKNOWN: {
     status: '503',
     what: 'The response of the database was lost. The command may have been written.',
@@ -140,8 +146,14 @@ export const refoldCodes = {
   EVOLVE_FAILED: {
     status: null,
     what: 'A projection could not fold an event. It stops there, or keeps the event as a dead letter.',
-    why: '`evolve` threw, returned an invalid row, or a constraint of the table refused the row.',
+    why: '`evolve` or an upcaster threw, `evolve` returned an invalid row, or a constraint of the table refused the row.',
     do: 'Fix `evolve` and deploy. For dead letters, run `refold dead-letters retry` then.',
+  },
+  UPCAST_FAILED: {
+    status: null,
+    what: "An upcaster failed, so the payload of an event can't be read: `type`, `payloadVersion`, `position`, `streamId`.",
+    why: 'The upcaster threw, or returned a promise. A projection reports it as `EVOLVE_FAILED` and applies its `onError`.',
+    do: 'Fix the upcaster and deploy. `refold verify --payloads` finds all such events.',
   },
   REACTION_FAILED: {
     status: null,

@@ -2,6 +2,7 @@ import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
+import { unreadable } from '../events/read-payload.ts';
 import { type StateOptions, type StateSnapshots, stateSnapshots } from './state-snapshots.ts';
 
 type KnownTypes<E, F extends EventFamily> = [Exclude<keyof E & string, EventTypeOf<F>>] extends [never]
@@ -29,7 +30,11 @@ export interface StreamState<F extends EventFamily = EventFamily, S = unknown> {
   readonly kind: 'stream-state';
   readonly family: F;
   readonly initial: () => S;
-  /** Returns the state after the event. An event without a handler leaves the state unchanged. */
+  /**
+   * Returns the state after the event. An event without a handler leaves the state unchanged.
+   *
+   * @throws RefoldError `PAYLOAD_VERSION_UNKNOWN` or `UPCAST_FAILED` if the payload of a handled event can't be read
+   */
   apply(state: S, event: RecordedEvent): S;
   /** How snapshots of the state are stored; undefined if none are. */
   readonly snapshots: StateSnapshots | undefined;
@@ -68,7 +73,10 @@ export function defineState<const F extends EventFamily, S, E extends StateEvolv
     initial,
     apply(state: S, event: RecordedEvent) {
       const handler = Object.hasOwn(handlers, event.type) ? handlers[event.type] : undefined;
-      return handler ? handler(state, event) : state;
+      if (!handler) return state;
+      const unread = unreadable(event);
+      if (unread) throw unread;
+      return handler(state, event);
     },
     snapshots: stateSnapshots(
       family,

@@ -159,11 +159,13 @@ export function inputIssues(
   }));
 }
 
-/** Upcasts a stored payload to the newest version of its type. */
+/** Upcasts a stored payload of a known version to the newest version of its type. @throws what an upcaster throws; TypeError for a promise */
 export function upcast(family: EventFamily, type: string, version: number, payload: unknown): unknown {
-  const steps = family.upcasters[type];
-  if (!steps || version > steps.length) return payload;
-  return steps
-    .slice(version - 1)
-    .reduce<unknown>((value, step) => (step as (payload: unknown) => unknown)(value), payload); // Upcaster declares `never` only to accept any parameter type
+  const steps = family.upcasters[type] ?? [];
+  return steps.slice(version - 1).reduce<unknown>((value, step) => {
+    const next = (step as (payload: unknown) => unknown)(value); // Upcaster declares `never` only to accept any parameter type
+    if (typeof (next as { then?: unknown } | null | undefined)?.then !== 'function') return next; // a property of anything
+    Promise.resolve(next).catch(() => {}); // nobody awaits it
+    throw new TypeError('it returned a promise, and upcasters are synchronous. Return the payload itself');
+  }, payload);
 }

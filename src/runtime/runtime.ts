@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
 import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
+import { payloadVersionsOf } from '../events/payload-versions.ts';
 import type { PositionToken } from '../events/position-token.ts';
 import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
@@ -219,6 +220,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       name: owner,
       role: options.maintain ? (options.serves ? 'all' : 'worker') : 'gateway',
       versions: config.projections.map(({ id }) => id),
+      payloadVersions: payloadVersionsOf(config.families),
     };
     const tables = options.maintain ? createTableWatch({ db, projections: config.projections, logger }) : undefined;
     if (tables) {

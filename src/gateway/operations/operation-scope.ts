@@ -13,9 +13,9 @@ import type { LiveReadModels, OperationContext, ReadModels } from '../../schema/
 import { demandedAfter } from '../../schema/fields/after-directive.ts';
 import { checkDepth } from '../../schema/values/storable-input.ts';
 import { writtenToken } from '../../schema/values/written-token.ts';
-import { isOutage } from '../../store/postgres/database-errors.ts';
 import { checkCost } from '../policies/cost-limit.ts';
 import type { RequestPolicies } from '../policies/request-policies.ts';
+import { isUnavailable } from '../requests/mask-errors.ts';
 import { eventMetadata } from '../requests/request-metadata.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { beginMutation } from '../requests/unknown-outcome.ts';
@@ -177,14 +177,14 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
 }
 
 /**
- * If the database is down and the answer has no data at all, the status is 503, which proxies understand. An answer with partial data keeps
+ * If this process cannot answer at present and the answer has no data at all, the status is 503, which proxies understand. An answer with partial data keeps
  * its status: a retry would repeat the part that succeeded.
  */
 function withOutageStatus<T>(result: T): T {
   const { data, errors = [] } = result as ExecutionResult; // the pipeline types it loosely
   if (errors.length === 0 || Object.values(data ?? {}).some((value) => value !== null)) return result;
   for (const { originalError, extensions } of errors)
-    if (isOutage(originalError)) Object.assign(extensions, { http: { status: 503 } });
+    if (isUnavailable(originalError)) Object.assign(extensions, { http: { status: 503 } });
   return result;
 }
 

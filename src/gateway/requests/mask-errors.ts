@@ -3,6 +3,7 @@ import { GraphQLError, type GraphQLErrorExtensions } from 'graphql';
 import type { Logger } from 'pino';
 import type { ClientErrorCode } from '../../error-codes.ts';
 import { ConcurrencyConflict, InvalidInput, RefoldError, type RefoldErrorCode } from '../../errors.ts';
+import { isVersionUnknown } from '../../events/read-payload.ts';
 import { isOutage, isTableError } from '../../store/postgres/database-errors.ts';
 import { restatedError } from './restated-error.ts';
 
@@ -18,6 +19,8 @@ const publicFields: Readonly<Record<Exclude<ClientErrorCode, 'AUTHENTICATION_UNA
   // Clients learn that a retry makes sense, but not who holds the lock.
   STREAM_LOCKED: ({ fields: { waitedMs } }) => ({ waitedMs, retriable: true }),
   DATABASE_UNAVAILABLE: () => ({ retriable: true }),
+  // Clients do not learn which event it is: they may not read it.
+  PAYLOAD_VERSION_UNKNOWN: () => ({ retriable: true }),
   OUTCOME_UNKNOWN: () => ({}),
   PROJECTION_NOT_READY: ({ fields }) => fields,
   POSITION_TIMEOUT: ({ fields }) => fields,
@@ -34,6 +37,8 @@ const publicExtensions: Readonly<Partial<Record<RefoldErrorCode, PublicExtension
 const publicMessages: Readonly<Partial<Record<RefoldErrorCode, string>>> = {
   STREAM_LOCKED: 'The stream is locked by another writer. Nothing was written. Retry.',
   DATABASE_UNAVAILABLE: 'The database is not available. Nothing was done: try again.',
+  PAYLOAD_VERSION_UNKNOWN:
+    'A newer release has written data that this server can not read yet. Nothing was done: try again.',
   OUTCOME_UNKNOWN:
     'The database did not answer. The command may have been written: send it again with the same idempotency key.',
 };
@@ -61,7 +66,7 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
       const extensions = publicExtensions[(cause as RefoldError).code]?.(cause); // instanceof yields the widest type
       if (extensions) {
         const message = publicMessages[(cause as RefoldError).code] ?? cause.message; // as above
-        if (isOutage(cause)) logger.warn({ err: cause, path: located?.path }, 'an operation failed');
+        if (isUnavailable(cause)) logger.warn({ err: cause, path: located?.path }, 'an operation failed');
         return restatedError(located, message, { code: cause.code, ...plain(extensions), ...httpOf(cause, located) });
       }
     }
@@ -90,15 +95,20 @@ export function createErrorMask({ logger, hints, onTableError }: ErrorMaskOption
 }
 
 /**
- * The HTTP status of an error that refuses the whole operation before any field: 400 like invalid variables, or 503 if the database is
- * down.
+ * The HTTP status of an error that refuses the whole operation before any field: 400 like invalid variables, or 503 if this process can't
+ * answer at present.
  */
 function httpOf(cause: RefoldError, located: GraphQLError | undefined): Pick<GraphQLErrorExtensions, 'http'> {
   const { http } = located?.extensions ?? {};
   if (http !== undefined) return { http };
   if (located?.path) return {};
-  if (isOutage(cause)) return { http: { status: 503 } };
+  if (isUnavailable(cause)) return { http: { status: 503 } };
   return cause.code === 'BAD_USER_INPUT' ? { http: { status: 400 } } : {};
+}
+
+/** Whether another attempt, perhaps at another process, can succeed. */
+export function isUnavailable(error: unknown): boolean {
+  return isOutage(error) || isVersionUnknown(error);
 }
 
 /** Removes suggestions of names in the schema. */

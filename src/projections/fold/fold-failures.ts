@@ -1,5 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { payloadToHide } from '../../events/read-payload.ts';
 import type { Row } from '../columns/row-codec.ts';
 import { hidesKey, problemWithoutValue, withoutValues } from '../declaration/hidden-values.ts';
 import { keyText, type Projection, type RowKey } from '../projection/projection.ts';
@@ -9,11 +10,11 @@ export function isEvolveFailure(error: unknown): error is RefoldError {
   return error instanceof RefoldError && error.code === 'EVOLVE_FAILED';
 }
 
-/** The error if `key` or `evolve` threw, or returned something that the table cannot store. @param row what `evolve` received */
+/** The error if `key`, an upcaster or `evolve` threw, or returned something that the table cannot store. @param row what `evolve` received */
 export function evolveFailed(
   projection: Projection,
   event: RecordedEvent,
-  part: 'key' | 'evolve',
+  part: 'key' | 'upcast' | 'evolve',
   cause: unknown,
   row: Row | null = null,
 ): RefoldError {
@@ -24,12 +25,22 @@ export function evolveFailed(
   const fields = fieldsOf(projection, event, part);
   if (projection.hidden.size === 0)
     return new RefoldError('EVOLVE_FAILED', `${failed}${reason}${hint}`, fields, { cause });
-  const hide = (text: string) => withoutValues(text, event.payload, event.metadata, row, event.streamId);
+  const hide = (text: string) => withoutValues(text, payloadToHide(event), event.metadata, row, event.streamId);
   const shown = problemWithoutValue(cause) ?? hide(reason);
   // Logs include the cause's message, and its stack starts with that message.
   const hidden = new Error(shown);
   hidden.stack = hide(cause instanceof Error ? (cause.stack ?? '') : '').replace(hide(reason), () => shown);
   return new RefoldError('EVOLVE_FAILED', `${failed}${shown}${hint}`, fields, { cause: hidden });
+}
+
+/** The error of an event whose payload version is unknown, as the projection may report it. */
+export function versionUnknownTo(
+  projection: Projection,
+  error: RefoldError<'PAYLOAD_VERSION_UNKNOWN'>,
+): RefoldError<'PAYLOAD_VERSION_UNKNOWN'> {
+  if (!hidesKey(projection)) return error;
+  const { streamId: _, ...fields } = error.fields;
+  return new RefoldError(error.code, error.message, fields);
 }
 
 /** Why the database refuses a row. */

@@ -1,9 +1,10 @@
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import { deepFreeze } from '../columns/deep-freeze.ts';
 import type { Row } from '../columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../projection/projection.ts';
-import { evolveFailed, isEvolveFailure } from './fold-failures.ts';
+import { evolveFailed, isEvolveFailure, versionUnknownTo } from './fold-failures.ts';
 
 /** The rows that the fold reads and writes: a cache in front of the read table. */
 export interface RowMemory {
@@ -23,6 +24,8 @@ export interface FoldStep {
 /**
  * The steps of these events, in log order. An event that changes several rows makes several steps. A key that is returned twice counts
  * once.
+ *
+ * @throws RefoldError `PAYLOAD_VERSION_UNKNOWN` at the first event that this program can't read. No policy may leave it out.
  */
 export function foldSteps(
   projection: Projection,
@@ -33,6 +36,8 @@ export function foldSteps(
 ): FoldStep[] {
   const steps: FoldStep[] = [];
   for (const event of events) {
+    const unread = unreadable(event);
+    if (isVersionUnknown(unread)) throw versionUnknownTo(projection, unread);
     try {
       const keys = projection.keysOf(event);
       if (keys.length === 1)
@@ -70,6 +75,8 @@ export function fold(
     if (isFirst && pending.length > 0) settle();
     const row = memory.get(text);
     if (row === undefined) throw new Error(`fold: row ${text} of ${projection.id} was not loaded`);
+    const unread = unreadable(event);
+    if (unread) throw evolveFailed(projection, event, 'upcast', unread.cause, row);
     if (options.freeze) deepFreeze(event);
     const next = evolved(projection, row, event, key);
     if (next === row) continue;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { RecordedEvent } from '../../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { isVersionUnknown } from '../../events/read-payload.ts';
 import { furthest } from '../../projections/projection/partition.ts';
 import { keyText, type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -110,7 +111,8 @@ export function createGoLive(options: GoLiveOptions): PeriodicTask {
     } catch (error) {
       // If the database refuses rows of the last events, the processor will handle that by the declared policy. On a busy machine, the server
       // may also have ended the transaction because this process was too slow.
-      if (isHeld(error) || isRowRefusal(error) || isOutage(error)) return false;
+      // A process that knows the payload version of all events will succeed.
+      if (isHeld(error) || isRowRefusal(error) || isOutage(error) || isVersionUnknown(error)) return false;
       throw error;
     }
   }

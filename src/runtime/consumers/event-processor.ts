@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../../events/event-family.ts';
 import { beginning, type GlobalPosition } from '../../events/global-position.ts';
+import { unreadable } from '../../events/read-payload.ts';
 import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { Handled } from '../../reactors/reactor.ts';
 import type { Processor } from './event-source.ts';
@@ -13,7 +14,10 @@ export interface EventProcessorOptions<F extends EventFamily> {
   readonly types?: readonly EventTypeOf<F>[];
   /** It receives events past this position only. @default the beginning of the log */
   readonly checkpoint?: GlobalPosition;
-  /** Handles one event at a time, in the order of the log. An error ends the processor, with the checkpoint before the event. */
+  /**
+   * Handles one event at a time, in the order of the log. An error ends the processor, with the checkpoint before the event. So does an event
+   * whose payload can't be read: `PAYLOAD_VERSION_UNKNOWN` or `UPCAST_FAILED`.
+   */
   readonly handle: (event: RecordedEventOf<F>) => Promise<Handled>;
   /**
    * Stores the position up to which everything is handled. Called after each page that moved the position, even if the page failed or stopped
@@ -74,6 +78,8 @@ export function eventProcessor<F extends EventFamily>(options: EventProcessorOpt
     async process({ events, upTo }) {
       try {
         for (const event of events) {
+          const unread = unreadable(event);
+          if (unread) throw unread;
           const result = await handle(event);
           position = event.position;
           if (result === 'skip') skipped++;

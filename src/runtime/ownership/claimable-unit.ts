@@ -1,6 +1,9 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
+import type { PayloadVersions } from '../../events/payload-versions.ts';
+import { isVersionUnknown } from '../../events/read-payload.ts';
 import type { Ownership, OwnershipLock } from '../../store/ownership/ownership.ts';
+import type { OtherProcess } from '../../store/ownership/processes.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, isRefusedForGood } from '../../store/postgres/database-errors.ts';
 import {
@@ -15,6 +18,7 @@ import type { LogSubscription } from '../consumers/consumer.ts';
 import { lostProcessor } from '../processors/lost-history.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
 import { stopOf } from '../processors/stopped-processor.ts';
+import { isKnownElsewhere, isReadBetter } from './able-readers.ts';
 import { fencedDatabase } from './fenced-database.ts';
 
 export interface ClaimOptions {
@@ -29,6 +33,10 @@ export interface ClaimOptions {
   readonly stopping: AbortSignal;
   /** Called when a unit has done all its work, as a rebuild does: this may change which units there are. */
   onFinished(): void;
+  /** Returns the other processes that maintain units, as they announced themselves. */
+  others(): Promise<readonly OtherProcess[]>;
+  /** The payload versions that this process can read. */
+  readonly payloadVersions: PayloadVersions;
 }
 
 /** A unit while this process owns it. */
@@ -55,6 +63,10 @@ export class ClaimableUnit {
   #owned: Owned | undefined;
   #failures = 0;
   #retryAt = 0;
+  /** Whether another process can read more of its events, by the last announcements. */
+  #isLeft = false;
+  /** Why it stopped, if it was a payload version that no process knew. */
+  #unread: RefoldError<'PAYLOAD_VERSION_UNKNOWN'> | undefined;
 
   constructor(options: ClaimOptions, maintained: MaintainedUnit) {
     this.#options = options;
@@ -71,9 +83,20 @@ export class ClaimableUnit {
     return this.#owned?.stopped === true;
   }
 
-  /** False if it recently failed here: another process should try it. */
+  /** False if it recently failed here, or if another process can read more of its events. */
   get isAble(): boolean {
+    if (this.#isLeft) return false;
     return this.isOwned || this.#failures === 0 || performance.now() >= this.#retryAt;
+  }
+
+  /** Whether this process leaves the unit to one of the others, because that one can read events that this one can't. */
+  isLeftTo(others: readonly OtherProcess[]): boolean {
+    const { filter } = this.#maintained;
+    this.#isLeft = isReadBetter(this.name, filter, this.#options.payloadVersions, others);
+    if (this.#isLeft) return true;
+    if (!this.isStopped || !this.#unread || !isKnownElsewhere(this.name, this.#unread, others)) return false;
+    this.letOthersRetry();
+    return true;
   }
 
   /** Returns the processor if this process owns the unit now, and null if it is not free or must wait. */
@@ -94,6 +117,7 @@ export class ClaimableUnit {
         { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
         `${id}: this process owns its ${unit.kind}`,
       );
+      this.#unread = undefined;
       this.#owned = { lock, claim, processor, since: performance.now(), stopped: false };
       return processor;
     } catch (error) {
@@ -115,13 +139,8 @@ export class ClaimableUnit {
     const { ended } = owned.processor;
     // A processor that ends by itself takes no more pages, which may be noticed before the reason is known.
     (ended ? Promise.race([subscription.done.then(() => ended), ended]) : subscription.done)
-      .then(() =>
-        owned.processor.failure ? this.#keepStopped(owned, owned.processor.failure) : this.#options.onFinished(),
-      )
-      .catch(async (error: unknown) => {
-        const why = await this.#explain(error);
-        return isTransient(why) ? this.#drop(owned, why) : this.#keepStopped(owned, why);
-      })
+      .then(() => (owned.processor.failure ? this.#end(owned, owned.processor.failure) : this.#options.onFinished()))
+      .catch(async (error: unknown) => this.#end(owned, await this.#explain(error)))
       .catch((error: unknown) => this.#drop(owned, error));
   }
 
@@ -180,6 +199,15 @@ export class ClaimableUnit {
     return (await this.#maintained.explain?.().catch(() => null)) ?? error;
   }
 
+  async #end(owned: Owned, why: unknown): Promise<void> {
+    if (isTransient(why)) return this.#drop(owned, why);
+    if (!isVersionUnknown(why)) return this.#keepStopped(owned, why);
+    if (isKnownElsewhere(this.name, why, await this.#options.others())) return this.#drop(owned, why);
+    this.#unread = why;
+    const message = `${why.message} No running process that declares ${this.#maintained.id} knows it: deploy one.`;
+    return this.#keepStopped(owned, new RefoldError(why.code, message, why.fields));
+  }
+
   /** Keeps the ownership of a stopped processor, so no other process fails at the same event. */
   async #keepStopped(owned: Owned, error: unknown): Promise<void> {
     const { db, logger } = this.#options;
@@ -211,12 +239,15 @@ export class ClaimableUnit {
     // A rebuild or a retry of dead letters changed the rows, so the processor starts again from them.
     const fenced = error instanceof RefoldError && error.code === 'PROCESSOR_FENCED';
     if (!fenced) this.#failures++;
-    const delay = fenced ? retryFenced : Math.min(retryAtMost, 100 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
+    const leaves = isVersionUnknown(error);
+    const backoff = Math.min(retryAtMost, 100 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
+    const delay = leaves ? othersFirst : fenced ? retryFenced : backoff;
     this.#retryAt = performance.now() + delay;
-    // An inline version that joined the appends is no problem.
-    const level = fenced && error.fields.mode === 'inline' ? 'debug' : 'warn';
+    // An inline version that joined the appends is no problem, nor is an event that another process can read.
+    const level = fenced && error.fields.mode === 'inline' ? 'debug' : leaves ? 'info' : 'warn';
     const reason = error instanceof Error ? error.message : String(error);
-    logger[level]({ projection: id, err: error }, `${id}: trying again in ${Math.round(delay)} ms. ${reason}`);
+    const next = leaves ? 'left to a process that knows it' : `trying again in ${Math.round(delay)} ms`;
+    logger[level]({ projection: id, err: error }, `${id}: ${next}. ${reason}`);
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { PayloadVersions } from '../../events/payload-versions.ts';
 import type { ProcessRole } from '../../store/ownership/live-processes.ts';
 import { announceProcess, withdrawProcess } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -12,6 +13,8 @@ export interface ProcessDescription {
   readonly role: ProcessRole;
   /** The projection versions that it declares, for example `cart_summary@2`. */
   readonly versions: readonly string[];
+  /** The payload versions that it can read. */
+  readonly payloadVersions: PayloadVersions;
 }
 
 const announceMilliseconds = 2000;

@@ -82,6 +82,7 @@ function versionUnit(
     unit,
     key: versionUnitKey(id, partitions, versions.stored(projection), tables),
     id,
+    filter: projection.filter,
     codeFingerprint: projection.codeFingerprint,
     explain: () => tables.look(versions.stored(projection)),
     onStop: (tx, reason) => failVersion(tx, name, version, { actor: owner, reason }),
@@ -169,6 +170,7 @@ function rebuildUnit(
     unit: { kind: 'rebuild', name, version, partition: 0 },
     key: `rebuild ${tableName} of ${requestedAt}${deadLettersAccepted ? ', dead letters accepted' : ''}`,
     id,
+    filter: projection.filter,
     codeFingerprint: projection.codeFingerprint,
     async start(db, claim) {
       let announced: string | null = null;

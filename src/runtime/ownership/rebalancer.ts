@@ -4,6 +4,7 @@ import {
   announceProcess,
   exchangeAnnouncements,
   forgetProcesses,
+  type OtherProcess,
   withdrawProcess,
 } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -13,9 +14,12 @@ import { spreadUnits } from './spread-units.ts';
 /** What a process announces about itself. Units are named by `unitText`. */
 export type Standing = Omit<AnnouncedProcess, 'id'>;
 
+/** Returns the units that this process leaves to others, because they can read events that it can't. */
+export type LeftToOthers = (others: readonly OtherProcess[]) => readonly string[];
+
 /** The assignment of a process. */
 export interface Assignment {
-  /** Units to release: another process that declares them has fewer. */
+  /** Units to release: another process that declares them has fewer, or can read more of their events. */
   readonly release: readonly string[];
   /** Units to take if they are free. */
   readonly take: readonly string[];
@@ -29,7 +33,9 @@ export interface Assignment {
 /** Rebalances units between the processes that share them. */
 export interface Rebalancer {
   /** Announces this process and returns its assignment. Call it periodically: it is also the heartbeat. */
-  next(standing: Standing): Promise<Assignment>;
+  next(standing: Standing, leftToOthers?: LeftToOthers): Promise<Assignment>;
+  /** Announces this process, and returns the others that maintain units. */
+  others(standing: Standing): Promise<readonly OtherProcess[]>;
   announce(standing: Standing): Promise<void>;
   /** Removes the announcement of a process found to be gone, so the others need not find out too. If it is alive after all, it announces itself again. */
   declareGone(process: string): Promise<void>;
@@ -63,7 +69,7 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
   }
 
   return {
-    async next(standing) {
+    async next(standing, leftToOthers = () => []) {
       const own = { id, ...described, ...standing };
       // Of two processes that start at the same moment, at least one must see the other, or both would take everything.
       if (!known) await announceProcess(db, own);
@@ -75,8 +81,17 @@ export function createRebalancer(db: Queryable, described: ProcessDescription): 
         ...process,
         owns: process.owns.filter((unit) => !mine.has(unit)),
       }));
-      return assignmentOf({ id, ...standing }, others, freeLong);
+      const left = new Set(leftToOthers(others));
+      const able = {
+        id,
+        declares: standing.declares.filter((unit) => !left.has(unit)),
+        owns: standing.owns.filter((unit) => !left.has(unit)),
+        keeps: standing.keeps.filter((unit) => !left.has(unit)),
+      };
+      const { release, ...assignment } = assignmentOf(able, others, freeLong);
+      return { release: [...release, ...standing.owns.filter((unit) => left.has(unit))], ...assignment };
     },
+    others: (standing) => exchangeAnnouncements(db, { id, ...described, ...standing }, goneAfterSeconds),
     announce: (standing) => announceProcess(db, { id, ...described, ...standing }),
     declareGone: (process) => withdrawProcess(db, process),
     leave: () => withdrawProcess(db, id),

@@ -65,6 +65,8 @@ class PeriodicWorker implements Worker {
       owner: described.name,
       stopping: this.#stopping.signal,
       onFinished: () => this.#task.soon(),
+      others: () => this.#rebalancer.others(this.#standing()),
+      payloadVersions: described.payloadVersions,
     };
     this.#task = startPeriodicTask(
       lookForWorkMilliseconds,
@@ -103,7 +105,9 @@ class PeriodicWorker implements Worker {
     await this.#adjustUnits(units);
     await this.#letOthersRetry(keptStopped.filter(({ name }) => !stopped.has(name)));
     if (oldTables) await this.#options.dropOldTables();
-    const { release, take, takeOver } = await this.#rebalancer.next(this.#standing());
+    const { release, take, takeOver } = await this.#rebalancer.next(this.#standing(), (others) =>
+      [...this.#units.values()].filter((unit) => unit.isLeftTo(others)).map(({ name }) => name),
+    );
     await this.#release(this.#named(release), () => this.#announce());
     const claimed = new Map<ClaimableUnit, MaintainedProcessor>();
     try {

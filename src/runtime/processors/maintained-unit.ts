@@ -1,4 +1,5 @@
 import type { RefoldError } from '../../errors.ts';
+import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import type { ProcessorUnit } from '../../store/server/processor-unit.ts';
@@ -12,6 +13,8 @@ export interface MaintainedUnit {
   readonly key: string;
   /** The name in messages, for example `cart_summary@2`. */
   readonly id: string;
+  /** The event types that it reads. */
+  readonly filter: readonly EventFilter[];
   /** Creates the processor, after this process has claimed the unit. `db` works only while this process is the owner. */
   start(db: Database, claim: ProcessorClaim): Promise<MaintainedProcessor>;
   /** A hash of the code that processes its events. After a stop, a process with other code may try the unit. */

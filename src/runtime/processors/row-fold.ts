@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
 import type { FoldStep } from '../../projections/fold/fold.ts';
 import { foldByPolicy, type LeftOutEvent, stepsByPolicy } from '../../projections/fold/fold-by-policy.ts';
-import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
+import { isEvolveFailure, versionUnknownTo } from '../../projections/fold/fold-failures.ts';
 import { createUniqueClaims, type UniqueClaims } from '../../projections/fold/unique-claims.ts';
 import { floorOf, partitionOf } from '../../projections/projection/partition.ts';
 import { type FoldFailure, keyText, type Projection } from '../../projections/projection/projection.ts';
@@ -67,8 +68,17 @@ export class RowFold {
     return this.#failures;
   }
 
-  /** Folds events in order. With the policy `stop` it folds up to a failing event and returns that failure. */
+  /**
+   * Folds events in order. With the policy `stop` it folds up to a failing event and returns that failure. With any policy it folds up to an
+   * event whose payload version is unknown.
+   */
   async fold(all: readonly RecordedEvent[], source: Queryable): Promise<Poison | null> {
+    for (const [index, event] of all.entries()) {
+      const unread = unreadable(event);
+      if (!isVersionUnknown(unread)) continue;
+      const error = versionUnknownTo(this.#options.projection, unread);
+      return (await this.fold(all.slice(0, index), source)) ?? { error, position: event.position };
+    }
     try {
       await this.#foldAll(all, source);
       return null;
@@ -76,9 +86,9 @@ export class RowFold {
       if (!isEvolveFailure(error)) throw error;
       const position = BigInt(String(error.fields.position));
       const before = all.filter((event) => event.position < position);
-      // A failing key function is found before anything is folded, so fold the events before it now.
-      if (error.fields.part === 'key') await this.#foldAll(before, source);
-      else this.#events += before.length;
+      // A failing key function is found before anything is folded, so fold the events before it now. One of them may fail too.
+      if (error.fields.part === 'key') return (await this.fold(before, source)) ?? { error, position };
+      this.#events += before.length;
       return { error, position };
     }
   }

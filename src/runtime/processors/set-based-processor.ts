@@ -1,8 +1,8 @@
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { sqlFoldFailed } from '../../projections/fold/fold-failures.ts';
-import type { FoldFailure } from '../../projections/projection/projection.ts';
+import { earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { isEvolveFailure, sqlFoldFailed } from '../../projections/fold/fold-failures.ts';
+import type { FoldFailure, Projection } from '../../projections/projection/projection.ts';
 import type { SqlFold } from '../../projections/projection/sql-fold.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { insertChanges } from '../../store/processors/changes.ts';
@@ -15,7 +15,7 @@ import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { logSkips } from '../dead-letters/skips.ts';
-import { bisectFailures } from './bisect-failures.ts';
+import { bisectFailures, upToUnreadable } from './bisect-failures.ts';
 import { createCompletion } from './completion.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import type { ProjectionProcessorOptions } from './projection-processor.ts';
@@ -53,8 +53,8 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
     if (!atHead && state === 'building' && page.upTo - checkpoint < batchSize()) return 'continue';
     while (checkpoint < page.upTo) {
       if (interrupted) return 'stop';
-      const end = checkpoint + batchSize();
-      await foldUpTo(end < page.upTo ? globalPosition(end) : page.upTo);
+      const unread = await upToUnreadable(batchEnd(page.upTo), foldUpTo);
+      failure ??= unread;
       if (failure) return 'stop';
     }
     const goal = state === 'building' ? completion.goal(page) : undefined;
@@ -66,9 +66,9 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
     return 'continue';
   }
 
+  const batchEnd = (most: GlobalPosition) => earlierPosition(globalPosition(checkpoint + batchSize()), most);
   function batchSize(): bigint {
-    if (merge.upcast.length > 0) return largestUpcastBatch;
-    return state === 'building' ? largestBatch.building : largestBatch.live;
+    return merge.upcast.length > 0 ? largestUpcastBatch : largestBatch[state === 'building' ? 'building' : 'live'];
   }
 
   async function foldUpTo(end: GlobalPosition): Promise<void> {
@@ -143,7 +143,7 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
   async function failureAt(position: GlobalPosition, error: unknown): Promise<FoldFailure> {
     const [event] = await log.readAt([position]);
     if (!event) throw error;
-    return { event, key: null, error: sqlFoldFailed(projection, event, refusalOf(projection, error)) };
+    return failureOf(projection, event, error);
   }
 
   /** Moves the checkpoint past an event that the declared policy skips. */
@@ -176,4 +176,10 @@ export function createSetBasedProcessor(options: SetBasedProcessorOptions): Main
       return failure;
     },
   };
+}
+
+/** The failure of an event: its upcaster failed, or the database refuses the rows that it leads to. */
+function failureOf(projection: Projection, event: RecordedEvent, error: unknown): FoldFailure {
+  const failed = isEvolveFailure(error) ? error : sqlFoldFailed(projection, event, refusalOf(projection, error));
+  return { event, key: null, error: failed };
 }

@@ -1,4 +1,6 @@
+import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { isVersionUnknown } from '../../events/read-payload.ts';
 import type { HandlerResult } from '../../reactors/reactor.ts';
 import { pauseBeforeRetry, retriesAfterLoss } from '../../reactors/retry-rules.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -13,6 +15,8 @@ export type AttemptOutcome =
   | { readonly kind: 'handled'; readonly result: HandlerResult }
   /** The rules allow another attempt after the pause, in milliseconds. */
   | { readonly kind: 'retry'; readonly pause: number }
+  /** The event, or one that a command of the handler read, has a payload version that only a newer program knows. It does not count. */
+  | { readonly kind: 'unreadable'; readonly error: RefoldError; readonly attempts: number }
   /** Finally failed, after this number of attempts. */
   | { readonly kind: 'failed'; readonly error: unknown; readonly attempts: number }
   /** It is unknown whether the event was handled, and this process does not try again. */
@@ -54,6 +58,10 @@ export async function attempt(
       return outcome;
     case 'failed': {
       const { error } = outcome;
+      if (isVersionUnknown(error)) {
+        attempts.givenUp(position);
+        return { kind: 'unreadable', error, attempts: number };
+      }
       const pause = pauseBeforeRetry(reactor.retries, error, attempts.failed(position), Math.random());
       if (pause === undefined) {
         attempts.forget(position);

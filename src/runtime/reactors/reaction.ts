@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
+import { unreadable } from '../../events/read-payload.ts';
 import { chainProblem, reactionsAfter } from '../../reactors/reaction-chains.ts';
 import type { HandlerResult, Reactor, ReactorContext } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -28,8 +29,8 @@ export type Reaction =
 export async function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
   const { reactor, signal } = options;
   if (signal.aborted) return { kind: 'given-up' };
-  const loop = chainProblem(reactor, event);
-  if (loop) return { kind: 'failed', error: loop };
+  const problem = unreadable(event) ?? chainProblem(reactor, event);
+  if (problem) return { kind: 'failed', error: problem };
   const limited = new AbortController();
   const onAbort = () => limited.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });

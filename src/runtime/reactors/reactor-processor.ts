@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import type { GlobalPosition } from '../../events/global-position.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import type { HandlerResult, Reactor } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -111,12 +113,22 @@ class KeyedReactions implements ReactorProcessor {
     for (const event of page.events) {
       while (this.#checkpoint.tasks.length >= mostInWork && !this.#leaving) await this.#moved.next();
       if (this.#leaving) return 'stop';
+      const unread = unreadable(event);
+      if (isVersionUnknown(unread)) return this.#endBefore(event, unread);
       this.#checkpoint.accept(reactorTask(this.#options.reactor, event));
       this.#schedule();
     }
     this.#checkpoint.reach(page.upTo);
     this.#checkpoint.settle();
     return this.#leaving ? 'stop' : 'continue';
+  }
+
+  /** Ends at an event that this process can't read. Events before it are handled first, unless they wait for a retry. */
+  async #endBefore({ position }: RecordedEvent, error: RefoldError): Promise<'stop'> {
+    this.#checkpoint.reach(globalPosition(position - 1n));
+    while (this.#busyKeys.size > 0 && !this.#leaving) await this.#moved.next();
+    if (!this.#leaving) this.#end(error);
+    return 'stop';
   }
 
   redeliver(keys: readonly string[]): void {
@@ -184,6 +196,8 @@ class KeyedReactions implements ReactorProcessor {
       case 'retry':
         task.state = 'pausing';
         return this.#after(outcome.pause, () => (task.state = 'waiting'));
+      case 'unreadable':
+        return this.#endAt(task, outcome.error);
       case 'failed':
         return this.#applyPolicy(task, outcome);
       case 'given-up':
@@ -204,8 +218,7 @@ class KeyedReactions implements ReactorProcessor {
     const fields = { reactor: reactor.name, event: event.id, err: error };
     switch (reactor.policy) {
       case 'stop':
-        task.state = 'waiting';
-        return this.#end(described);
+        return this.#endAt(task, described);
       case 'skip':
         await reactor.onSkip?.({ event, error, attempts });
         logger.warn(fields, `left out: ${described.message}`);
@@ -251,9 +264,14 @@ class KeyedReactions implements ReactorProcessor {
     });
   }
 
+  #endAt(task: ReactorTask, error: RefoldError): void {
+    task.state = 'waiting';
+    this.#end(error);
+  }
+
   /** Ends the processor, because of an event or of the database. */
   #end(error: unknown): void {
-    if (error instanceof RefoldError && error.code === 'REACTION_FAILED') {
+    if (error instanceof RefoldError && (error.code === 'REACTION_FAILED' || isVersionUnknown(error))) {
       this.#failure ??= error;
       void this.flush().then(this.#ended.resolve);
     } else {

@@ -45,6 +45,7 @@ function reactorUnit(
     // The key changes with each operation of an operator. The owner then releases the unit, and the next owner starts from the rows.
     key: `reactor ${reactor.name} ${generation}`,
     id: reactor.name,
+    filter: reactor.filter,
     async start(db, claim) {
       // Handlers of an earlier ownership in this process must not run beside the new ones.
       await processors.get(reactor.name)?.interrupt?.();

@@ -69,6 +69,7 @@ async function redeliver(
       return { kind: 'left' };
     case 'retry':
       return outcome;
+    case 'unreadable':
     case 'failed': {
       const error = letterError(reactionFailure(reactor, event, outcome.error, outcome.attempts));
       await keepReactorLetter(db, claim, { ...letter, error, attempts: outcome.attempts }, read);

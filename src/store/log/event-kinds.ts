@@ -1,12 +1,12 @@
-import type { EventFamily } from '../../events/event-family.ts';
+import { type EventFamily, payloadVersion as newestVersion } from '../../events/event-family.ts';
 
 /** What events of one type and payload version have in common. */
 export interface EventKind {
   readonly family: string;
   readonly type: string;
   readonly payloadVersion: number;
-  /** The family whose upcasters must run; undefined if there are none. */
-  readonly upcasts: EventFamily | undefined;
+  /** The family that must read the payload; undefined if it is stored in the newest version. */
+  readonly readBy: EventFamily | undefined;
 }
 
 /** The kinds of events seen so far. Bounded by the declared types and payload versions, because only declared types are read. */
@@ -48,6 +48,6 @@ function makeKind(families: ReadonlyMap<string, EventFamily>, bytes: Buffer): Kn
   const [version, name, type] = bytes.toString('latin1').split('\t') as [string, string, string]; // three ASCII columns
   const payloadVersion = Number(version);
   const family = families.get(name);
-  const upcasts = family && payloadVersion <= (family.upcasters[type]?.length ?? 0) ? family : undefined;
-  return { family: name, type, payloadVersion, upcasts, bytes };
+  const readBy = family && payloadVersion !== newestVersion(family, type) ? family : undefined;
+  return { family: name, type, payloadVersion, readBy, bytes };
 }

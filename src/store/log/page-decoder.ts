@@ -1,6 +1,7 @@
 import type { EventMetadata, RecordedEvent } from '../../events/event.ts';
-import { type EventFamily, upcast } from '../../events/event-family.ts';
+import type { EventFamily } from '../../events/event-family.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { readPayload, type UnreadEvent } from '../../events/read-payload.ts';
 import { copiedText } from '../postgres/copy-rows.ts';
 import { isoTimestamp } from '../statements/column-parsers.ts';
 import { createKinds } from './event-kinds.ts';
@@ -31,8 +32,8 @@ export function createPageDecoder(families: ReadonlyMap<string, EventFamily>): P
 
   return ({ bytes, ends }) => {
     if (ends.length === 0) return [];
-    const events: Unfilled[] = [];
-    const upcasts: (EventFamily | undefined)[] = [];
+    const events: UnreadEvent[] = [];
+    const readers: (EventFamily | undefined)[] = [];
     let json = 1; // after the bracket
     let start = 0;
     let nextEscape = bytes.indexOf(backslash);
@@ -47,7 +48,7 @@ export function createPageDecoder(families: ReadonlyMap<string, EventFamily>): P
 
       const kind = kinds.find(bytes, idEnd + 1, kindEnd);
       const streamId = bytes.toString('utf8', kindEnd + 1, streamEnd);
-      upcasts.push(kind.upcasts);
+      readers.push(kind.readBy);
       events.push({
         id: bytes.toString('latin1', recordedEnd + 1, idEnd),
         family: kind.family,
@@ -81,18 +82,15 @@ export function createPageDecoder(families: ReadonlyMap<string, EventFamily>): P
 
     const parsed: unknown[] = JSON.parse(bytes.toString('utf8', 0, json));
     for (let index = 0; index < events.length; index++) {
-      const event = events[index] as Unfilled; // index < length
-      const payload = parsed[index * 2 + 1];
-      const upcastBy = upcasts[index];
+      const event = events[index] as UnreadEvent; // index < length
+      event.payload = parsed[index * 2 + 1];
+      const reader = readers[index];
       event.metadata = parsed[index * 2] as EventMetadata; // the column holds objects only
-      event.payload = upcastBy ? upcast(upcastBy, event.type, event.payloadVersion, payload) : payload;
+      if (reader) readPayload(event, reader, event.payload);
     }
     return events;
   };
 }
-
-/** An event whose JSON is not parsed yet. */
-type Unfilled = { -readonly [Part in keyof RecordedEvent]: RecordedEvent[Part] };
 
 const noMetadata: EventMetadata = Object.freeze({});
 const uuidLength = 36;

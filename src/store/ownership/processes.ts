@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { PayloadVersions } from '../../events/payload-versions.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { ProcessRole } from './live-processes.ts';
 
@@ -13,12 +14,19 @@ export interface AnnouncedProcess {
   readonly keeps: readonly string[];
 }
 
+/** Another process that maintains units. */
+export interface OtherProcess extends AnnouncedProcess {
+  readonly payloadVersions: PayloadVersions;
+}
+
 export interface Announcement extends AnnouncedProcess {
   /** The process name, such as `host:4711`. */
   readonly name: string;
   readonly role: ProcessRole;
   /** The projection versions that it declares, such as `cart_summary@2`. */
   readonly versions: readonly string[];
+  /** The payload versions that it can read. */
+  readonly payloadVersions: PayloadVersions;
 }
 
 /** Records that the process is alive, and what it owns. */
@@ -33,22 +41,22 @@ export async function exchangeAnnouncements(
   db: Queryable,
   own: Announcement,
   seconds: number,
-): Promise<AnnouncedProcess[]> {
-  return db.query<AnnouncedProcess>({
+): Promise<OtherProcess[]> {
+  return db.query<OtherProcess>({
     name: 'exchange announcements',
     text: `
       with announced as (${announcement})
-      select id::text as id, declares, owns, keeps
+      select id::text as id, declares, owns, keeps, payload_versions as "payloadVersions"
       from refold.processes
-      where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $8)
+      where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $9)
       order by id`,
     values: [...valuesOf(own), seconds],
   });
 }
 
 const announcement = `
-  insert into refold.processes as process (id, name, declares, owns, keeps, role, versions)
-  values ($1, $2, $3, $4, $5, $6, $7)
+  insert into refold.processes as process (id, name, declares, owns, keeps, role, versions, payload_versions)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)
   on conflict (id) do update
   set
     declares = excluded.declares,
@@ -56,8 +64,8 @@ const announcement = `
     keeps = excluded.keeps,
     heartbeat_at = clock_timestamp()`;
 
-function valuesOf({ id, name, declares, owns, keeps, role, versions }: Announcement): unknown[] {
-  return [id, name, declares, owns, keeps, role, versions];
+function valuesOf({ id, name, declares, owns, keeps, role, versions, payloadVersions }: Announcement): unknown[] {
+  return [id, name, declares, owns, keeps, role, versions, JSON.stringify(payloadVersions)];
 }
 
 /** A process that owns units according to the registry but is silent. */

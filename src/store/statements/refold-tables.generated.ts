@@ -178,6 +178,7 @@ interface ProcessesTable {
   keeps: Texts;
   started_at: Generated<string>;
   heartbeat_at: Generated<string>;
+  payload_versions: Generated<Json<unknown>>;
 }
 
 interface ProcessorsTable {

@@ -4,17 +4,10 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import { textLimits } from '../../projections/columns/text-limits.ts';
 import { type EventFilter, keyText, type Projection } from '../../projections/projection/projection.ts';
 import type { MergeRule, SqlFold } from '../../projections/projection/sql-fold.ts';
+import { countReadable, type SqlBatch } from '../processors/readable-batch.ts';
 import { quoted } from '../statements/identifiers.ts';
 import type { Queryable } from '../statements/statement.ts';
 import { guarded } from './value-guards.ts';
-
-/** A part of the log that one statement folds: the positions in `(after, upTo]`, at or below a horizon of an earlier statement. */
-export interface SqlBatch {
-  readonly after: GlobalPosition;
-  readonly upTo: GlobalPosition;
-  /** The batch's events of types with upcasters, see {@link SetMerge.upcast}. Events of other types stay in the database. */
-  readonly upcast: readonly RecordedEvent[];
-}
 
 export interface MergedRows {
   readonly events: number;
@@ -28,7 +21,12 @@ export interface MergedRows {
 export interface SetMerge {
   /** Event types whose stored payloads may have an older version. They are read, upcast and sent with the batch. */
   readonly upcast: readonly EventFilter[];
-  /** Merges the batch's rows into the table with one statement. Without keys and in a transaction, it may use more memory. */
+  /**
+   * Merges the batch's rows into the table with one statement. Without keys and in a transaction, it may use more memory.
+   *
+   * @throws RefoldError at the first event that can't be read: `PAYLOAD_VERSION_UNKNOWN`, or `EVOLVE_FAILED` if an upcaster failed. Nothing
+   *   is merged.
+   */
   run(db: Queryable, batch: SqlBatch, options: { readonly keys: boolean }): Promise<MergedRows>;
   /**
    * Makes PostgreSQL check the SQL against the table, which must exist.
@@ -83,11 +81,6 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
       : `
       delete from ${table} as gone using judged where "refold removes" and ${sameKey('gone', 'judged')}
       returning ${list(keyColumns, 'gone.')}`;
-  // Reads the range again. Materializing the batch to count it costs more, see docs/performance.md.
-  const counted = `
-    counted as (
-      ${stored.length > 0 ? `select count(*) as events from refold.events where ${inBatch}` : 'select 0::bigint as events'}
-    )`;
   const merge = `
     with ${rows},
     -- the rows after the merge
@@ -105,10 +98,9 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
       on conflict (${list(keyColumns)}) do ${assignments === '' ? 'nothing' : `update set ${assignments}`}
       returning ${list(keyColumns)}
     ),
-    deleted as (${deleted}),
-    ${counted}`;
+    deleted as (${deleted})`;
   const counts = `${merge}
-    select events, (select count(*) from upserted) + (select count(*) from deleted) as rows from counted`;
+    select (select count(*) from upserted) + (select count(*) from deleted) as rows`;
   // Joins with the table once. The insert above searches for each row again and materializes what it writes.
   const newValue = (name: string) => fitting(name, `new.${sql(name)}`);
   const updates = others.map((name) => `${sql(name)} = ${fitting(name, `(${mergedValue(name)})`)}`);
@@ -122,20 +114,15 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
         insert (${list(names)})
         values (${names.map(newValue).join(', ')})
       returning true
-    ),
-    ${counted}
-    select events, (select count(*) from written) as rows from counted`;
+    )
+    select count(*) as rows from written`;
   // Whether a row is removed is decided on the merged row.
   const countsFor = (serverVersion: number) =>
     fold.remove === null && serverVersion >= mergeReturns ? inOneJoin : counts;
   const keys = `${merge}
-    select events, changed.*
-    from counted
-    left join (
-      select true as "refold upserted", ${list(keyColumns)} from upserted
-      union all
-      select false, ${list(keyColumns)} from deleted
-    ) changed on true`;
+    select true as "refold upserted", ${list(keyColumns)} from upserted
+    union all
+    select false, ${list(keyColumns)} from deleted`;
   const values = ({ after, upTo, upcast: sent }: SqlBatch) => [
     after,
     upTo,
@@ -145,12 +132,13 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
   return {
     upcast,
     async run(db, part, options) {
+      // Reads the range a second time. Materializing the batch to check and count it costs more, see docs/performance.md.
+      const events = await countReadable(db, projection, part, stored.length > 0 ? inBatch : null);
       // Not prepared: a plan for the actual bounds saves more than planning costs.
       const found = await db.query<Record<string, unknown>>({
         text: options.keys ? keys : countsFor(await prepareLarge(db)),
         values: values(part),
       });
-      const events = Number(found[0]?.events ?? 0) + part.upcast.length;
       if (!options.keys) return { events, rows: Number(found[0]?.rows ?? 0), upserted: [], deleted: [] };
       const changed = (upserted: boolean) =>
         found

@@ -169,6 +169,22 @@ describe('without the database', () => {
     }
   });
 
+  test('an event that only a newer release can read has status 503, and nothing of it is in the answer', async () => {
+    const place = { family: 'secret', position: '7', streamId: 'secret' };
+    const { post } = await gatewayWithout(new RefoldError('PAYLOAD_VERSION_UNKNOWN', "'Sent' at 7 is secret.", place));
+    const answer = await post('{ parcel(parcelId: "a") { weight } }');
+    expect(answer).toMatchObject({
+      status: 503,
+      errors: [
+        {
+          message: 'A newer release has written data that this server can not read yet. Nothing was done: try again.',
+          extensions: { code: 'PAYLOAD_VERSION_UNKNOWN', retriable: true },
+        },
+      ],
+    });
+    expect(JSON.stringify(answer)).not.toContain('secret');
+  });
+
   test('before the operation begins there is no data, and the status is 503', async () => {
     const { post, services } = await startGateway();
     services.openReadModels = () => {

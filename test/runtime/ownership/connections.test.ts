@@ -99,6 +99,7 @@ test('a warning is logged if all live processes together may need more connectio
     name: 'another',
     role: 'gateway',
     versions: [],
+    payloadVersions: {},
     declares: [],
     owns: [],
     keeps: [],

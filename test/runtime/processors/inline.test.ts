@@ -5,10 +5,8 @@ import { listDeadLetters, retryDeadLetters } from '../../../src/runtime/dead-let
 import { createProjectionUnits } from '../../../src/runtime/ownership/projection-units.ts';
 import { diffVersions } from '../../../src/runtime/verification/diff.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
-import { isHeld } from '../../../src/runtime/versions/leave-inline.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { readWork } from '../../../src/store/ownership/work.ts';
-import { isOutage } from '../../../src/store/postgres/database-errors.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import type { ProcessorUnit } from '../../../src/store/server/processor-unit.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
