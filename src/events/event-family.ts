@@ -5,8 +5,16 @@ import type { NewEvent, RecordedEvent } from './event.ts';
 
 export type EventSchemas = Readonly<Record<string, StandardSchemaV1>>;
 
-/** Converts a payload of one version to the next version. Pure. */
-export type Upcaster = (payload: never) => unknown;
+/** Any payload that is not a promise. */
+type Synchronous = string | number | boolean | null | undefined | (object & { readonly then?: never });
+
+/** Converts a payload of one version to the next version. Pure and synchronous. */
+export type Upcaster = (payload: never) => Synchronous;
+
+/** The upcasters of a type, oldest first. The last one returns the payload that the type's schema describes. */
+type Upcasters<Payload> =
+  | readonly []
+  | readonly [...Upcaster[], (payload: never) => unknown extends Payload ? Synchronous : Payload];
 
 /** A family of event types that share one kind of stream. Created by {@link defineEvents}. */
 export interface EventFamily<Name extends string = string, Schemas extends EventSchemas = EventSchemas> {
@@ -60,9 +68,10 @@ type JsonSchemas<S extends EventSchemas> = {
 export interface EventFamilyOptions<S extends EventSchemas> {
   /**
    * Per event type, the functions that convert payloads written by older code, oldest first. The first upcaster takes version 1 and returns
-   * version 2, and so on. Stored events never change. They are upcast on every read.
+   * version 2, and so on; the last one returns the payload that the type's schema describes. Stored events never change. They are upcast on
+   * every read. In development, the result is checked against the schema.
    */
-  readonly upcasters?: { readonly [T in keyof S & string]?: readonly Upcaster[] };
+  readonly upcasters?: { readonly [T in keyof S & string]?: Upcasters<StandardSchemaV1.InferOutput<S[T]>> };
 }
 
 const familyName = /^[a-z][a-z0-9_]{0,62}$/;
@@ -83,7 +92,7 @@ const typeName = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 export function defineEvents<const Name extends string, const S extends EventSchemas>(
   name: Name,
   schemas: S & JsonSchemas<S>,
-  options: EventFamilyOptions<S> = {},
+  options: EventFamilyOptions<NoInfer<S>> = {},
 ): EventFamily<Name, S> {
   const subject = `defineEvents('${name}')`;
   if (!familyName.test(name))

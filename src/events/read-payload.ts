@@ -1,6 +1,7 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from './event.ts';
-import { type EventFamily, payloadVersion, upcast } from './event-family.ts';
+import { type EventFamily, inputIssues, payloadVersion, upcast } from './event-family.ts';
 
 /** Why the payload of an event can't be read. */
 export type UnreadablePayload = RefoldError<'PAYLOAD_VERSION_UNKNOWN' | 'UPCAST_FAILED'>;
@@ -49,6 +50,35 @@ export function payloadToHide(event: RecordedEvent): unknown {
 /** Whether this program does not know the payload version of an event. A process that knows it can continue. */
 export function isVersionUnknown(error: unknown): error is RefoldError<'PAYLOAD_VERSION_UNKNOWN'> {
   return error instanceof RefoldError && error.code === 'PAYLOAD_VERSION_UNKNOWN';
+}
+
+/**
+ * Why the schema of its type refuses the payload of an event; null if it accepts it. A promise if the schema is asynchronous.
+ */
+export function invalidPayload(family: EventFamily, event: RecordedEvent): string | null | Promise<string | null> {
+  const schema = Object.hasOwn(family.schemas, event.type) ? family.schemas[event.type] : undefined;
+  const validated = schema?.['~standard'].validate(event.payload) ?? { value: event.payload };
+  return validated instanceof Promise ? validated.then(problemIn) : problemIn(validated);
+}
+
+function problemIn({ issues }: StandardSchemaV1.Result<unknown>): string | null {
+  if (!issues) return null;
+  return inputIssues(issues)
+    .map(({ path, message }) => `${path.join('.') || '(root)'}: ${message}`)
+    .join('; ');
+}
+
+/**
+ * Why the result of the event's upcasters does not match the schema of its type; null if it does, if nothing was upcast, or if the schema is
+ * asynchronous.
+ */
+export function invalidUpcast(families: readonly EventFamily[], event: RecordedEvent): string | null {
+  const family = families.find(({ name }) => name === event.family);
+  if (!family || event.payloadVersion === payloadVersion(family, event.type)) return null;
+  const problem = invalidPayload(family, event);
+  if (!(problem instanceof Promise)) return problem;
+  problem.catch(() => {}); // nobody waits for it
+  return null;
 }
 
 type EventPlace = Pick<RecordedEvent, 'type' | 'position' | 'streamId' | 'payloadVersion'>;

@@ -5,6 +5,7 @@ import type { StreamState } from '../commands/define-state.ts';
 import { CommandRejected } from '../errors.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from '../events/event.ts';
 import { validateEvent } from '../events/event-family.ts';
+import { invalidUpcast, unreadable } from '../events/read-payload.ts';
 import { deepFreeze } from '../projections/columns/deep-freeze.ts';
 import { createInMemoryLog, type InMemoryAppend, type InMemoryLog } from './in-memory-log.ts';
 
@@ -100,14 +101,15 @@ export function foldFrozen(
   events: readonly RecordedEvent[],
   start: unknown = declared.initial(),
 ): unknown {
-  return events.reduce<unknown>(
-    (state, event) =>
-      unchanged(
-        `The handler of '${event.type}' in a state of ${declared.family.name} changed its state or its event`,
-        () => declared.apply(deepFreeze(state), deepFreeze(event)),
-      ),
-    start,
-  );
+  return events.reduce<unknown>((state, event) => {
+    const problem = unreadable(event) ? null : invalidUpcast([declared.family], event);
+    if (problem !== null)
+      assert.fail(`What the upcasters of '${event.type}' return does not match its schema: ${problem}`);
+    return unchanged(
+      `The handler of '${event.type}' in a state of ${declared.family.name} changed its state or its event`,
+      () => declared.apply(deepFreeze(state), unreadable(event) ? event : deepFreeze(event)),
+    );
+  }, start);
 }
 
 /** Reports which code mutated its arguments. */

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Command } from '../commands/define-command.ts';
 import type { StreamState } from '../commands/define-state.ts';
-import type { EventFamily, NewEventOf } from '../events/event-family.ts';
+import type { EventFamily, EventTypeOf, NewEventOf } from '../events/event-family.ts';
 import { type Decision, type DecisionOptions, decisionOf, foldFrozen } from './decision.ts';
-import { createInMemoryLog } from './in-memory-log.ts';
+import { createInMemoryLog, type GivenEvent } from './in-memory-log.ts';
+
+/** An event with a payload in an older shape. */
+export type OldEventOf<F extends EventFamily> = GivenEvent<EventTypeOf<F>> & { readonly payloadVersion: number };
 
 /** The history of a stream. */
 export interface GivenStream {
@@ -15,14 +18,17 @@ export interface GivenStream {
 
 /**
  * Given the history of a stream, checks what a command decides, or what the state is. Needs no database. Inputs and events are validated by
- * their schemas.
+ * their schemas. `{ type, payload, payloadVersion: 1 }` is an event with a payload in an older shape, which is upcast.
  *
  * @example
  * await givenStream(cart, opened, added).when(confirmShoppingCart, { cartId: 'c1' }).thenEvents(confirmed);
  * await givenStream(cart).when(confirmShoppingCart, { cartId: 'c1' }).thenRejected('There is no such cart.');
  * await givenStream(cart, opened).thenState(cartState, { status: 'Opened' });
  */
-export function givenStream<F extends EventFamily>(family: F, ...history: readonly NewEventOf<F>[]): GivenStream {
+export function givenStream<F extends EventFamily>(
+  family: F,
+  ...history: readonly (NewEventOf<F> | OldEventOf<F>)[]
+): GivenStream {
   return {
     when: (command, input, options = {}) =>
       decisionOf(command, input, options, (streams) => {

@@ -1,14 +1,24 @@
 import { ConcurrencyConflict } from '../errors.ts';
 import type { ExpectedVersion, NewEvent, RecordedEvent } from '../events/event.ts';
-import { type EventFamily, payloadVersion, validateEvent } from '../events/event-family.ts';
+import { type EventFamily, payloadVersion as newestVersion, validateEvent } from '../events/event-family.ts';
 import { globalPosition, laterPosition } from '../events/global-position.ts';
+import { readPayload, type UnreadEvent } from '../events/read-payload.ts';
 import type { EventSource } from '../runtime/consumers/event-source.ts';
 import { createSignal } from '../runtime/scheduling/signal.ts';
+
+/** An event of a test's history. */
+export interface GivenEvent<Type extends string = string> extends NewEvent<Type> {
+  /**
+   * The payload version, for a payload in an older shape. It is stored as it is, and upcast when the event is read.
+   * @default the newest version of the type
+   */
+  readonly payloadVersion?: number;
+}
 
 export interface InMemoryAppend {
   readonly family: EventFamily;
   readonly streamId: string;
-  readonly events: readonly NewEvent[];
+  readonly events: readonly GivenEvent[];
   /** @default 'any' */
   readonly expectedVersion?: ExpectedVersion;
 }
@@ -60,26 +70,28 @@ export function createInMemoryLog(options: { readonly now?: string } = {}): InMe
     stream: (family, streamId) => [...(streams.get(streamName(family, streamId)) ?? [])],
     source,
     async append({ family, streamId, events: added, expectedVersion = 'any' }) {
-      const valid = await Promise.all(added.map((event) => validateEvent(family, event)));
+      const valid = await Promise.all(added.map((event) => validated(family, event)));
       const name = streamName(family, streamId);
       const own = streams.get(name) ?? [];
       const version = own.length;
       if (!fits(expectedVersion, version))
         throw new ConcurrencyConflict({ family: family.name, streamId, expected: expectedVersion, actual: version });
-      const recorded = valid.map(({ type, payload, metadata = {}, id }, index): RecordedEvent => {
+      const recorded = valid.map(({ type, payload, payloadVersion, metadata = {}, id }, index): RecordedEvent => {
         const position = events.length + index + 1;
-        return {
+        const event: UnreadEvent = {
           id: id ?? `00000000-0000-4000-8000-${String(position).padStart(12, '0')}`,
           family: family.name,
           streamId,
           streamPosition: version + index + 1,
           position: globalPosition(BigInt(position)),
           type,
-          payload: JSON.parse(JSON.stringify(payload)),
-          payloadVersion: payloadVersion(family, type),
+          payload: undefined,
+          payloadVersion: payloadVersion ?? newestVersion(family, type),
           metadata,
           recordedAt: now,
         };
+        readPayload(event, family, JSON.parse(JSON.stringify(payload)));
+        return event;
       });
       for (const event of recorded) {
         events.push(event);
@@ -94,6 +106,12 @@ export function createInMemoryLog(options: { readonly now?: string } = {}): InMe
 
 // A family's name contains no space.
 const streamName = ({ name }: EventFamily, streamId: string) => `${name} ${streamId}`;
+
+/** Checks a payload of the newest version as an append does. Older ones were checked when they were written. */
+async function validated(family: EventFamily, event: GivenEvent): Promise<GivenEvent> {
+  const isOther = event.payloadVersion !== undefined && event.payloadVersion !== newestVersion(family, event.type);
+  return isOther ? event : validateEvent(family, event);
+}
 
 function fits(expected: ExpectedVersion, actual: number): expected is 'any' {
   if (expected === 'any') return true;

@@ -82,7 +82,10 @@ async function appendAll(log: EventLog, appends: readonly InMemoryAppend[]): Pro
   // A good batch size for one statement.
   const together = 500;
   for (let start = 0; start < appends.length; start += together) {
-    for (const verdict of await log.appendInOrder(appends.slice(start, start + together))) {
+    const batch = appends.slice(start, start + together);
+    if (batch.some(({ events }) => events.some(({ payloadVersion }) => payloadVersion !== undefined)))
+      throw new TypeError('proveEqual appends events as the application does: leave out payloadVersion.');
+    for (const verdict of await log.appendInOrder(batch)) {
       if (verdict.kind === 'refused') throw verdict.error;
     }
   }

@@ -191,3 +191,38 @@ test('diff shows what clients would lose, and activate needs a confirmation for 
     stdout: 'balance@2 is active.\n',
   });
 });
+
+test('verify --payloads names each event that can not be read, or is read as something that its schema refuses', async () => {
+  const config = (upcasters: string) =>
+    applicationFile(`export default defineConfig({ events: [
+      defineEvents('ledger', { Paid: z.object({ cents: z.int() }) }, { upcasters: { Paid: ${upcasters} } }),
+    ] });`);
+  await db.query({
+    text: `
+      insert into refold.events (stream_position, family, stream_id, type, payload, payload_version)
+      select number, 'ledger', 'a', 'Paid', payload, version
+      from (
+        values (1, 1, '{"euros": 1}'::jsonb), (2, 1, '{"euros": 1.001}'), (3, 1, '{}'), (4, 2, '{"cents": 5}')
+      ) as given (number, version, payload)`,
+  });
+  const careful = await config('[(paid: any) => ({ cents: Math.round((paid.euros ?? 0) * 100) })]');
+  expect(await run(careful, 'verify', '--payloads')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^All payloads up to position \d+ can be read and match their schemas: 4 events\.\n$/,
+    ),
+  });
+  const careless = await config(
+    '[(paid: any) => { if (paid.euros === undefined) throw new Error("boom"); return { cents: paid.euros * 100 }; }]',
+  );
+  const { code, stdout } = await run(careless, 'verify', '--payloads');
+  expect(code).toBe(1);
+  expect(stdout.split('\n')).toEqual([
+    expect.stringMatching(/^2 of 4 payloads up to position \d+ have problems:$/),
+    expect.stringMatching(/^ {2}ledger 'Paid' \(payload version 1\) at position \d+, stream 'a': cents: /),
+    expect.stringMatching(
+      /^ {2}ledger 'Paid' \(payload version 1\) at position \d+, stream 'a': An upcaster .*: boom$/,
+    ),
+    '',
+  ]);
+});

@@ -8,6 +8,7 @@ import {
   beginning,
   CommandRejected,
   defineCommand,
+  defineEvents,
   defineProjection,
   defineState,
   type StateOptions,
@@ -232,4 +233,50 @@ test('the log in memory does the same work for every append and every page, howe
   }
   expect([pages, compared]).toEqual([30, 300]);
   expect(log.stream(shoppingCart, 'hot')).toHaveLength(150);
+});
+
+test('given events may have payloads in older shapes, and what upcasters return is checked', async () => {
+  const ledger = (upcaster: (payload: { euros: number }) => { cents: number }) =>
+    defineEvents('ledger', { Paid: z.object({ cents: z.int() }) }, { upcasters: { Paid: [upcaster] } });
+  const totals = (events: ReturnType<typeof ledger>) =>
+    defineProjection({
+      name: 'totals',
+      version: 1,
+      events,
+      table: { id: t.text().primaryKey(), cents: t.integer() },
+      key: (event) => event.streamId,
+      evolve: { Paid: (row, { payload }) => ({ cents: (row?.cents ?? 0) + payload.cents }) },
+    });
+  const state = (family: ReturnType<typeof ledger>) =>
+    defineState(family, () => ({ cents: 0 }), { Paid: ({ cents }, { payload }) => ({ cents: cents + payload.cents }) });
+  const old = { type: 'Paid', payload: { euros: 2 }, payloadVersion: 1 } as const;
+  const current = { type: 'Paid', payload: { cents: 5 } } as const;
+
+  const family = ledger(({ euros }) => ({ cents: euros * 100 }));
+  const projected = givenEvents({ family, streamId: 'a', events: [old, current] }).projectedBy(totals(family));
+  await projected.thenRows({ id: 'a', cents: 205 });
+  await projected.thenReplayable();
+  await givenStream(family, old, current).thenState(state(family), { cents: 205 });
+
+  const wrong = ledger(({ euros }) => ({ cents: euros / 3 }));
+  const misread = givenEvents({ family: wrong, streamId: 'a', events: [old] }).projectedBy(totals(wrong));
+  await expect(misread.rows()).rejects.toThrow(
+    /^totals@1: upcast of 'Paid' failed at .* does not match the schema: cents: /,
+  );
+  await expect(givenStream(wrong, old).thenState(state(wrong), { cents: 0 })).rejects.toThrow(
+    "What the upcasters of 'Paid' return does not match its schema: cents: ",
+  );
+
+  const failing = ledger(() => {
+    throw new Error('boom');
+  });
+  await expect(
+    givenEvents({ family: failing, streamId: 'a', events: [old] })
+      .projectedBy(totals(failing))
+      .thenReplayable(),
+  ).rejects.toThrow("totals@1: upcast of 'Paid' failed at position 1 (stream 'a', event 1): boom");
+  const newer = { type: 'Paid', payload: { total: '2.00' }, payloadVersion: 3 } as const;
+  await expect(givenStream(family, newer).thenState(state(family), { cents: 0 })).rejects.toMatchObject({
+    code: 'PAYLOAD_VERSION_UNKNOWN',
+  });
 });

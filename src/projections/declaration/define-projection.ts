@@ -148,12 +148,9 @@ interface Form {
 function evolveForm(subject: string, families: readonly EventFamily[], evolve: object): Form {
   // Without a prototype, because an event type may be called 'constructor'. The handlers are called with matching events only.
   const handlers: Readonly<Record<string, Handler>> = Object.assign(Object.create(null), evolve);
-  return {
-    filter: eventFilter(subject, families, handlers),
-    sqlFold: null,
-    handlers,
-    code: Object.entries(handlers).map(([type, handler]) => [type, handler.toString()]),
-  };
+  const filter = eventFilter(subject, families, handlers);
+  const code = Object.entries(handlers).map(([type, handler]) => [type, handler.toString()]);
+  return { filter, sqlFold: null, handlers, code: withUpcasters(code, families, filter) };
 }
 
 function sqlForm(
@@ -175,7 +172,17 @@ function sqlForm(
     keyColumns,
     options.evolveSql as EvolveSql<EventFamily, Columns>, // its type is unknown here; this checks it
   );
-  return { filter, sqlFold: fold, handlers: Object.create(null), code: [filter, fold] };
+  const code = withUpcasters([filter, fold], families, filter);
+  return { filter, sqlFold: fold, handlers: Object.create(null), code };
+}
+
+/** Adds the code of upcasters, if there are any: versions without them keep their fingerprints. */
+function withUpcasters(code: unknown, families: readonly EventFamily[], filter: readonly EventFilter[]): unknown {
+  const upcasters = filter.flatMap(({ family, types }) => {
+    const declared = families.find(({ name }) => name === family)?.upcasters ?? {};
+    return types.flatMap((type) => (declared[type]?.length ? [[family, type, declared[type].map(String)]] : []));
+  });
+  return upcasters.length === 0 ? code : { code, upcasters };
 }
 
 const noKey = () => null;

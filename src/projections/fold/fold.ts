@@ -1,6 +1,6 @@
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
+import { invalidUpcast, isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import { deepFreeze } from '../columns/deep-freeze.ts';
 import type { Row } from '../columns/row-codec.ts';
 import { keyText, type Projection, type RowKey } from '../projection/projection.ts';
@@ -77,7 +77,7 @@ export function fold(
     if (row === undefined) throw new Error(`fold: row ${text} of ${projection.id} was not loaded`);
     const unread = unreadable(event);
     if (unread) throw evolveFailed(projection, event, 'upcast', unread.cause, row);
-    if (options.freeze) deepFreeze(event);
+    if (options.freeze) prepare(projection, event);
     const next = evolved(projection, row, event, key);
     if (next === row) continue;
     if (options.freeze) deepFreeze(next);
@@ -121,6 +121,14 @@ export function foldAround(
 export interface UnfoldedStep {
   readonly step: FoldStep;
   readonly error: RefoldError | null;
+}
+
+/** In development: checks what upcasters returned, and freezes the event. */
+function prepare(projection: Projection, event: RecordedEvent): void {
+  const problem = invalidUpcast(projection.families, event);
+  if (problem !== null)
+    throw evolveFailed(projection, event, 'upcast', new Error(`the result does not match the schema: ${problem}`));
+  deepFreeze(event);
 }
 
 function evolved(projection: Projection, row: Row | null, event: RecordedEvent, key: RowKey): Row | null {

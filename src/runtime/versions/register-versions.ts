@@ -1,4 +1,5 @@
 import { RefoldError } from '../../errors.ts';
+import { payloadVersionsOf } from '../../events/payload-versions.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -243,8 +244,9 @@ export function tableChangedMessage({ id, name, version }: Projection): string {
   return `${id}: its table is declared differently from the one in the database. Undo the change and declare it as ${name}@${version + 1} beside this version.`;
 }
 
-export function codeChangedMessage({ id, name, version, sqlFold }: Projection): string {
-  return `${id}: the ${sqlFold ? 'SQL of its evolveSql is not the SQL' : 'code of its key or evolve is not the code'} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was fixed, 'refold rebuild ${id}' builds all rows with the new code.`;
+export function codeChangedMessage({ id, name, version, sqlFold, families }: Projection): string {
+  const more = Object.keys(payloadVersionsOf(families)).length > 0 ? ', or of an upcaster,' : '';
+  return `${id}: the ${sqlFold ? `SQL of its evolveSql${more} is not the SQL` : `code of its key or evolve${more} is not the code`} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was fixed, 'refold rebuild ${id}' builds all rows with the new code.`;
 }
 
 /** All processes use the registered number of partitions. A process that starts with another number changes it for all. */

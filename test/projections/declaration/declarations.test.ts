@@ -9,9 +9,11 @@ import {
   defineProjection,
   defineState,
   type Projection,
+  type RecordedEvent,
   type RowOf,
   t,
 } from '../../../src/index.ts';
+import { defaultsOf, fingerprint } from '../../../src/projections/declaration/fingerprint.ts';
 
 // Each @ts-expect-error marks a compile error: `npm run typecheck` fails if there is none.
 
@@ -617,6 +619,18 @@ test('the table, its columns and the GraphQL fields are named after the projecti
   });
 });
 
+test('upcasters return what the schema describes, and no promise', () => {
+  const sold = { Sold: z.object({ cents: z.number() }) };
+  const read = (euros: number) => ({ cents: euros * 100 });
+  defineEvents('shop', sold, { upcasters: { Sold: [(euros: string) => Number(euros), read] } });
+  // @ts-expect-error not the payload of the schema
+  defineEvents('shop', sold, { upcasters: { Sold: [read, ({ cents }: { cents: number }) => ({ pence: cents })] } });
+  // @ts-expect-error a promise of the payload
+  defineEvents('shop', sold, { upcasters: { Sold: [async (euros: number) => read(euros)] } });
+  // @ts-expect-error a promise before the last step
+  defineEvents('shop', sold, { upcasters: { Sold: [async (euros: string) => Number(euros), read] } });
+});
+
 describe('the fingerprints', () => {
   const made = (change: object = {}, evolve = { CartOpened: () => empty as never }) =>
     defineProjection({ ...base, ...change, evolve } as never);
@@ -638,6 +652,25 @@ describe('the fingerprints', () => {
   ])('of the table change with %s', (_, change) => {
     const changed = made({ table: { ...table, ...change } });
     expect(changed.tableFingerprint).not.toBe(original.tableFingerprint);
+  });
+
+  test('of the code change with the upcasters of the types that it reads, and only with them', () => {
+    const sold = z.object({ cents: z.number() });
+    const upcast = ({ euros }: { euros: number }) => ({ cents: euros * 100 });
+    const columns = { id: t.text().primaryKey() };
+    const key = (event: RecordedEvent) => event.streamId;
+    const evolve = { Sold: () => ({}) };
+    const reading = (upcasters: object) => {
+      const events = defineEvents('shop', { Sold: sold, Noted: sold }, { upcasters });
+      return defineProjection({ name: 'sales', version: 1, events, table: columns, key, evolve }).codeFingerprint;
+    };
+    const without = fingerprint([key.toString(), [['Sold', evolve.Sold.toString()]], defaultsOf(columns)]);
+    const once = reading({ Sold: [upcast] });
+    expect(reading({})).toBe(without); // stored by earlier releases
+    expect(reading({ Sold: [], Noted: [upcast] })).toBe(without);
+    expect(once).not.toBe(without);
+    expect(reading({ Sold: [upcast] })).toBe(once);
+    expect(reading({ Sold: [({ euros }: { euros: number }) => ({ cents: euros * 10 })] })).not.toBe(once);
   });
 
   test('of the code change with evolve, key and defaults', () => {

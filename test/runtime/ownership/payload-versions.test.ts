@@ -203,7 +203,7 @@ describe('an upcaster that fails', () => {
     defineEvents(
       'ledger',
       { Paid: z.object({ cents: z.number() }), Refunded: z.object({ euros: z.number() }), Noted: z.object({}) },
-      { upcasters: { Paid: [upcaster] } },
+      { upcasters: { Paid: [upcaster as () => { cents: number }] } }, // its result is wrong in some tests
     );
   const broken = brokenWith(({ euros }) => {
     if (euros === 13) throw new Error('boom');

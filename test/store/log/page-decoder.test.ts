@@ -12,7 +12,11 @@ import { isoTimestamp } from '../../../src/store/statements/column-parsers.ts';
 const note = defineEvents(
   'note',
   { Written: z.object({ text: z.unknown(), wasOld: z.boolean() }), Burnt: z.unknown() },
-  { upcasters: { Written: [(text) => ({ text }), (payload: object) => ({ ...payload, wasOld: true })] } },
+  {
+    upcasters: {
+      Written: [(text) => ({ text }), (payload: { text: unknown }) => ({ ...payload, wasOld: true })],
+    },
+  },
 );
 const families = new Map([[note.name, note]]);
 
