@@ -7,15 +7,17 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import app from '../../examples/shopping-cart/app.ts';
 import { customer, shoppingCart } from '../../examples/shopping-cart/events.ts';
-import { beginning, type Config, createRefold, defineConfig, type Refold } from '../../src/index.ts';
+import { beginning, type Config, createRefold, defineConfig, defineState, type Refold } from '../../src/index.ts';
 import { type ImportProgress, importEvents } from '../../src/runtime/commands/import-events.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
+import { givenStream } from '../../src/testing.ts';
 import { untilActive, untilCaughtUp } from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { extendedShop } from './extended-shop.ts';
 import { invoice, invoices, tokenOf } from './invoices.ts';
+import { order, person } from './payload-evolution.ts';
 import { account, paymentsImport } from './payments-import.ts';
 
 /**
@@ -175,6 +177,8 @@ test.each([
   ['extending.md', 'extendSchema(', 'extended-shop.ts'],
   ['import.md', 'defineImport(', 'payments-import.ts'],
   ['import.md', 'function parseExactly', 'payments-import.ts'],
+  ['evolution.md', 'OrderPlacedV1', 'payload-evolution.ts'],
+  ['evolution.md', 'PersonV1', 'payload-evolution.ts'],
 ])('the code of %s with `%s` equals the code that runs', (page, part, file) => {
   const lines = (text: string) => text.split('\n').map((line) => line.trim());
   const blocks = [...readFileSync(join(folder, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
@@ -185,6 +189,27 @@ test.each([
   // The page may omit lines, and begin anywhere.
   const own = /^(…,|projections: .*|(export default |const \w+ = )?define\w+\(\{|)$/;
   expect(shown.filter((line) => !own.test(line) && !runs.has(line))).toEqual([]);
+});
+
+test('the upcasters of evolution.md return what its schemas describe', async () => {
+  const placed = { customer: 'ada', total: 12.5, street: 'Main St 1', city: 'Ulm', coupon: 'SPRING' };
+  const address = { street: 'Main St 1', city: 'Ulm' };
+  const upcast = { customerId: 'ada', totalCents: 1250, address, channel: 'unknown' };
+  const read = defineState(order, () => [] as object[], { OrderPlaced: (all, { payload }) => [...all, payload] });
+  await givenStream(
+    order,
+    { type: 'OrderPlaced', payloadVersion: 1, payload: placed },
+    { type: 'OrderPlaced', payloadVersion: 2, payload: { ...placed, total: undefined, totalCents: 1250 } },
+  ).thenState(read, [upcast, upcast]);
+  const names = defineState(person, () => [] as object[], { Registered: (all, { payload }) => [...all, payload] });
+  await givenStream(
+    person,
+    { type: 'Registered', payloadVersion: 1, payload: { name: 'Ada King Lovelace' } },
+    { type: 'Registered', payloadVersion: 1, payload: { name: 'Ada' } },
+  ).thenState(names, [
+    { firstName: 'Ada', lastName: 'King Lovelace' },
+    { firstName: 'Ada', lastName: null },
+  ]);
 });
 
 describe.each(pages)('%s shows the real responses:', (page, examples) => {
