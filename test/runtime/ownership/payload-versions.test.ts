@@ -17,6 +17,9 @@ import {
 import { isReadBetter } from '../../../src/runtime/ownership/able-readers.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { seeded } from '../../support/account-traffic.ts';
+import { effort } from '../../support/effort.ts';
+import { seed } from '../../support/seed.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -195,6 +198,49 @@ describe.each(['evolve', 'evolveSql'] as const)('%s, while two releases run', (f
     await start('new', inCents, { form });
     await totalOf(-99, undefined, 1);
     expect(await processor()).toMatchObject({ owner: 'new', status: 'running', error: null });
+  });
+});
+
+test.each([
+  'evolve',
+  'evolveSql',
+] as const)('in any order of deployment, %s folds each payload as what it is', async (form) => {
+  const random = seeded(seed + form.length);
+  const releases: EventFamily[] = [inEuros, inCents];
+  const processes: { runtime: Runtime; family: EventFamily }[] = [];
+  const sums = [0];
+  const expectSum = async () => expect(sums).toContain((await cents()) ?? 0);
+  const deploy = async (family: EventFamily) => {
+    const maintain = random() < 0.8;
+    processes.push({ runtime: await start(`process ${processes.length}`, family, { form, maintain }), family });
+  };
+  const remove = async () => {
+    const [gone] = processes.splice(Math.floor(random() * processes.length), 1);
+    if (!gone) return;
+    running.delete(gone.runtime);
+    await gone.runtime.stop();
+  };
+  const traffic = async () => {
+    const writer = processes[Math.floor(random() * processes.length)];
+    if (!writer) return;
+    const amount = sums.length * 7;
+    const isNew = writer.family === inCents;
+    // Listed before it is written: it may be folded at once.
+    sums.push((sums.at(-1) ?? 0) + (isNew ? amount : amount * 100));
+    await append(writer.runtime, writer.family, 'Paid', isNew ? { cents: amount } : { euros: amount });
+  };
+  await deploy(random() < 0.5 ? inEuros : inCents);
+  for (let step = 0; step < effort(16, 10); step++) {
+    const next = random();
+    if (next < 0.25 && processes.length < 4) await deploy(releases[Math.floor(random() * 2)] ?? inEuros);
+    else if (next < 0.4) await remove();
+    else await traffic();
+    await expectSum();
+  }
+  await start('last', inCents, { form });
+  await until(async () => {
+    await expectSum();
+    return ((await cents()) ?? 0) === sums.at(-1);
   });
 });
 
