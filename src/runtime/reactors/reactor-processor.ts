@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import type { HandlerResult, Reactor } from '../../reactors/reactor.ts';
@@ -37,8 +36,7 @@ export interface ReactorProcessor extends MaintainedProcessor {
   redeliver(keys: readonly string[]): void;
 }
 
-// The most events above the checkpoint. It limits what a crash has handled again, and how far other events run ahead of one that
-// is retried.
+// The most events above the checkpoint. It limits what a crash repeats, and how far others run ahead of one that is retried.
 const mostInWork = 1000;
 // Milliseconds after the grace period for the database to finish writing a dead letter.
 const lastMoments = 1000;
@@ -70,7 +68,6 @@ class KeyedReactions implements ReactorProcessor {
   readonly #moved = createSignal();
   readonly #abandoned = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
-  /** Nothing new starts. */
   #leaving = false;
   #left: Promise<void> | undefined;
   #failure: RefoldError | null = null;
@@ -114,7 +111,12 @@ class KeyedReactions implements ReactorProcessor {
       while (this.#checkpoint.tasks.length >= mostInWork && !this.#leaving) await this.#moved.next();
       if (this.#leaving) return 'stop';
       const unread = unreadable(event);
-      if (isVersionUnknown(unread)) return this.#endBefore(event, unread);
+      if (isVersionUnknown(unread)) {
+        this.#checkpoint.reach(globalPosition(event.position - 1n));
+        await this.#untilIdle(); // except events that wait for a retry
+        if (!this.#leaving) this.#end(unread);
+        return 'stop';
+      }
       this.#checkpoint.accept(reactorTask(this.#options.reactor, event));
       this.#schedule();
     }
@@ -123,12 +125,8 @@ class KeyedReactions implements ReactorProcessor {
     return this.#leaving ? 'stop' : 'continue';
   }
 
-  /** Ends at an event that this process can't read. Events before it are handled first, unless they wait for a retry. */
-  async #endBefore({ position }: RecordedEvent, error: RefoldError): Promise<'stop'> {
-    this.#checkpoint.reach(globalPosition(position - 1n));
-    while (this.#busyKeys.size > 0 && !this.#leaving) await this.#moved.next();
-    if (!this.#leaving) this.#end(error);
-    return 'stop';
+  async #untilIdle(): Promise<void> {
+    while (this.#busyKeys.size > 0) await this.#moved.next();
   }
 
   redeliver(keys: readonly string[]): void {
@@ -296,10 +294,7 @@ class KeyedReactions implements ReactorProcessor {
       timers.push(setTimeout(() => this.#abandoned.abort(leftBehind(reactor)), grace));
       timers.push(setTimeout(resolve, grace + lastMoments));
     });
-    const quiet = (async () => {
-      while (this.#busyKeys.size > 0) await this.#moved.next();
-    })();
-    await Promise.race([quiet, expired]);
+    await Promise.race([this.#untilIdle(), expired]);
     for (const timer of timers) clearTimeout(timer);
   }
 }
