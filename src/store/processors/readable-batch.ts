@@ -3,7 +3,7 @@ import { type GlobalPosition, globalPosition } from '../../events/global-positio
 import { isVersionUnknown, unreadable, versionUnknown } from '../../events/read-payload.ts';
 import { evolveFailed, versionUnknownTo } from '../../projections/fold/fold-failures.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
-import { onlyRow, type Queryable, type RowOf } from '../statements/statement.ts';
+import { onlyRow, type Queryable, type TableRow } from '../statements/statement.ts';
 
 /** A part of the log that one statement folds: the positions in `(after, upTo]`, at or below a horizon of an earlier statement. */
 export interface SqlBatch {
@@ -61,7 +61,7 @@ function errorOf(projection: Projection, event: RecordedEvent): Error {
 
 async function unknownAt(db: Queryable, projection: Projection, position: bigint): Promise<Error> {
   const event = onlyRow(
-    await db.query<Pick<RowOf<'refold.events'>, 'family' | 'type' | 'stream_id' | 'payload_version'>>({
+    await db.query<Pick<TableRow<'refold.events'>, 'family' | 'type' | 'stream_id' | 'payload_version'>>({
       text: 'select family, type, stream_id, payload_version from refold.events where position = $1',
       values: [position],
     }),

@@ -88,7 +88,14 @@ describe('a migration that older processes can’t run beside', () => {
   test('waits until no process runs, unless the operator overrides it', async () => {
     const folder = folderWith('-- Drops what older code writes.\n--\n-- breaking\ncomment on schema refold is null;\n');
     await migrate(db);
-    const announced = { declares: [], owns: [], keeps: [], role: 'gateway', versions: [], payloadVersions: {} } as const;
+    const announced = {
+      declares: [],
+      owns: [],
+      keeps: [],
+      role: 'gateway',
+      versions: [],
+      payloadVersions: {},
+    } as const;
     await announceProcess(db, { ...announced, id: randomUUID(), name: 'shop:7' });
     const ended = randomUUID();
     await announceProcess(db, { ...announced, id: ended, name: 'shop:6' });
