@@ -140,7 +140,10 @@ export class ClaimableUnit {
     // A processor that ends by itself takes no more pages, which may be noticed before the reason is known.
     (ended ? Promise.race([subscription.done.then(() => ended), ended]) : subscription.done)
       .then(() => (owned.processor.failure ? this.#end(owned, owned.processor.failure) : this.#options.onFinished()))
-      .catch(async (error: unknown) => this.#end(owned, await this.#explain(error)))
+      .catch(async (error: unknown) => {
+        const why = await this.#explain(error);
+        return isTransient(why) ? this.#drop(owned, why) : this.#end(owned, why);
+      })
       .catch((error: unknown) => this.#drop(owned, error));
   }
 
@@ -199,8 +202,8 @@ export class ClaimableUnit {
     return (await this.#maintained.explain?.().catch(() => null)) ?? error;
   }
 
+  /** Leaves the unit to a process that can read its next event, or keeps it stopped. */
   async #end(owned: Owned, why: unknown): Promise<void> {
-    if (isTransient(why)) return this.#drop(owned, why);
     if (!isVersionUnknown(why)) return this.#keepStopped(owned, why);
     if (isKnownElsewhere(this.name, why, await this.#options.others())) return this.#drop(owned, why);
     this.#unread = why;
