@@ -239,7 +239,8 @@ begin
     and streams.version = 0;
 end $$;
 
--- Stores the results of written appends under their keys, and releases the keys of the others.
+-- Stores the results of written appends under their keys, and releases the keys of the others. A step's key has a 'step' in its result, as
+-- 'step:command:fingerprint of the input'. It is no 'input', because keys with an 'input' belong to clients and are deleted sooner.
 create function refold.store_append_results(
   families text[], stream_ids text[], keys text[], part_appends int[], part_streams int[], part_sizes int[],
   starts bigint[], positions bigint[], recorded timestamptz, inputs text[]
@@ -254,7 +255,12 @@ begin
     'recordedAt', recorded,
     'streams', written.streams,
     'positions', to_jsonb(positions[written.first : written.last])
-  ) || case when written.input is null then '{}' else jsonb_build_object('input', written.input) end
+  ) || case
+    when written.input is null then '{}'
+    when written.input like 'step:%' and written.key like '%:%/________-____-____-____-____________/%'
+      then jsonb_build_object('step', written.input)
+    else jsonb_build_object('input', written.input)
+  end
   from (
     select
       keys[append] as key,

@@ -32,8 +32,8 @@ create function refold.raise_change_floor(of_name text, of_version integer, up_t
   set position = greatest(floor.position, excluded.position)
 $$;
 
--- Triggers raise the floors, so they are right whoever deletes changes or rebuilds rows. Each raises them in the order of their keys, because two
--- transactions that raise several must not wait for each other.
+-- Triggers raise the floors, so they are right, whichever process deletes changes or rebuilds rows. Each raises them in the order of their keys,
+-- because two transactions that raise several must not wait for each other.
 
 -- Up to the deleted changes.
 create function refold.raise_floors_past_deleted() returns trigger language plpgsql as $$

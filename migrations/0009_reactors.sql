@@ -1,4 +1,4 @@
--- Reactors: their checkpoints, dead letters, and the audit log of operators' steps.
+-- Reactors: their checkpoints, dead letters, attempts, and the audit log of operators' steps.
 --
 -- Needs: nothing
 -- Older processes: can run beside it
@@ -44,6 +44,18 @@ create table refold.reactor_letters (
 );
 create index reactor_letters_of_key on refold.reactor_letters (reactor, key, position);
 create index requested_reactor_letters on refold.reactor_letters (reactor, key) where requested is not null;
+
+-- The attempts of each reactor to handle an event that have not succeeded yet. Written before a handler runs, so the next owner knows an event that
+-- ends its process. Not in refold.reactors: a handler would wait for the row while the checkpoint is written.
+create table refold.reactor_attempts (
+  reactor text collate "C" primary key references refold.reactors on delete cascade,
+  -- the fence: of the owner that has written it
+  epoch bigint not null,
+  -- the process that has written it
+  process text not null,
+  -- by position: {"1042": {"failed": 2, "lost": 1, "running": true}}
+  events jsonb not null
+) with (fillfactor = 50); -- updated by each attempt
 
 -- The audit log of operators' steps on reactors, and of their beginnings.
 create table refold.reactor_steps (

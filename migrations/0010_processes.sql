@@ -17,7 +17,9 @@ create table refold.processes (
   owns text[] not null,
   keeps text[] not null,
   started_at timestamptz not null default clock_timestamp(),
-  heartbeat_at timestamptz not null default clock_timestamp()
+  heartbeat_at timestamptz not null default clock_timestamp(),
+  -- the payload versions that it can read, as family → type → version; only types above version 1. It leaves other events to a process that can
+  payload_versions jsonb not null default '{}'
 ) with (fillfactor = 50); -- updated by each heartbeat
 
 -- The owner of each unit, and until when unless it renews the lease, by this server's clock. Used instead of advisory locks behind a pooler in

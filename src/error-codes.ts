@@ -177,7 +177,7 @@ export const refoldCodes = {
     status: null,
     what: "A workflow's step has an outcome of another input: `reactor`, `streamId`, `position`, `step`, `command`, `storedCommand`. Nothing was executed.",
     why: 'The code changed while the event was under way, or the input depends on a clock, on chance or on data that changes.',
-    do: 'Restore the input, or give the new work another step name; then handle the event again.',
+    do: 'Restore the input, or name the new step differently; then handle the event again.',
   },
   INVALID_STEP: {
     status: null,

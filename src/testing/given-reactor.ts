@@ -45,7 +45,7 @@ export interface GivenReactor {
     command: Command,
     outcome: StepOutcome | ((input: unknown, step: string | undefined) => StepOutcome),
   ): GivenReactor;
-  /** Handles these events one after the other, as far as the reactor handles their types. Each call starts anew. */
+  /** Handles these events one after the other, as far as the reactor handles their types. Each call starts from the beginning. */
   when(...appends: readonly InMemoryAppend[]): GivenReaction;
 }
 

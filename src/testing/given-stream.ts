@@ -34,7 +34,7 @@ export function givenStream<F extends EventFamily>(
       decisionOf(command, input, options, (streams) => {
         if (streams.length > 1)
           assert.fail(
-            `'${command.name}' decides on ${streams.length} streams. Give the history of each with givenEvents(…).when(…).`,
+            `'${command.name}' decides on ${streams.length} streams. Pass the history of each to givenEvents(…).when(…).`,
           );
         return streams.map(({ streamId }) => ({ family, streamId, events: history }));
       }),

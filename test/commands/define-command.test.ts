@@ -278,6 +278,6 @@ describe('nonsense is named:', () => {
 test('the history of one stream is too little for a command on several', async () => {
   const decision = givenStream(account, moved(1)).when(onTwo({ decide: () => [] }), { from: 'a', to: 'b', amount: 1 });
   await expect(decision.thenNothing()).rejects.toThrow(
-    "'transfer' decides on 2 streams. Give the history of each with givenEvents(…).when(…).",
+    "'transfer' decides on 2 streams. Pass the history of each to givenEvents(…).when(…).",
   );
 });

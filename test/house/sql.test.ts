@@ -58,7 +58,7 @@ describe('the check', () => {
     ['const rows = await runPrepared<Row>(db, query as CompiledQuery<never>);', 'query as CompiledQuery<never>'],
   ])('finds the asserted type in %s', (text, found) => {
     expect(assertedRows(new Map([['store/server/a.ts', text]]))).toEqual([
-      `store/server/a.ts asserts '${found}'; give the statement its row type, and use onlyRow() for the row that is always there`,
+      `store/server/a.ts asserts '${found}'; declare the row type at the statement, and use onlyRow() for the row that is always there`,
     ]);
   });
 });

@@ -63,7 +63,7 @@ export function assertedRows(sources: ReadonlyMap<string, string>): readonly str
     })
     .map(
       ({ file, found }) =>
-        `${file} asserts '${found}'; give the statement its row type, and use onlyRow() for the row that is always there`,
+        `${file} asserts '${found}'; declare the row type at the statement, and use onlyRow() for the row that is always there`,
     );
 }
 

@@ -106,7 +106,7 @@ function stepChanged({ reactor, event, name, command }: Step, stored: string): R
     'STEP_CHANGED',
     `${reactor}: step '${name}' of '${type}' at position ${position} (stream '${streamId}') has run as '${stored}' with another input than '${command}' has now. ` +
       'Nothing was executed. The code of the handler has changed, or the input depends on a clock, on chance or on data that changes. ' +
-      "Restore the input, or give the new work another name ({ step: '…' }); then handle the event again.",
+      "Restore the input, or name the new step differently ({ step: '…' }); then handle the event again.",
     { reactor, streamId, position: position.toString(), eventId: id, step: name, command, storedCommand: stored },
   );
 }

@@ -56,7 +56,7 @@ export function createStepNames(
     const keyOf = (step: string | number) => `${command}:${place}/${step}`;
     const step = { reactor, event, command, name, takenOver };
     if (given === undefined) return { ...step, key: keyOf(1), earlierKeys: [] };
-    // Before migration 0014, the command's name was part of every key, and unnamed executions were numbered.
+    // Before outcomes had fingerprints, the command's name was part of every key, and unnamed executions were numbered.
     const earlierKeys = [
       { key: keyOf(name), withoutWork: true },
       { key: keyOf(call), withoutWork: true },

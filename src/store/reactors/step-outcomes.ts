@@ -39,7 +39,7 @@ interface StoredOutcome {
   };
 }
 
-/** The work of a step as it is stored. Migration 0014 knows the prefix. Neither part contains a colon. */
+/** The work of a step as it is stored. `refold.store_append_results` knows the prefix. Neither part contains a colon. */
 export function stepWorkText({ command, input }: StepWork): string {
   return `step:${command}:${input}`;
 }

@@ -77,7 +77,7 @@ async function paidFor({ streamId }: RecordedEvent): Promise<string[]> {
   return amounts;
 }
 
-/** Changes the stored outcomes of the event's steps to what was stored before migration 0014. */
+/** Changes the stored outcomes of the event's steps to what was stored before outcomes had fingerprints. */
 const forgetWork = ({ id }: RecordedEvent) =>
   database.administer(`update refold.append_keys set result = result - 'step' where key like '%${id}%'`);
 
