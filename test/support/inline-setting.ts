@@ -4,7 +4,7 @@ import { defineConfig, type Projection } from '../../src/index.ts';
 import { goLive } from '../../src/runtime/activation/go-live.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
 import { isHeld } from '../../src/runtime/versions/leave-inline.ts';
-import { isOutage, sqlStateOf } from '../../src/store/postgres/database-errors.ts';
+import { isOutage } from '../../src/store/postgres/database-errors.ts';
 import { foldedTable, storedTable } from './folded-table.ts';
 import { account, credit, openAccount } from './sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from './test-database.ts';
@@ -69,14 +69,12 @@ export async function untilLive(runtime: Runtime, ...projections: readonly Proje
 export async function joined(options: Parameters<typeof goLive>[0], projection: Projection): Promise<bigint> {
   const { position } = await until(async () => {
     const position = await goLive(options, projection).catch((error) =>
-      isHeld(error) || isOutage(error) || sqlStateOf(error) === idleInTransaction ? null : Promise.reject(error),
+      isHeld(error) || isOutage(error) ? null : Promise.reject(error),
     );
     return position !== null && { position };
   });
   return position;
 }
-
-const idleInTransaction = '25P03';
 
 /** Expects its current table to equal the fold of the log. */
 export async function expectRight(runtime: Runtime, projection: Projection): Promise<void> {

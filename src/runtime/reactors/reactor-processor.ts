@@ -37,7 +37,7 @@ export interface ReactorProcessor extends MaintainedProcessor {
 }
 
 // The most events above the checkpoint. It limits what a crash repeats, and how far others run ahead of one that is retried.
-const mostInWork = 1000;
+const maxInWork = 1000;
 // Milliseconds after the grace period for the database to finish writing a dead letter.
 const lastMoments = 1000;
 
@@ -108,7 +108,7 @@ class KeyedReactions implements ReactorProcessor {
 
   async process(page: EventPage): Promise<'continue' | 'stop'> {
     for (const event of page.events) {
-      while (this.#checkpoint.tasks.length >= mostInWork && !this.#leaving) await this.#moved.next();
+      while (this.#checkpoint.tasks.length >= maxInWork && !this.#leaving) await this.#moved.next();
       if (this.#leaving) return 'stop';
       const unread = unreadable(event);
       if (isVersionUnknown(unread)) {
