@@ -142,8 +142,7 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     place.leave();
     const at = Date.now();
     await process.end('SIGKILL');
-    failOvers.expect({ cause: 'kill', at, watched, orphans });
-    if (watched) await failOvers.settled(orphans);
+    await failOvers.expect({ cause: 'kill', at, watched, orphans });
     return `${process.name} → ${world.start(place)}`;
   }
 
@@ -151,10 +150,10 @@ export function createActions(world: World, failOvers: FailOvers): Actions {
     const orphans = options.ownership === 'lease' ? await attemptList(() => failOvers.ownedBy(process)) : [];
     const at = Date.now();
     process.signal('SIGSTOP');
-    failOvers.expect({ cause: 'stall', at, watched, orphans });
+    const takenOver = failOvers.expect({ cause: 'stall', at, watched, orphans });
     const awake = pause(milliseconds).then(() => wake(process));
     last(awake);
-    if (watched) await Promise.race([failOvers.settled(orphans), awake]);
+    await Promise.race([takenOver, awake]);
     return `${process.name} for ${Math.round(milliseconds)} ms`;
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../src/store/postgres/database.ts';
 import { type AuditedStep, readSteps } from './audit.ts';
+import { cpuWaitMilliseconds } from './cpu-pressure.ts';
 import type { Place } from './place.ts';
 import type { AppProcess } from './processes.ts';
 import { isAway } from './traffic.ts';
@@ -26,6 +27,8 @@ export interface FailOver {
   readonly cause: 'kill' | 'stall';
   readonly processor: string;
   readonly milliseconds: number;
+  /** The part of it in which the machine had no processor for a process that could run. The promised bound does not count it. */
+  readonly cpuWaitMilliseconds: number;
   /** Whether no other fault was active meanwhile. The promised bound holds only then. */
   readonly alone: boolean;
 }
@@ -35,9 +38,8 @@ export interface FailOvers {
   disturbed(watched: boolean): void;
   /** What a process owns and another running process could take over. */
   ownedBy(worker: AppProcess): Promise<readonly Orphan[]>;
-  expect(loss: Loss): void;
-  /** Resolves when all have a new owner, or after a time that is too long for any of them. */
-  settled(orphans: readonly Orphan[]): Promise<void>;
+  /** Resolves when all orphans of a watched loss have a new owner, or after a time that is too long for any of them; else at once. */
+  expect(loss: Loss): Promise<void>;
   measured(): Promise<readonly FailOver[]>;
 }
 
@@ -46,7 +48,7 @@ const tooLongMs = 60_000;
 
 /** Measures how long processors have no owner, from the server's records. */
 export function createFailOvers(db: Database, workers: readonly Place[]): FailOvers {
-  const losses: Loss[] = [];
+  const losses: (Loss & { cpuWait: number })[] = [];
   const faults: number[] = [];
 
   return {
@@ -70,33 +72,42 @@ export function createFailOvers(db: Database, workers: readonly Place[]): FailOv
         others.some((other) => name !== 'balance' || (other.lowest <= version && version <= other.highest)),
       );
     },
-    expect: (loss) => void losses.push(loss),
-    async settled(orphans) {
-      const deadline = Date.now() + tooLongMs;
-      for (let left = orphans; left.length > 0 && Date.now() < deadline; await pause(20)) {
-        const steps = await readSteps(db).catch((error: unknown) => {
-          if (isAway(error)) return [];
-          throw error;
-        });
-        left = left.filter((orphan) => !takenOver(orphan, steps));
-      }
+    async expect(given) {
+      const loss = { ...given, cpuWait: 0 };
+      losses.push(loss);
+      if (!given.watched) return;
+      const before = await cpuWaitMilliseconds();
+      await settled(db, given.orphans);
+      loss.cpuWait = (await cpuWaitMilliseconds()) - before;
     },
     async measured() {
       const steps = await readSteps(db);
-      return losses.flatMap(({ cause, at, watched, orphans }) =>
+      return losses.flatMap(({ cause, at, watched, orphans, cpuWait }) =>
         orphans.flatMap((orphan) => {
           const taken = takenOver(orphan, steps);
           // Without `watched`, there may be no other process left to take over.
           if (!taken && !watched) return [];
           const until = taken?.at ?? at + tooLongMs;
           const alone = watched && !faults.some((fault) => fault >= at && fault <= until);
-          return [
-            { cause, processor: `${orphan.name}@${orphan.version}`, milliseconds: Math.round(until - at), alone },
-          ];
+          const processor = `${orphan.name}@${orphan.version}`;
+          const milliseconds = Math.round(until - at);
+          const cpuWaitMilliseconds = Math.min(Math.round(cpuWait), milliseconds);
+          return [{ cause, processor, milliseconds, cpuWaitMilliseconds, alone }];
         }),
       );
     },
   };
+}
+
+async function settled(db: Database, orphans: readonly Orphan[]): Promise<void> {
+  const deadline = Date.now() + tooLongMs;
+  for (let left = orphans; left.length > 0 && Date.now() < deadline; await pause(20)) {
+    const steps = await readSteps(db).catch((error: unknown) => {
+      if (isAway(error)) return [];
+      throw error;
+    });
+    left = left.filter((orphan) => !takenOver(orphan, steps));
+  }
 }
 
 function takenOver(

@@ -61,9 +61,13 @@ export async function report({ world, done, measured, judges, broken, told, say 
   });
   say(`the inline projection joined the appends ${inline?.lives} times`);
   for (const cause of ['kill', 'stall'] as const) {
-    const alone = measured.filter((one) => one.cause === cause && one.alone).map(({ milliseconds }) => milliseconds);
+    const alone = measured
+      .filter((one) => one.cause === cause && one.alone)
+      .map(({ milliseconds, cpuWaitMilliseconds }) => milliseconds - cpuWaitMilliseconds);
     const all = measured.filter((one) => one.cause === cause).map(({ milliseconds }) => milliseconds);
-    say(`fail-over after a ${cause}: ${spread(alone)}; with other faults meanwhile too: ${spread(all)}`);
+    say(
+      `fail-over after a ${cause}, without the time in which no processor was free: ${spread(alone)}; in all, with other faults meanwhile too: ${spread(all)}`,
+    );
   }
   say('promises:');
   for (const { promise } of judges) say(`  ${broken.has(promise) ? 'BROKEN' : 'held'}  ${promise}`);

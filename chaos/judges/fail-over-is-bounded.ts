@@ -5,10 +5,10 @@ export const failOverIsBounded: Judge = {
   promise: 'the work of a lost process has another owner within the configured bound',
   async differences({ failOvers, boundMs }) {
     return failOvers
-      .filter(({ alone, cause, milliseconds }) => alone && milliseconds > boundMs[cause])
+      .filter((one) => one.alone && one.milliseconds - one.cpuWaitMilliseconds > boundMs[one.cause])
       .map(
-        ({ cause, processor, milliseconds }) =>
-          `${processor} had no owner for ${milliseconds} ms after a ${cause}; at most ${boundMs[cause]} ms are promised`,
+        ({ cause, processor, milliseconds, cpuWaitMilliseconds }) =>
+          `${processor} had no owner for ${milliseconds} ms after a ${cause}; at most ${boundMs[cause]} ms are promised, and ${cpuWaitMilliseconds} ms without a free processor are allowed for`,
       );
   },
 };

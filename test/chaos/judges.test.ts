@@ -194,10 +194,17 @@ describe('judges find', () => {
   });
 
   test('a fail-over that took too long, where nothing else was done meanwhile', async () => {
-    const failOver = { cause: 'kill', processor: 'balance@1', milliseconds: 60_000, alone: true } as const;
+    const failOver = {
+      cause: 'kill',
+      processor: 'balance@1',
+      milliseconds: 60_000,
+      cpuWaitMilliseconds: 54_499,
+      alone: true,
+    } as const;
     expect(Object.values(await found({ failOvers: [{ ...failOver, alone: false }] })).flat()).toEqual([]);
+    expect(await found({ failOvers: [{ ...failOver, cpuWaitMilliseconds: 54_500 }] })).toEqual({});
     expect(Object.values(await found({ failOvers: [failOver] })).flat()).toEqual([
-      'balance@1 had no owner for 60000 ms after a kill; at most 5500 ms are promised',
+      'balance@1 had no owner for 60000 ms after a kill; at most 5500 ms are promised, and 54499 ms without a free processor are allowed for',
     ]);
   });
 });

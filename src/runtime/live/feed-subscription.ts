@@ -3,7 +3,7 @@ import { laterToken, type PositionToken } from '../../events/position-token.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { type ChangeCursor, cursorText, type RowGeneration, tokenIn } from '../../projections/queries/change-cursor.ts';
 import { filterColumns } from '../../projections/queries/filter-columns.ts';
-import type { ChangeFeedQuery, ChangeFeedUpdate } from '../../schema/contract/change-feed.ts';
+import type { ChangeFeedQuery, ChangeFeedUpdate, LagReason } from '../../schema/contract/change-feed.ts';
 import { pageQuery } from '../../store/queries/row-queries.ts';
 import { columnsLost } from './compatibility.ts';
 import { type FeedChanges, FeedOutbox } from './feed-outbox.ts';
@@ -35,6 +35,8 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
   let rows: RowGeneration | undefined;
   /** The cursor from which the consumer resumes, after all that it has received. */
   let given: ChangeCursor | null = query.since;
+  /** Why the consumer has to start over; null once it was told, or if its cursor is still to be checked. */
+  let lost: LagReason | null = null;
   let floor = options.after ?? beginning;
   let sentAt = 0;
   /** True while nothing is read for the subscription, until the consumer pulls. */
@@ -87,12 +89,11 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
     },
     fallBehind,
     historyChanged() {
-      const knew = given !== null || sentAt > 0;
-      outbox.clear();
+      if (given !== null || sentAt > 0) lost = 'HISTORY_CHANGED';
       stalled = false;
       given = null;
       floor = beginning;
-      phase = { kind: 'begin', since: null, lagged: knew ? 'HISTORY_CHANGED' : null };
+      fallBehind();
     },
     failed: backoff.failed,
   });
@@ -101,7 +102,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
 
   function fallBehind(): void {
     outbox.clear();
-    phase = { kind: 'begin', since: given, lagged: null };
+    phase = { kind: 'begin', since: given, lagged: lost };
   }
 
   function stall(): void {
@@ -140,6 +141,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       const { position } = at;
       const cursor = complete ? cursorAt(at) : null;
       given = cursor;
+      if (reset) lost = null;
       floor = laterPosition(floor, position);
       sentAt = performance.now();
       backoff.end();
