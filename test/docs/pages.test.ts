@@ -33,8 +33,10 @@ interface Example {
 const folder = join(import.meta.dirname, '../../docs');
 const at = '2026-01-31T12:00:00.000Z';
 
-const pages = readdirSync(folder)
-  .filter((name) => name.endsWith('.md'))
+/** Pictures belong to a page. */
+const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+
+const pages = names
   .map((name) => [name, examplesIn(readFileSync(join(folder, name), 'utf8'))] as const)
   .filter(([, examples]) => examples.length > 0)
   // Examples that write come after those that read.
@@ -159,14 +161,13 @@ test('there are pages with examples', () => {
 });
 
 test('the README links to every page, and no link is broken', () => {
-  const pages = readdirSync(folder).filter((name) => name.endsWith('.md')); // pictures belong to a page
-  const texts = pages.map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
+  const texts = names.map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const);
   const readme = readFileSync(join(folder, '../README.md'), 'utf8');
   expect(texts.map(([name]) => name).filter((name) => !readme.includes(`(docs/${name})`))).toEqual([]);
   const lost = texts.flatMap(([name, text]) =>
     [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)]
       .map(([, path = '']) => path)
-      .filter((path) => !existsSync(join(folder, path)))
+      .filter((path) => !existsSync(join(folder, dirname(name), path)))
       .map((path) => `${name}: ${path}`),
   );
   expect(lost).toEqual([]);
