@@ -60,6 +60,8 @@ export function stateSnapshots(
       codeVersion === undefined ? null : String(codeVersion),
       encode?.toString(),
       decode?.toString(),
+      // Code that does not know a former name leaves its events out.
+      ...Object.values(family.typeNames).filter((names) => names.length > 1),
     ]),
     encode(state: unknown) {
       const value = encode ? encode(state) : state;

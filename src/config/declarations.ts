@@ -3,6 +3,7 @@ import type { Command } from '../commands/define-command.ts';
 import { invalidDeclaration } from '../errors.ts';
 import type { Import } from '../events/define-import.ts';
 import type { EventFamily } from '../events/event-family.ts';
+import { expectDistinctNames } from '../events/event-names.ts';
 import { checkRelations } from '../projections/declaration/check-relations.ts';
 import type { Projection } from '../projections/projection/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
@@ -101,15 +102,6 @@ function checkAuth({ auth }: Declarations, projections: readonly Projection[], c
 
 /** Returns all declared families, each once. @throws RefoldError `INVALID_DECLARATION` */
 export function distinctFamilies(families: readonly EventFamily[]): readonly EventFamily[] {
-  const byName = new Map<string, EventFamily>();
-  for (const family of families) {
-    const other = byName.get(family.name);
-    if (other && other !== family)
-      throw invalidDeclaration(
-        `defineEvents('${family.name}')`,
-        'is declared twice. Declare it once and import it where it is used.',
-      );
-    byName.set(family.name, family);
-  }
-  return Object.freeze([...byName.values()]);
+  expectDistinctNames(families);
+  return Object.freeze([...new Set(families)]);
 }

@@ -2,15 +2,21 @@
  * `" Did you mean 'x'?"` with the most similar known name. If none is similar, lists up to 12 known names; else returns an empty string.
  */
 export function closest(name: string, known: readonly string[]): string {
+  const best = similar(name, known);
+  if (best !== undefined) return ` Did you mean '${best}'?`;
+  return known.length > 0 && known.length <= 12
+    ? ` It knows ${known.map((candidate) => `'${candidate}'`).join(', ')}.`
+    : '';
+}
+
+/** The most similar known name; undefined if none is similar. */
+export function similar(name: string, known: readonly string[]): string | undefined {
   const ranked = known.map((candidate) => ({
     candidate,
     distance: editDistance(name.toLowerCase(), candidate.toLowerCase()),
   }));
   const best = ranked.sort((a, b) => a.distance - b.distance)[0];
-  if (best && best.distance <= Math.max(2, Math.floor(name.length / 3))) return ` Did you mean '${best.candidate}'?`;
-  return known.length > 0 && known.length <= 12
-    ? ` It knows ${known.map((candidate) => `'${candidate}'`).join(', ')}.`
-    : '';
+  return best && best.distance <= Math.max(2, Math.floor(name.length / 3)) ? best.candidate : undefined;
 }
 
 // Levenshtein distance with two rows.

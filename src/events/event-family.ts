@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { InvalidInput, invalidDeclaration, RefoldError } from '../errors.ts';
 import { closest } from './closest.ts';
 import type { NewEvent, RecordedEvent } from './event.ts';
+import { type EventNames, eventNames } from './event-names.ts';
 
 export type EventSchemas = Readonly<Record<string, StandardSchemaV1>>;
 
@@ -17,7 +18,8 @@ type Upcasters<Payload> =
   | readonly [...Upcaster[], (payload: never) => unknown extends Payload ? Synchronous : Payload];
 
 /** A family of event types that share one kind of stream. Created by {@link defineEvents}. */
-export interface EventFamily<Name extends string = string, Schemas extends EventSchemas = EventSchemas> {
+export interface EventFamily<Name extends string = string, Schemas extends EventSchemas = EventSchemas>
+  extends EventNames {
   readonly kind: 'event-family';
   readonly name: Name;
   readonly schemas: Schemas;
@@ -72,17 +74,25 @@ export interface EventFamilyOptions<S extends EventSchemas> {
    * every read. In development, the result is checked against the schema.
    */
   readonly upcasters?: { readonly [T in keyof S & string]?: Upcasters<StandardSchemaV1.InferOutput<S[T]>> };
+  /**
+   * The former names of a renamed family, oldest first. The log keeps the first name, so renaming changes no stored event: old and new code can
+   * run side by side.
+   * @default never renamed
+   */
+  readonly was?: readonly string[];
+  /**
+   * Per renamed event type, its former names, oldest first. Events are written under the first name and read under all of them.
+   * @default never renamed
+   */
+  readonly types?: { readonly [T in keyof S & string]?: { readonly was: readonly string[] } };
 }
-
-const familyName = /^[a-z][a-z0-9_]{0,62}$/;
-const typeName = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 
 /**
  * Declares a family of events with a payload schema for each type (any Standard Schema validator: zod, valibot, arktype …).
  *
  * Payloads are validated before they are written. They are not validated again when they are read.
  *
- * @throws RefoldError `INVALID_DECLARATION` for an invalid name or an upcaster of an unknown type.
+ * @throws RefoldError `INVALID_DECLARATION` for an invalid name, a former name that is taken, or an upcaster of an unknown type.
  * @example
  * const cart = defineEvents('shopping_cart', {
  *   ProductItemAdded: z.object({ productId: z.string(), quantity: z.int(), unitPrice: z.string() }),
@@ -95,16 +105,10 @@ export function defineEvents<const Name extends string, const S extends EventSch
   options: EventFamilyOptions<NoInfer<S>> = {},
 ): EventFamily<Name, S> {
   const subject = `defineEvents('${name}')`;
-  if (!familyName.test(name))
-    throw invalidDeclaration(subject, `a family is named in snake_case, such as 'shopping_cart'.`);
   const types = Object.keys(schemas);
   if (types.length === 0) throw invalidDeclaration(subject, 'declares no event type; add at least one.');
+  const names = eventNames(subject, name, types, options);
   for (const type of types) {
-    if (!typeName.test(type))
-      throw invalidDeclaration(
-        subject,
-        `'${type}' is not a valid event type name; use letters and digits, such as 'ProductItemAdded'.`,
-      );
     if (schemas[type]?.['~standard']?.version !== 1) {
       throw invalidDeclaration(
         subject,
@@ -121,6 +125,7 @@ export function defineEvents<const Name extends string, const S extends EventSch
     name,
     schemas: Object.freeze({ ...schemas }),
     types: Object.freeze(types),
+    ...names,
     upcasters: Object.freeze(Object.assign(Object.create(null), options.upcasters)), // null prototype: a type may be called 'constructor'
   });
 }
@@ -138,9 +143,10 @@ export function payloadVersion(family: EventFamily, type: string): number {
 export async function validateEvent(family: EventFamily, event: NewEvent): Promise<NewEvent> {
   const schema = Object.hasOwn(family.schemas, event.type) ? family.schemas[event.type] : undefined;
   if (!schema) {
+    const renamed = family.declaredTypes[event.type];
     throw new RefoldError(
       'UNKNOWN_EVENT_TYPE',
-      `${family.name} does not define an event type '${event.type}'.${closest(event.type, family.types)}`,
+      `${family.name} does not define an event type '${event.type}'.${renamed === undefined ? closest(event.type, family.types) : ` Its name is '${renamed}' now.`}`,
       { family: family.name, type: event.type },
     );
   }

@@ -3,6 +3,7 @@ import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
+import { streamKey } from '../events/event-names.ts';
 import type { Handled, Reactor, ReactorContext, ReactorErrorPolicy } from './reactor.ts';
 import { checkRetries, defaultRetries } from './retry-rules.ts';
 
@@ -125,7 +126,7 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
     onSkip: policy.onSkip,
     commands: commands && Object.freeze([...commands]),
     maxChain,
-    keyOf: (event: RecordedEvent) => (keyOf ? String(keyOf(event)) : `${event.family}/${event.streamId}`),
+    keyOf: (event: RecordedEvent) => (keyOf ? String(keyOf(event)) : streamKey(families, event)),
     async handle(event: RecordedEvent, context: ReactorContext) {
       return handlers.get(event.family)?.[event.type]?.(event, context);
     },

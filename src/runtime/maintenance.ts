@@ -88,6 +88,7 @@ export function startMaintenance({
     bufferedPages,
     ownership,
     longestStallMs: leaseSeconds * 1000,
+    families: config.families,
     described,
     logger,
   });

@@ -41,6 +41,7 @@ import { createServedReadModels, type ServedReadModels } from './reads/served-re
 import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
 import { registerVersions } from './versions/register-versions.ts';
 import { createTableWatch } from './versions/table-watch.ts';
+import { checkLoggedNames } from './versions/undeclared-events.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
 // More examples than anybody reads would only take space.
@@ -114,6 +115,8 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     stops.push(() => db.close());
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
+    const undeclared = await checkLoggedNames(db, config.families);
+    if (undeclared !== undefined) logger.warn(undeclared);
     const warnings = await registerVersions({
       db,
       readSchema,

@@ -1,7 +1,8 @@
 import type { StreamState } from '../commands/define-state.ts';
-import { type ConcurrencyConflict, InvalidInput, invalidDeclaration, type RefoldError } from '../errors.ts';
+import { type ConcurrencyConflict, InvalidInput, type RefoldError } from '../errors.ts';
 import type { EventMetadata, ExpectedVersion, RecordedEvent } from '../events/event.ts';
 import type { EventFamily, NewEventOf, RecordedEventOf } from '../events/event-family.ts';
+import { expectDistinctNames } from '../events/event-names.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import { createInlineAppends, type InlineAppendsOptions } from './inline/inline-appends.ts';
 import { type AppendQueueOptions, createAppendQueue } from './log/append-queue.ts';
@@ -151,13 +152,8 @@ export function createEventLog(
   families: readonly EventFamily[],
   options: EventLogOptions = {},
 ): EventLog {
-  const byName = new Map<string, EventFamily>();
-  for (const family of families) {
-    const same = byName.get(family.name);
-    if (same && same !== family)
-      throw invalidDeclaration(`event family '${family.name}'`, 'is declared twice; give one of them another name.');
-    byName.set(family.name, family);
-  }
+  expectDistinctNames(families);
+  const byName = new Map(families.map((family) => [family.name, family]));
   const decode = createPageDecoder(byName);
   const readAll = createReadAhead(
     (readOptions) => copyPage(db, byName, readOptions),
@@ -193,11 +189,11 @@ export function createEventLog(
       case 'conflict':
         throw conflictOf(outcome);
       case 'written':
-        return resultOf(outcome, checked.recorded(outcome));
+        return resultOf(byName, outcome, checked.recorded(outcome));
       case 'duplicate':
         if (outcome.positions.length === 0) throw decidedOtherwise();
         refuseOtherRequest(outcome, appendOptions.idempotencyFingerprint);
-        return resultOf(outcome, await readPositions(within ?? db, byName, outcome.positions));
+        return resultOf(byName, outcome, await readPositions(within ?? db, byName, outcome.positions));
     }
   }
 
@@ -248,7 +244,7 @@ export function createEventLog(
       const written = await findAppend(db, idempotencyKey);
       if (!written || written.positions.length === 0) return undefined;
       refuseOtherRequest(written, idempotencyFingerprint);
-      return resultOf({ kind: 'duplicate', ...written }, await readPositions(db, byName, written.positions));
+      return resultOf(byName, { kind: 'duplicate', ...written }, await readPositions(db, byName, written.positions));
     },
     readStream: <F extends EventFamily>(family: F, streamId: string, readOptions?: ReadStreamOptions) =>
       readStream(db, family, streamId, readOptions) as AsyncIterable<RecordedEventOf<F>>, // every stored payload was validated by its schema
@@ -257,7 +253,7 @@ export function createEventLog(
       return readState(db, state, streamId, stateOptions);
     },
     statesOf: (streams) => readStates(db, byName, streams),
-    streamVersion: (family, streamId) => streamVersion(db, family.name, streamId),
+    streamVersion: (family, streamId) => streamVersion(db, family.storedName, streamId),
     horizon: () => readHorizon(db),
     readHead: (known) => readLogHead(db, known),
     head: () => readHead(db),

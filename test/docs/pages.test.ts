@@ -176,6 +176,7 @@ test('the README links to every page, and no link is broken', () => {
 test.each([
   ['security.md', 'access: {', 'invoices.ts'],
   ['extending.md', 'extendSchema(', 'extended-shop.ts'],
+  ['evolution.md', 'defineEvents(', 'renamed-guests.ts'],
   ['import.md', 'defineImport(', 'payments-import.ts'],
   ['import.md', 'function parseExactly', 'payments-import.ts'],
   ['evolution.md', 'OrderPlacedV1', 'payload-evolution.ts'],

@@ -2,6 +2,7 @@ import { type Access, checkAccess } from '../../access.ts';
 import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
+import { lastingFilter } from '../../events/event-names.ts';
 import type { Columns } from '../columns/column.ts';
 import { createRowCodec, type Row } from '../columns/row-codec.ts';
 import { uniqueIndexes } from '../columns/unique-indexes.ts';
@@ -149,7 +150,7 @@ function evolveForm(subject: string, families: readonly EventFamily[], evolve: o
   // Without a prototype, because an event type may be called 'constructor'. The handlers are called with matching events only.
   const handlers: Readonly<Record<string, Handler>> = Object.assign(Object.create(null), evolve);
   const filter = eventFilter(subject, families, handlers);
-  const code = Object.entries(handlers).map(([type, handler]) => [type, handler.toString()]);
+  const code = Object.entries(handlers).map(([type, handler]) => [lastingType(families, type), handler.toString()]);
   return { filter, sqlFold: null, handlers, code: withUpcasters(code, families, filter) };
 }
 
@@ -172,17 +173,25 @@ function sqlForm(
     keyColumns,
     options.evolveSql as EvolveSql<EventFamily, Columns>, // its type is unknown here; this checks it
   );
-  const code = withUpcasters([filter, fold], families, filter);
+  const code = withUpcasters([lastingFilter(families, filter), fold], families, filter);
   return { filter, sqlFold: fold, handlers: Object.create(null), code };
 }
 
 /** Adds the code of upcasters, if there are any: versions without them keep their fingerprints. */
 function withUpcasters(code: unknown, families: readonly EventFamily[], filter: readonly EventFilter[]): unknown {
-  const upcasters = filter.flatMap(({ family, types }) => {
-    const declared = families.find(({ name }) => name === family)?.upcasters ?? {};
-    return types.flatMap((type) => (declared[type]?.length ? [[family, type, declared[type].map(String)]] : []));
+  const upcasters = filter.flatMap(({ family: name, types }) => {
+    const family = families.find((one) => one.name === name);
+    return types.flatMap((type) => {
+      const steps = family?.upcasters[type] ?? [];
+      return family && steps.length > 0 ? [[family.storedName, lastingType([family], type), steps.map(String)]] : [];
+    });
   });
   return upcasters.length === 0 ? code : { code, upcasters };
+}
+
+/** The name under which the log keeps a handled type: renaming a type is no edit of the code. */
+function lastingType(families: readonly EventFamily[], type: string): string {
+  return families.find((family) => family.types.includes(type))?.typeNames[type]?.[0] ?? type;
 }
 
 const noKey = () => null;

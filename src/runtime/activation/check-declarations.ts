@@ -8,6 +8,7 @@ import { holdingReason, whatBreaks } from '../schema-changes/change-usage.ts';
 import { changesForClients, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { codeChangedMessage, removedVersions, tableChangedMessage } from '../versions/register-versions.ts';
 import { damageError, missingIndexesText } from '../versions/table-watch.ts';
+import { checkLoggedNames } from '../versions/undeclared-events.ts';
 import { shadowVerdict } from './shadow-gate.ts';
 
 /** A difference between the declarations and the database. */
@@ -22,7 +23,7 @@ export interface Finding {
 export async function checkStoredDeclarations(db: Database, declarations: SchemaDeclarations): Promise<Finding[]> {
   const registered = await readRegistry(db);
   const standings = await readShadowStandings(db);
-  const findings = removed(registered, declarations.projections);
+  const findings = [...(await namesInLog(db, declarations)), ...removed(registered, declarations.projections)];
   for (const problem of await readTableProblems(db)) {
     const damage = damageError(problem);
     findings.push(
@@ -39,7 +40,7 @@ export async function checkStoredDeclarations(db: Database, declarations: Schema
       findings.push({ kind: 'problem', message: tableChangedMessage(projection) });
     else if (known.codeFingerprint !== projection.codeFingerprint)
       findings.push({ kind: 'problem', message: codeChangedMessage(projection) });
-    if (known?.heldBy === 'dead-letters')
+    if (known?.heldBy === 'dead-letters' || known?.heldBy === 'verification')
       findings.push({ kind: 'note', message: `${id} is held at ready: ${known.heldReason}` });
     // Only a note, because the deployment being checked may fix it.
     if (known?.state === 'failed' && known.error && known.error.code !== 'TABLE_ALTERED')
@@ -64,6 +65,16 @@ export async function checkStoredDeclarations(db: Database, declarations: Schema
     });
   }
   return findings;
+}
+
+async function namesInLog(db: Database, { families }: SchemaDeclarations): Promise<Finding[]> {
+  try {
+    const message = await checkLoggedNames(db, families);
+    return message === undefined ? [] : [{ kind: 'note', message }];
+  } catch (error) {
+    if (!(error instanceof RefoldError) || error.code !== 'INVALID_DECLARATION') throw error;
+    return [{ kind: 'problem', message: error.message }];
+  }
 }
 
 function removed(registered: readonly RegisteredVersion[], projections: readonly Projection[]): Finding[] {

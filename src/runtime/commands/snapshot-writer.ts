@@ -34,7 +34,8 @@ export function createSnapshotWriter(db: Queryable, onError: (error: unknown) =>
       try {
         const json = snapshots.encode(state); // encode now: `decide` receives the same object
         const { fingerprint } = snapshots;
-        const snapshot = { family: family.name, streamId, fingerprint, streamPosition: version, position, state: json };
+        const at = { family: family.storedName, streamId, streamPosition: version, position };
+        const snapshot = { ...at, fingerprint, state: json };
         return {
           write() {
             waiting.push(snapshot);

@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import type { PayloadVersions } from '../../events/payload-versions.ts';
+import type { EventFamily } from '../../events/event-family.ts';
+import { lastingFilter } from '../../events/event-names.ts';
+import { type PayloadVersions, payloadVersionsOf } from '../../events/payload-versions.ts';
 import { isVersionUnknown } from '../../events/read-payload.ts';
+import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { Ownership, OwnershipLock } from '../../store/ownership/ownership.ts';
 import type { OtherProcess } from '../../store/ownership/processes.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -35,8 +38,8 @@ export interface ClaimOptions {
   onFinished(): void;
   /** Returns the other processes that maintain units, as they announced themselves. */
   others(): Promise<readonly OtherProcess[]>;
-  /** The payload versions that this process can read. */
-  readonly payloadVersions: PayloadVersions;
+  /** The families that this process declares. */
+  readonly families: readonly EventFamily[];
 }
 
 /** A unit while this process owns it. */
@@ -60,6 +63,10 @@ export class ClaimableUnit {
   readonly #maintained: MaintainedUnit;
   /** In the form of `unitText`. */
   readonly name: string;
+  /** Its event types, under the names that appends write. */
+  readonly #reads: readonly EventFilter[];
+  /** The payload versions that this process can read. */
+  readonly #known: PayloadVersions;
   #owned: Owned | undefined;
   #failures = 0;
   #retryAt = 0;
@@ -72,6 +79,8 @@ export class ClaimableUnit {
     this.#options = options;
     this.#maintained = maintained;
     this.name = unitText(maintained.unit);
+    this.#reads = lastingFilter(options.families, maintained.filter);
+    this.#known = payloadVersionsOf(options.families);
   }
 
   get isOwned(): boolean {
@@ -91,10 +100,10 @@ export class ClaimableUnit {
 
   /** Whether this process leaves the unit to one of the others, because that one can read events that this one can't. */
   isLeftTo(others: readonly OtherProcess[]): boolean {
-    const { filter } = this.#maintained;
-    this.#isLeft = isReadBetter(this.name, filter, this.#options.payloadVersions, others);
+    const { families } = this.#options;
+    this.#isLeft = isReadBetter(this.name, this.#reads, this.#known, others);
     if (this.#isLeft) return true;
-    if (!this.isStopped || !this.#unread || !isKnownElsewhere(this.name, this.#unread, others)) return false;
+    if (!this.isStopped || !this.#unread || !isKnownElsewhere(this.name, this.#unread, families, others)) return false;
     this.letOthersRetry();
     return true;
   }
@@ -205,7 +214,8 @@ export class ClaimableUnit {
   /** Leaves the unit to a process that can read its next event, or keeps it stopped. */
   async #end(owned: Owned, why: unknown): Promise<void> {
     if (!isVersionUnknown(why)) return this.#keepStopped(owned, why);
-    if (isKnownElsewhere(this.name, why, await this.#options.others())) return this.#drop(owned, why);
+    const { families, others } = this.#options;
+    if (isKnownElsewhere(this.name, why, families, await others())) return this.#drop(owned, why);
     this.#unread = why;
     const message = `${why.message} No running process that declares ${this.#maintained.id} knows it: deploy one.`;
     return this.#keepStopped(owned, new RefoldError(why.code, message, why.fields));

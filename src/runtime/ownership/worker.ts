@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { EventFamily } from '../../events/event-family.ts';
 import type { Ownership } from '../../store/ownership/ownership.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type Consumer, createConsumer, type LogSubscription } from '../consumers/consumer.ts';
@@ -26,6 +27,8 @@ export interface WorkerOptions {
   /** The server rolls back a batch of a hanging process after this time, and the next owner can continue. Milliseconds. */
   readonly longestStallMs: number;
   readonly versions: Pick<Versions, 'onChange'>;
+  /** The declared families, which say what this process can read. */
+  readonly families: readonly EventFamily[];
   /** Its name is the owner's name in the registry. */
   readonly described: ProcessDescription;
   readonly logger: Logger;
@@ -56,17 +59,16 @@ class PeriodicWorker implements Worker {
 
   constructor(options: WorkerOptions) {
     const { db, ownership, described, longestStallMs, logger, source, pageSize, bufferedPages } = options;
-    const { versions, history } = options;
+    const { versions, history, families } = options;
     this.#options = options;
     this.#consumer = createConsumer({ source, pageSize, bufferedPages });
     this.#rebalancer = createRebalancer(db, described);
     this.#claims = {
-      ...{ db, ownership, longestStallMs, logger },
+      ...{ db, ownership, longestStallMs, logger, families },
       owner: described.name,
       stopping: this.#stopping.signal,
       onFinished: () => this.#task.soon(),
       others: () => this.#rebalancer.others(this.#standing()),
-      payloadVersions: described.payloadVersions,
     };
     this.#task = startPeriodicTask(
       lookForWorkMilliseconds,

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../events/event.ts';
+import { streamKey } from '../../events/event-names.ts';
 import type { Reactor } from '../../reactors/reactor.ts';
 
 /** An event that the processor has accepted and that is still above the checkpoint. */
@@ -14,7 +15,7 @@ export function reactorTask(reactor: Reactor, event: RecordedEvent): ReactorTask
   try {
     return { event, key: reactor.keyOf(event), keyError: undefined, state: 'waiting' };
   } catch (error) {
-    const key = `${event.family}/${event.streamId}`;
+    const key = streamKey(reactor.families, event);
     return { event, key, keyError: { error }, state: 'waiting' };
   }
 }

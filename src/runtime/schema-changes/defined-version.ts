@@ -1,3 +1,4 @@
+import { declaredFilter } from '../../events/event-names.ts';
 import type { Column, Columns } from '../../projections/columns/column.ts';
 import { createRowCodec, type Row } from '../../projections/columns/row-codec.ts';
 import { uniqueIndexes } from '../../projections/columns/unique-indexes.ts';
@@ -35,7 +36,7 @@ export function definedVersion(
     sqlNames: Object.fromEntries(definition.columns.map(({ name, sqlName }) => [name, sqlName])),
     graphql: definition.graphql,
     relations: Object.fromEntries(relations),
-    filter: definition.filter,
+    filter: declaredFilter(sibling.families, definition.filter),
     uniqueIndexes: uniqueIndexes(typed, definition.keyColumns),
     codec: createRowCodec(typed as Readonly<Record<string, Column>>, definition.keyColumns),
     setUp: undefined,

@@ -5,8 +5,8 @@ import { type DefinedVersion, highestActive, readDefinition } from '../../store/
 import type { Queryable } from '../../store/statements/statement.ts';
 import { definedVersion } from './defined-version.ts';
 
-/** The declarations that determine the GraphQL schema. */
-export type SchemaDeclarations = Pick<Config, 'projections' | 'commands'> & {
+/** The declarations that determine the GraphQL schema, and the events that are known. */
+export type SchemaDeclarations = Pick<Config, 'projections' | 'commands' | 'families'> & {
   readonly gateway: Pick<Config['gateway'], 'maxPageSize'>;
 };
 

@@ -22,6 +22,7 @@ import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
 import { holdForDeadLetters } from './dead-letter-gate.ts';
 import { expectVersion, refused } from './expect-version.ts';
 import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
+import { holdForUndeclaredEvents } from './undeclared-events.ts';
 
 export interface Lifecycle extends CanarySteps {
   /**
@@ -86,6 +87,7 @@ async function activateUnlessHeld(
 ): Promise<VersionState> {
   const { name, version } = projection;
   if (await holdForDeadLetters(tx, projection, step, heldBy)) return 'ready';
+  if (declarations && (await holdForUndeclaredEvents(tx, projection, declarations.families, step))) return 'ready';
   const broken = declarations && (await wouldBreak(tx, declarations, projection));
   if (broken) {
     // On a repeated check it stays held as it was.

@@ -1,4 +1,5 @@
 import { RefoldError } from '../../errors.ts';
+import { storedFilter } from '../../events/event-names.ts';
 import { payloadVersionsOf } from '../../events/payload-versions.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
@@ -31,6 +32,7 @@ import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion } from './expect-version.ts';
 import { leaveInline } from './leave-inline.ts';
 import { completeVersion } from './lifecycle.ts';
+import { unreadNames } from './undeclared-events.ts';
 import { createVersionTable, dropVersionTable } from './version-tables.ts';
 
 export interface RegisterOptions {
@@ -191,9 +193,10 @@ async function compareVersion(
     ];
   const tableChanged = known.tableFingerprint !== projection.tableFingerprint;
   const codeChanged = known.codeFingerprint !== projection.codeFingerprint;
+  const unread = await unreadNames(tx, projection);
   if (!tableChanged) await updateDefinition(tx, newVersion(projection, readSchema));
   if (stoppedWithOtherCode(projection, known)) await retryStopped(tx, name, version);
-  if (!tableChanged && !codeChanged) return [];
+  if (!tableChanged && !codeChanged) return unread === undefined ? [] : [unread];
   if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
   if (development) {
     await expectLeft(tx, projection);
@@ -261,16 +264,8 @@ async function adjustPartitions(
   const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
   await changePartitions(tx, name, version, partitions);
   const reason = `${partitions} ${partitions === 1 ? 'partition' : 'partitions'} instead of ${before}`;
-  await recordTransition(tx, {
-    name,
-    version,
-    from: state,
-    to: state,
-    actor,
-    reason,
-    heldReason,
-    ...(heldBy ? { heldBy } : {}),
-  });
+  const held = heldBy ? { heldReason, heldBy } : { heldReason };
+  await recordTransition(tx, { name, version, from: state, to: state, actor, reason, ...held });
 }
 
 function newVersion(projection: Projection, readSchema: string): NewVersion {
@@ -291,7 +286,7 @@ function newVersion(projection: Projection, readSchema: string): NewVersion {
     definition: {
       columns,
       keyColumns: projection.keyColumns,
-      filter: projection.filter,
+      filter: storedFilter(projection.families, projection.filter),
       graphql: projection.graphql,
       relations: projection.relations,
     },

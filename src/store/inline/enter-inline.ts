@@ -28,7 +28,7 @@ export async function enterInline(
   },
 ): Promise<(string | null)[]> {
   const { touched, others, lockTimeoutMs } = entering;
-  const families = new Set(batch.flatMap(({ prepared }) => prepared.parts.map(({ family }) => family)));
+  const families = new Set(batch.flatMap(({ prepared }) => prepared.parts.map(({ storedFamily }) => storedFamily)));
   const whole = touched.map(({ keys }) => keys === null || keys.size > maxRowLocks);
   const rows = touched.flatMap(({ projection, keys }, index) =>
     whole[index] || !keys

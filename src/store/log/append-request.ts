@@ -55,7 +55,7 @@ export async function checkAppend(streams: readonly StreamAppend[], options: App
       members.push(json);
     }
     events.push(ofStream);
-    parts.push({ family: family.name, streamId, expectedVersion, events: members });
+    parts.push({ family: family.name, storedFamily: family.storedName, streamId, expectedVersion, events: members });
   }
   let placed: { readonly written: WrittenAppend; readonly events: RecordedEvent[] } | undefined;
   return {
@@ -90,7 +90,8 @@ async function checkEvent(
     payloadVersion: payloadVersion(family, type),
     metadata: metadataJson === '{}' ? {} : JSON.parse(metadataJson),
   };
-  return { event, json: eventMembers({ ...event, payloadJson, metadataJson }) };
+  const stored = { family: family.storedName, type: family.typeNames[type]?.[0] ?? type };
+  return { event, json: eventMembers({ ...event, ...stored, payloadJson, metadataJson }) };
 }
 
 function place(streams: readonly UnplacedEvent[][], written: WrittenAppend): RecordedEvent[] {

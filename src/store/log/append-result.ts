@@ -1,5 +1,7 @@
 import { ConcurrencyConflict, InvalidInput, RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { EventFamily } from '../../events/event-family.ts';
+import { familyStoredAs } from '../../events/event-names.ts';
 import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import type { AppendOutcome, StreamVersion, WrittenAppend } from './append-statement.ts';
 
@@ -47,6 +49,7 @@ export function decidedOtherwise(): RefoldError {
 }
 
 export function resultOf(
+  families: ReadonlyMap<string, EventFamily>,
   outcome: AppendOutcome & { kind: 'written' | 'duplicate' },
   events: readonly RecordedEvent[],
 ): AppendResult {
@@ -54,5 +57,15 @@ export function resultOf(
   const [firstPosition] = positions;
   const position = positions.at(-1);
   if (firstPosition === undefined || position === undefined) throw new Error('an append has at least one event'); // checkAppend refuses empty appends
-  return { position, firstPosition, streams, events, duplicate: kind === 'duplicate' };
+  return {
+    position,
+    firstPosition,
+    // The result of an earlier append has the names of the log.
+    streams: streams.map((stream) => ({
+      ...stream,
+      family: familyStoredAs(families, stream.family)?.name ?? stream.family,
+    })),
+    events,
+    duplicate: kind === 'duplicate',
+  };
 }

@@ -15,6 +15,8 @@ export interface PreparedAppend {
 /** One stream of an append. If it has no events, only the stream's version is checked. */
 export interface AppendPart {
   readonly family: string;
+  /** The family's name in the log. */
+  readonly storedFamily: string;
   readonly streamId: string;
   readonly expectedVersion: ExpectedVersion;
   /** Each event as JSON without the opening brace; see {@link eventMembers}. */
@@ -164,7 +166,7 @@ function streamsOf(batch: readonly PreparedAppend[]): Map<string, BatchStream> {
   const byName = new Map<string, BatchStream>();
   for (const { parts } of batch) {
     for (const part of parts) {
-      byName.set(streamName(part), { family: part.family, streamId: part.streamId, number: 1, size: 0 });
+      byName.set(streamName(part), { family: part.storedFamily, streamId: part.streamId, number: 1, size: 0 });
     }
   }
   if (byName.size === 1) return byName;

@@ -1,6 +1,7 @@
 import { type EventFamily, payloadVersion as newestVersion } from '../../events/event-family.ts';
+import { familyStoredAs } from '../../events/event-names.ts';
 
-/** What events of one type and payload version have in common. */
+/** What events of one type and payload version have in common. The names are the declared ones. */
 export interface EventKind {
   readonly family: string;
   readonly type: string;
@@ -45,9 +46,10 @@ function isAt(bytes: Buffer, from: number, expected: Buffer): boolean {
 }
 
 function makeKind(families: ReadonlyMap<string, EventFamily>, bytes: Buffer): KnownKind {
-  const [version, name, type] = bytes.toString('latin1').split('\t') as [string, string, string]; // three ASCII columns
+  const [version, name, storedType] = bytes.toString('latin1').split('\t') as [string, string, string]; // three ASCII columns
   const payloadVersion = Number(version);
-  const family = families.get(name);
+  const family = familyStoredAs(families, name);
+  const type = family?.declaredTypes[storedType] ?? storedType;
   const readBy = family && payloadVersion !== newestVersion(family, type) ? family : undefined;
-  return { family: name, type, payloadVersion, readBy, bytes };
+  return { family: family?.name ?? name, type, payloadVersion, readBy, bytes };
 }

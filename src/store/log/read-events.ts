@@ -3,6 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
+import { familyStoredAs } from '../../events/event-names.ts';
 import { type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import { copyRows } from '../postgres/copy-rows.ts';
 import type { Database } from '../postgres/database.ts';
@@ -106,7 +107,7 @@ export async function readTail(
   const [first] = rows;
   if (!first) throw new Error('refold.read_tail must return at least one row');
   const { upTo, horizon, anchor, knownAnchor, serverStart } = first;
-  const events = rows.filter(isEvent).map((row) => recordedEvent(knownFamily(families, row.family), row));
+  const events = rows.filter(isEvent).map((row) => recordedEvent(familyOf(families, row), row));
   const last = events.at(-1);
   return {
     ...{ horizon, anchor, knownAnchor, serverStart },
@@ -148,7 +149,7 @@ export async function readPositions(
       order by position`,
     values: [positions],
   });
-  return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
+  return rows.map((row) => recordedEvent(familyOf(families, row), row));
 }
 
 /**
@@ -169,7 +170,7 @@ export async function readVisible(
       order by position`,
     values: [after, upTo, wantedTypes(families, filter)],
   });
-  return rows.map((row) => recordedEvent(knownFamily(families, row.family), row));
+  return rows.map((row) => recordedEvent(familyOf(families, row), row));
 }
 
 /** The highest position that a snapshot shows. */
@@ -192,7 +193,12 @@ export function knownFamily(families: ReadonlyMap<string, EventFamily>, name: st
   );
 }
 
-/** `family.type` of each requested event type. */
+/** The family of a row of the log. @throws RefoldError `INVALID_DECLARATION` */
+function familyOf(families: ReadonlyMap<string, EventFamily>, { family }: EventRow): EventFamily {
+  return familyStoredAs(families, family) ?? knownFamily(families, family);
+}
+
+/** `family.type` of each requested event type, under all names that the log may hold. */
 function wantedTypes(
   families: ReadonlyMap<string, EventFamily>,
   filter: readonly FamilyFilter[] | undefined,
@@ -200,8 +206,9 @@ function wantedTypes(
   return (filter ?? [...families.values()].map(({ name, types }) => ({ family: name, types }))).flatMap(
     ({ family, types }) => {
       const known = knownFamily(families, family);
-      return types.map((type) => {
-        if (known.types.includes(type)) return `${family}.${type}`;
+      return types.flatMap((type) => {
+        const names = Object.hasOwn(known.typeNames, type) ? known.typeNames[type] : undefined;
+        if (names) return names.map((name) => `${known.storedName}.${name}`);
         throw new RefoldError(
           'UNKNOWN_EVENT_TYPE',
           `${family} does not define an event type '${type}'.${closest(type, known.types)}`,

@@ -37,7 +37,7 @@ export async function* readStream(
   while (left > 0) {
     const size = Math.min(left, pageSize);
     const rows = await streamPage(target, {
-      family: family.name,
+      family: family.storedName,
       streamId,
       direction,
       from,

@@ -10,15 +10,15 @@ export type EventRow = TableRow<'refold.events'>;
 /** The columns of {@link EventRow}. */
 export const eventColumns = `position, stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata`;
 
-/** Converts a row to an event with its payload in the newest version. */
+/** Converts a row to an event with its declared names, and with its payload in the newest version. */
 export function recordedEvent(family: EventFamily, row: EventRow): RecordedEvent {
   const event: UnreadEvent = {
     id: row.id,
-    family: row.family,
+    family: family.name,
     streamId: row.stream_id,
     streamPosition: Number(row.stream_position),
     position: globalPosition(row.position),
-    type: row.type,
+    type: family.declaredTypes[row.type] ?? row.type,
     payload: undefined,
     payloadVersion: row.payload_version,
     metadata: row.metadata,

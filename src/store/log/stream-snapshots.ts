@@ -4,6 +4,7 @@ import { type EventRow, eventColumns } from './recorded-event.ts';
 
 /** A stored state of a stream. */
 export interface StreamSnapshot {
+  /** Its name in the log. */
   readonly family: string;
   readonly streamId: string;
   /** Fingerprint of the code that computed the state. */

@@ -47,7 +47,7 @@ export async function readState<F extends EventFamily, S>(
   let snapshotVersion = 0;
   let full = true;
   if (snapshots) {
-    const stream = { family: declared.family.name, streamId, fingerprint: snapshots.fingerprint, to };
+    const stream = { family: declared.family.storedName, streamId, fingerprint: snapshots.fingerprint, to };
     const { snapshot, events } = await readStart(target, stream, pageSize);
     if (snapshot) {
       state = snapshots.decode(snapshot.state) as S; // encoded by the same code
@@ -90,7 +90,7 @@ export async function readStates(
 
 async function lastAt(
   target: Queryable,
-  { name }: EventFamily,
+  { storedName: name }: EventFamily,
   streamId: string,
   at: NonNullable<StateOfOptions['at']>,
 ): Promise<number> {

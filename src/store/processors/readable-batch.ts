@@ -66,9 +66,10 @@ async function unknownAt(db: Queryable, projection: Projection, position: bigint
       values: [position],
     }),
   );
-  const { type, stream_id: streamId, payload_version: payloadVersion } = event;
-  const family = projection.families.find(({ name }) => name === event.family);
+  const { stream_id: streamId, payload_version: payloadVersion } = event;
+  const family = projection.families.find(({ storedName }) => storedName === event.family);
   if (!family) throw new TypeError(`${projection.id} does not read ${event.family}`); // the condition selects its families only
+  const type = family.declaredTypes[event.type] ?? event.type;
   const place = { type, streamId, payloadVersion, position: globalPosition(position) };
   return versionUnknownTo(projection, versionUnknown(family, place));
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { lastingFilter } from '../../events/event-names.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { sqlStateOf } from '../postgres/database-errors.ts';
@@ -43,8 +44,9 @@ export function readInlineVersions(db: Queryable): Promise<InlineVersion[]> {
 }
 
 /** Makes the version known to appends, as `building`. If they know it already, its status stays. */
-export async function declareInline(db: Queryable, { id, name, version, filter }: Projection): Promise<void> {
-  const families = filter.map(({ family }) => family);
+export async function declareInline(db: Queryable, projection: Projection): Promise<void> {
+  const { id, name, version } = projection;
+  const families = lastingFilter(projection.families, projection.filter).map(({ family }) => family);
   await run(
     db,
     refoldTables

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import { type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
 
@@ -79,6 +80,22 @@ export async function lastReason(db: Queryable, name: string, version: number): 
       .limit(1),
   );
   return last?.reason;
+}
+
+/** When the version was declared first, with all digits of the database's clock. */
+export async function declaredAt(db: Queryable, name: string, version: number): Promise<string | undefined> {
+  const [first] = await run(
+    db,
+    refoldTables
+      .selectFrom('refold.transitions')
+      .select(sql<string>`at::text`.as('at'))
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('from_state', 'is', null)
+      .orderBy('id', 'desc')
+      .limit(1),
+  );
+  return first?.at;
 }
 
 /** One transition of a version in the audit log. */

@@ -1,5 +1,7 @@
 import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { EventFamily } from '../../events/event-family.ts';
+import { storedFilter } from '../../events/event-names.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { textLimits } from '../../projections/columns/text-limits.ts';
 import { type EventFilter, keyText, type Projection } from '../../projections/projection/projection.ts';
@@ -50,15 +52,15 @@ export function createSetMerge(projection: Projection, fold: SqlFold, table: str
     filter
       .map(({ family, types }) => ({ family, types: types.filter((type) => hasUpcasters(family, type) === upcast) }))
       .filter(({ types }) => types.length > 0);
-  const stored = ofTypes(false);
+  const stored = storedFilter(families, ofTypes(false));
   const upcast = ofTypes(true);
   const inBatch = `position > $1 and position <= $2 and ${matching(stored)}`;
 
   const batch = [
-    ...(stored.length > 0 ? [`select ${batchColumns} from refold.events where ${inBatch}`] : []),
+    ...(stored.length > 0 ? [`select ${batchColumns(families)} from refold.events where ${inBatch}`] : []),
     ...(upcast.length > 0
       ? [
-          `select ${batchColumns} from json_to_recordset($3) as upcast (${batchTypes}) where position > $1 and position <= $2`,
+          `select ${batchColumns([])} from json_to_recordset($3) as upcast (${batchTypes}) where position > $1 and position <= $2`,
         ]
       : []),
   ].join(' union all ');
@@ -203,7 +205,21 @@ async function prepareLarge(db: Queryable): Promise<number> {
   return server?.version ?? 0;
 }
 
-const batchColumns = 'position, id, family, stream_id, stream_position, type, payload, metadata, recorded_at';
+/** The columns of `batch`, with the declared names of these families and their types. */
+function batchColumns(renamed: readonly EventFamily[]): string {
+  const families = renamed.flatMap(({ name, storedName }) =>
+    name === storedName ? [] : [`when family = '${storedName}' then '${name}'`],
+  );
+  const types = renamed.flatMap(({ storedName, declaredTypes }) =>
+    Object.entries(declaredTypes).flatMap(([stored, type]) =>
+      type === stored ? [] : [`when family = '${storedName}' and type = '${stored}' then '${type}'`],
+    ),
+  );
+  const declared = (column: string, cases: readonly string[]) =>
+    cases.length === 0 ? column : `case ${cases.join(' ')} else ${column} end as ${column}`;
+  return `position, id, ${declared('family', families)}, stream_id, stream_position, ${declared('type', types)}, payload, metadata, recorded_at`;
+}
+
 const batchTypes =
   'position bigint, id uuid, family text, stream_id text, stream_position bigint, type text, payload jsonb, metadata jsonb, recorded_at timestamptz';
 

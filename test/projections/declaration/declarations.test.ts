@@ -522,6 +522,49 @@ describe('events are refused, with the way out, when', () => {
       "defineEvents('shop'): upcasters name 'ShopOpend', which it does not define. Did you mean 'ShopOpened'?",
     ],
     [
+      'a former name is that of an unknown type',
+      // @ts-expect-error unknown event type
+      () => defineEvents('shop', { ShopOpened: opened }, { types: { ShopOpend: { was: ['Opened'] } } }),
+      "defineEvents('shop'): 'types' names 'ShopOpend', which it does not define. Did you mean 'ShopOpened'?",
+    ],
+    [
+      'a former name is declared as a type of its own',
+      () =>
+        defineEvents('shop', { ShopOpened: opened, Opened: opened }, { types: { ShopOpened: { was: ['Opened'] } } }),
+      "defineEvents('shop'): 'Opened' is a former name of 'ShopOpened', and an event type of its own. A name belongs to one type: remove it from one of the two.",
+    ],
+    [
+      'two types have one former name',
+      () =>
+        defineEvents(
+          'shop',
+          { ShopOpened: opened, Reopened: opened },
+          { types: { ShopOpened: { was: ['Opened'] }, Reopened: { was: ['Opened'] } } },
+        ),
+      "defineEvents('shop'): 'Opened' is a former name of 'Reopened', and one of 'ShopOpened', too. A name belongs to one type: remove it from one of the two.",
+    ],
+    [
+      'a former name is the name of today',
+      () => defineEvents('shop', { ShopOpened: opened }, { was: ['store', 'shop'] }),
+      "defineEvents('shop'): 'was' names 'shop', its name of today. Remove it there.",
+    ],
+    [
+      'a former name is listed twice',
+      () => defineEvents('shop', { ShopOpened: opened }, { was: ['store', 'store'] }),
+      "defineEvents('shop'): 'was' names 'store' twice.",
+    ],
+    [
+      'a former name was never a valid one',
+      () => defineEvents('shop', { ShopOpened: opened }, { types: { ShopOpened: { was: ['shop opened'] } } }),
+      "defineEvents('shop'): 'types.ShopOpened.was' holds 'shop opened', which was never a valid name.",
+    ],
+    [
+      'former names are no list',
+      // @ts-expect-error a text
+      () => defineEvents('shop', { ShopOpened: opened }, { was: 'store' }),
+      "defineEvents('shop'): 'was' is a list of former names, oldest first.",
+    ],
+    [
       'a state handles an unknown event type',
       // @ts-expect-error unknown event type
       () => defineState(cart, () => ({ open: false }), { CartOpend: () => ({ open: true }) }),
@@ -557,6 +600,11 @@ describe('an application is refused when', () => {
       'a family is declared twice',
       () => defineConfig({ projections: [summary], events: [twin] }),
       "defineEvents('shopping_cart'): is declared twice. Declare it once and import it where it is used.",
+    ],
+    [
+      'a family is declared under its former and its new name',
+      () => defineConfig({ events: [shop, defineEvents('store', { Opened: z.object({}) }, { was: ['shop'] })] }),
+      "defineEvents('store'): 'shop' is one of its former names and the name of the family 'shop'. A name belongs to one family. After a rename, declare the family once, under its new name with the old one in 'was', and use it everywhere.",
     ],
     [
       'an option is unknown',

@@ -211,5 +211,5 @@ describe('events of older code', () => {
 
 test('two families with the same name are refused', () => {
   const twin = defineEvents('account', { Other: z.object({}) });
-  expect(() => createEventLog(db, [account, twin])).toThrow(/'account': is declared twice/);
+  expect(() => createEventLog(db, [account, twin])).toThrow(/'account'\): is declared twice/);
 });
