@@ -110,7 +110,7 @@ const streamName = ({ name }: EventFamily, streamId: string) => `${name} ${strea
 /** Checks a payload of the newest version as an append does. Older ones were checked when they were written. */
 async function validated(family: EventFamily, event: GivenEvent): Promise<GivenEvent> {
   const isOther = event.payloadVersion !== undefined && event.payloadVersion !== newestVersion(family, event.type);
-  return isOther ? event : validateEvent(family, event);
+  return isOther && family.types.includes(event.type) ? event : validateEvent(family, event); // refuses unknown types
 }
 
 function fits(expected: ExpectedVersion, actual: number): expected is 'any' {

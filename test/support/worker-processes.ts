@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { DatabaseOptions } from '../../src/config/database-options.ts';
 import type { RuntimeOptions } from '../../src/config/runtime-options.ts';
+import type { Release } from './releases.ts';
 
 /** The options of a worker process, beside the sample domain. */
 export interface WorkerProcessOptions {
@@ -22,6 +23,17 @@ export interface WorkerProcessOptions {
   readonly partitions?: number;
   /** For a program that kills itself when it folds this event of its projection. */
   readonly killAt?: number;
+  /** For a program that runs a release. */
+  readonly deployment?: Deployment;
+}
+
+/** A process of a release. */
+export interface Deployment {
+  readonly release: Release;
+  /** Whether it maintains read tables and reactors; otherwise it only writes. */
+  readonly maintain: boolean;
+  /** Of what it draws at random. */
+  readonly seed: number;
 }
 
 export interface WorkerProcess {

@@ -275,6 +275,14 @@ test('given events may have payloads in older shapes, and what upcasters return 
       .projectedBy(totals(failing))
       .thenReplayable(),
   ).rejects.toThrow("totals@1: upcast of 'Paid' failed at position 1 (stream 'a', event 1): boom");
+  const former = defineEvents('ledger', family.schemas, {
+    types: { Paid: { was: ['Charged'] } },
+    upcasters: { Paid: [({ euros }: { euros: number }) => ({ cents: euros * 100 })] },
+  });
+  const renamed = { family: former, streamId: 'a', events: [{ ...old, type: 'Charged', payloadVersion: 3 }] };
+  await expect(givenEvents(renamed).projectedBy(totals(former)).rows()).rejects.toThrow(
+    "ledger does not define an event type 'Charged'. Its name is 'Paid' now.",
+  );
   const newer = { type: 'Paid', payload: { total: '2.00' }, payloadVersion: 3 } as const;
   await expect(givenStream(family, newer).thenState(state(family), { cents: 0 })).rejects.toMatchObject({
     code: 'PAYLOAD_VERSION_UNKNOWN',

@@ -719,6 +719,14 @@ describe('the fingerprints', () => {
     expect(once).not.toBe(without);
     expect(reading({ Sold: [upcast] })).toBe(once);
     expect(reading({ Sold: [({ euros }: { euros: number }) => ({ cents: euros * 10 })] })).not.toBe(once);
+
+    const renamed = defineEvents(
+      'store',
+      { Bought: sold },
+      { was: ['shop'], types: { Bought: { was: ['Sold'] } }, upcasters: { Bought: [upcast] } },
+    );
+    const after = { name: 'sales', version: 1, events: renamed, table: columns, key } as const;
+    expect(defineProjection({ ...after, evolve: { Bought: evolve.Sold } }).codeFingerprint).toBe(once);
   });
 
   test('of the code change with evolve, key and defaults', () => {

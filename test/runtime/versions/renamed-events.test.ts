@@ -18,6 +18,7 @@ import { checkStoredDeclarations } from '../../../src/runtime/activation/check-d
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
+import { verifyPayloads } from '../../../src/runtime/verification/verify-payloads.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { readBlockedKeys } from '../../../src/store/reactors/reactor-letters.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
@@ -315,6 +316,8 @@ describe('an event type and a family that were renamed', () => {
       });
       expect(found).toMatchObject({ differences: 0, rowsCompared: 4 });
     }
+    // With the five payments.
+    expect(await verifyPayloads(second.log)).toMatchObject({ events: arrivals + 5, problems: 0 });
     const serving = (await stateOf(second, now.stays))?.tableName;
     await requestRebuild(second.db, now.stays, 'read_models', { actor: 'ann', reason: 'a test' });
     await until(async () => (await stateOf(second, now.stays))?.tableName !== serving);
