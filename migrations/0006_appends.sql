@@ -108,23 +108,23 @@ begin
     perform refold.take_back(families, stream_ids, stream_sizes, part_streams, part_sizes, starts);
   end if;
 
-  recorded := clock_timestamp();
   done := set_config('refold.appending', 'yes', true); -- tells the tag trigger that inline versions are handled
-  -- The rows come in the order of the array, and positions are drawn in the order of the rows.
+  -- The rows come in the order of the array, and positions are drawn in the order of the rows. Their time is read once, when the first row is
+  -- computed, so after the tag was taken: if no tag is left from before a time, no event can still appear that was recorded before that time.
   with inserted as (
     insert into refold.events
       (stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata)
     select
-      starts[event.part] + event.number, recorded, event.id, event.version,
+      starts[event.part] + event.number, (select clock_timestamp()), event.id, event.version,
       event.family, event.stream, event.type, event.payload, event.metadata
     from json_to_recordset(new_events) as event (
       part int, number int, id uuid, version smallint,
       family text, stream text, type text, payload jsonb, metadata jsonb
     )
     where starts[event.part] is not null
-    returning position
+    returning position, recorded_at
   )
-  select array_agg(position) into positions from inserted;
+  select array_agg(position), coalesce(min(recorded_at), clock_timestamp()) into positions, recorded from inserted;
   done := set_config('refold.appending', '', true);
   -- An inline version was left between entering and drawing the positions: the caller enters again.
   if folding <> '' and folding::bigint <> pg_sequence_last_value('refold.inline_leaves') then

@@ -1,4 +1,4 @@
--- Reactors: their checkpoints, dead letters, attempts, and the audit log of operators' steps.
+-- Reactors: their checkpoints, dead letters, attempts, handlers that wait, and the audit log of operators' steps.
 --
 -- Needs: nothing
 -- Older processes: can run beside it
@@ -22,6 +22,8 @@ create table refold.reactors (
   events_skipped bigint not null default 0,
   -- outcomes of steps before this time are deleted: a rewind to before it would run those steps again, and is refused
   steps_kept_since timestamptz,
+  -- the event types that handlers wait for, whose events up to the checkpoint are in refold.awaited_events as far as a handler may need them
+  awaits text[] not null default '{}',
   declared_at timestamptz not null default now(),
   started_at timestamptz,
   updated_at timestamptz not null default now()
@@ -56,6 +58,49 @@ create table refold.reactor_attempts (
   -- by position: {"1042": {"failed": 2, "lost": 1, "running": true}}
   events jsonb not null
 ) with (fillfactor = 50); -- updated by each attempt
+
+-- Events whose handlers wait, for a time or for another event: from the first wait of the handler until the handler has ended. The outcome of a wait
+-- is in refold.append_keys, as the outcomes of other steps. If a dead letter has the same position, only its retry runs the handler again.
+create table refold.reactor_instances (
+  reactor text collate "C" not null references refold.reactors on delete cascade,
+  -- the event
+  position bigint not null,
+  event_id uuid not null,
+  event_type text not null,
+  stream_id text not null,
+  -- its ordering key
+  key text not null,
+  -- the present wait: the name of the step and the fingerprint of its input, as refold.append_keys will have it
+  step text not null,
+  work text not null,
+  -- the types and the key of the event that it waits for; no types: it waits for a time only
+  types text[] not null,
+  awaited_key text collate "C" not null,
+  -- the positions of the awaited events that the handler has received already
+  received bigint[] not null,
+  -- null: it waits without end
+  due timestamptz,
+  since timestamptz not null default clock_timestamp(),
+  -- the wait has its outcome, and the handler has to run again
+  woken boolean not null default false,
+  primary key (reactor, position)
+);
+create index instances_of_awaited_key on refold.reactor_instances (reactor, awaited_key) where not woken;
+create index due_instances on refold.reactor_instances (reactor, due) where not woken;
+create index woken_instances on refold.reactor_instances (reactor, position) where woken;
+
+-- The events that handlers may wait for, by the key that the declaration computes. Written before the checkpoint passes them. A wait that begins
+-- later finds them here. Deleted when the reactor has finished everything before them.
+create table refold.awaited_events (
+  reactor text collate "C" not null references refold.reactors on delete cascade,
+  key text collate "C" not null,
+  type text collate "C" not null,
+  position bigint not null,
+  -- a restored log may have another event at the position
+  event_id uuid not null,
+  primary key (reactor, key, type, position)
+);
+create index awaited_events_by_position on refold.awaited_events (reactor, position);
 
 -- The audit log of operators' steps on reactors, and of their beginnings.
 create table refold.reactor_steps (

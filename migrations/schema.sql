@@ -12,6 +12,20 @@ CREATE INDEX append_keys_of_clients ON refold.append_keys USING btree (recorded_
 
 CREATE INDEX append_keys_of_steps ON refold.append_keys USING btree (recorded_at) WHERE ((NOT COALESCE((result ? 'input'::text), false)) AND (key ~~ '%:%/________-____-____-____-____________/%'::text));
 
+create table refold.awaited_events (
+  reactor text collate "C" not null,
+  key text collate "C" not null,
+  type text collate "C" not null,
+  position bigint not null,
+  event_id uuid not null
+);
+
+alter table refold.awaited_events add constraint awaited_events_pkey PRIMARY KEY (reactor, key, type, "position");
+
+alter table refold.awaited_events add constraint awaited_events_reactor_fkey FOREIGN KEY (reactor) REFERENCES refold.reactors(name) ON DELETE CASCADE;
+
+CREATE INDEX awaited_events_by_position ON refold.awaited_events USING btree (reactor, "position");
+
 create table refold.canaries (
   name text collate "C" not null,
   version integer not null,
@@ -270,6 +284,33 @@ alter table refold.reactor_attempts add constraint reactor_attempts_pkey PRIMARY
 
 alter table refold.reactor_attempts add constraint reactor_attempts_reactor_fkey FOREIGN KEY (reactor) REFERENCES refold.reactors(name) ON DELETE CASCADE;
 
+create table refold.reactor_instances (
+  reactor text collate "C" not null,
+  position bigint not null,
+  event_id uuid not null,
+  event_type text not null,
+  stream_id text not null,
+  key text not null,
+  step text not null,
+  work text not null,
+  types text[] not null,
+  awaited_key text collate "C" not null,
+  received bigint[] not null,
+  due timestamp with time zone,
+  since timestamp with time zone not null default clock_timestamp(),
+  woken boolean not null default false
+);
+
+alter table refold.reactor_instances add constraint reactor_instances_pkey PRIMARY KEY (reactor, "position");
+
+alter table refold.reactor_instances add constraint reactor_instances_reactor_fkey FOREIGN KEY (reactor) REFERENCES refold.reactors(name) ON DELETE CASCADE;
+
+CREATE INDEX due_instances ON refold.reactor_instances USING btree (reactor, due) WHERE (NOT woken);
+
+CREATE INDEX instances_of_awaited_key ON refold.reactor_instances USING btree (reactor, awaited_key) WHERE (NOT woken);
+
+CREATE INDEX woken_instances ON refold.reactor_instances USING btree (reactor, "position") WHERE woken;
+
 create table refold.reactor_letters (
   reactor text collate "C" not null,
   position bigint not null,
@@ -320,6 +361,7 @@ create table refold.reactors (
   events_handled bigint not null default 0,
   events_skipped bigint not null default 0,
   steps_kept_since timestamp with time zone,
+  awaits text[] not null default '{}'::text[],
   declared_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   updated_at timestamp with time zone not null default now()
@@ -749,23 +791,23 @@ begin
     perform refold.take_back(families, stream_ids, stream_sizes, part_streams, part_sizes, starts);
   end if;
 
-  recorded := clock_timestamp();
   done := set_config('refold.appending', 'yes', true); -- tells the tag trigger that inline versions are handled
-  -- The rows come in the order of the array, and positions are drawn in the order of the rows.
+  -- The rows come in the order of the array, and positions are drawn in the order of the rows. Their time is read once, when the first row is
+  -- computed, so after the tag was taken: if no tag is left from before a time, no event can still appear that was recorded before that time.
   with inserted as (
     insert into refold.events
       (stream_position, recorded_at, id, payload_version, family, stream_id, type, payload, metadata)
     select
-      starts[event.part] + event.number, recorded, event.id, event.version,
+      starts[event.part] + event.number, (select clock_timestamp()), event.id, event.version,
       event.family, event.stream, event.type, event.payload, event.metadata
     from json_to_recordset(new_events) as event (
       part int, number int, id uuid, version smallint,
       family text, stream text, type text, payload jsonb, metadata jsonb
     )
     where starts[event.part] is not null
-    returning position
+    returning position, recorded_at
   )
-  select array_agg(position) into positions from inserted;
+  select array_agg(position), coalesce(min(recorded_at), clock_timestamp()) into positions, recorded from inserted;
   done := set_config('refold.appending', '', true);
   -- An inline version was left between entering and drawing the positions: the caller enters again.
   if folding <> '' and folding::bigint <> pg_sequence_last_value('refold.inline_leaves') then

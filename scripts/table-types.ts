@@ -82,9 +82,10 @@ const refined: Readonly<Record<string, string>> = {
   'processors.floors': 'Json<StoredFloors>',
   'processes.role': "'gateway' | 'worker' | 'all'",
   'projections.definition': 'Json<StoredDefinition>',
+  'reactor_instances.received': 'readonly GlobalPosition[]',
   'reactor_letters.error': 'Json<LetterError>',
   'reactor_steps.step':
-    "'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'forgotten'",
+    "'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'forgotten'",
   'reactors.error': 'Json<ProcessorError>',
   'rebuilds.error': 'Json<ProcessorError>',
   'rebuilds.state_before': 'VersionState',

@@ -181,9 +181,9 @@ export const refoldCodes = {
   },
   INVALID_STEP: {
     status: null,
-    what: 'A step has no name although its command is executed more than once, its name is empty or used twice, or the reactor does not declare its command: `reactor`, `streamId`, `position`.',
+    what: 'A step does not run: it has no name although its command is executed more than once, its name is empty or used twice, the reactor does not declare its command or the awaited event type, or two waits were begun at once: `reactor`, `streamId`, `position`.',
     why: 'The outcomes of steps are stored under their names.',
-    do: "Name each execution, such as `execute(charge, input, { step: 'deposit' })`; then handle the event again.",
+    do: "Do what the message says, such as to name each execution: `execute(charge, input, { step: 'deposit' })`; then handle the event again.",
   },
   HOOK_FAILED: {
     status: null,

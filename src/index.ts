@@ -105,6 +105,7 @@ export type {
   StepResult,
 } from './reactors/reactor.ts';
 export type { ErrorClass, RetryRule } from './reactors/retry-rules.ts';
+export type { WaitForOptions, Waits, WaitUntilOptions } from './reactors/wait.ts';
 export type { Refold, RefoldOptions } from './refold.ts';
 export { createRefold } from './refold.ts';
 export type { RecordedUsage, SchemaEvolution } from './runtime/activation/schema-evolution.ts';
@@ -129,6 +130,7 @@ export type { VersionChange } from './schema/version-changes.ts';
 export type { AppendRequest, AppendToStreamsRequest, EventLog } from './store/event-log.ts';
 export type { AppendResult } from './store/log/append-result.ts';
 export type { StateOf, StateOfOptions } from './store/log/stream-state.ts';
+export type { WaitingEvent } from './store/reactors/reactor-instances.ts';
 export type { ReactorLetter } from './store/reactors/reactor-letters.ts';
 export type { ReactorStep } from './store/reactors/reactors.ts';
 export type { FieldUsage, UsageQuery } from './store/registry/field-usage.ts';

@@ -1,7 +1,7 @@
 export type { Decision, DecisionOptions } from './testing/decision.ts';
 export type { Projected } from './testing/given-events.ts';
 export { givenEvents } from './testing/given-events.ts';
-export type { ExecutedStep, GivenReaction, GivenReactor, StepOutcome } from './testing/given-reactor.ts';
+export type { ExecutedStep, ExpectedWait, GivenReaction, GivenReactor, StepOutcome } from './testing/given-reactor.ts';
 export { givenReactor } from './testing/given-reactor.ts';
 export type { GivenStream, OldEventOf } from './testing/given-stream.ts';
 export { givenStream } from './testing/given-stream.ts';

@@ -4,22 +4,36 @@ import { closest } from '../events/closest.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
 import { streamKey } from '../events/event-names.ts';
+import type { EventFilter } from '../projections/projection/projection.ts';
+import { type AwaitedTypes, awaitedTypes, familyOf } from './awaited-types.ts';
 import type { Handled, Reactor, ReactorContext, ReactorErrorPolicy } from './reactor.ts';
 import { checkRetries, defaultRetries } from './retry-rules.ts';
 
 // Always a promise: in a union with a plain value, TypeScript widens the 'skip' of an async function to `string`.
 /** Handles one event. Events are delivered at least once: make repetition safe with {@link ReactorContext.messageId}. */
-export type ReactorHandler<E extends RecordedEvent> = (event: E, context: ReactorContext) => Promise<Handled>;
+export type ReactorHandler<E extends RecordedEvent, Awaited extends RecordedEvent = never> = (
+  event: E,
+  context: ReactorContext<Awaited>,
+) => Promise<Handled>;
 
-export interface ReactorOptions<F extends EventFamily> {
+export interface ReactorOptions<F extends EventFamily, W extends EventTypeOf<F> = never> {
   /** snake_case. It names the checkpoint, so a renamed reactor is a new reactor. */
   readonly name: string;
   /** The event family or families that the reactor reads. */
   readonly events: F | readonly F[];
-  /** A handler for each event type, or one function for all events of the families. Only the types named here are read from the log. */
+  /**
+   * The event types that handlers wait for (`wait.for`), each with a pure function that returns the key of an event. Nobody can wait for an event
+   * without a key.
+   * @default none
+   */
+  readonly waitsFor?: { readonly [T in W]: (event: RecordedEventOf<F, T>) => string | null | undefined };
+  /**
+   * A handler for each event type, or one function for all events of the families. Only the types named here and in {@link waitsFor} are read from
+   * the log.
+   */
   readonly handle:
-    | ReactorHandler<RecordedEventOf<F>>
-    | { readonly [T in EventTypeOf<F>]?: ReactorHandler<RecordedEventOf<F, T>> };
+    | ReactorHandler<RecordedEventOf<F>, RecordedEventOf<F, W>>
+    | { readonly [T in EventTypeOf<F>]?: ReactorHandler<RecordedEventOf<F, T>, RecordedEventOf<F, W>> };
   /**
    * Where a newly declared reactor starts: at the first event of the log, or with the events appended from now on. It counts only at the first
    * start. Later the reactor continues from its checkpoint. An operator can set the checkpoint back with `refold reactor rewind`.
@@ -62,7 +76,10 @@ export interface ReactorOptions<F extends EventFamily> {
   readonly maxChain?: number;
 }
 
-const known = ['name', 'events', 'handle', 'from', 'concurrency', 'key', 'timeout', 'onError', 'commands', 'maxChain'];
+const known = [
+  ...['name', 'events', 'waitsFor', 'handle', 'from', 'concurrency', 'key'],
+  ...['timeout', 'onError', 'commands', 'maxChain'],
+];
 
 /**
  * Declares a reactor: side effects of events. Each event is handled at least once, in the order of its stream. The checkpoint is the position up
@@ -79,7 +96,9 @@ const known = ['name', 'events', 'handle', 'from', 'concurrency', 'key', 'timeou
  *   onError: 'dead-letter',
  * });
  */
-export function defineReactor<const F extends EventFamily>(options: ReactorOptions<F>): Reactor {
+export function defineReactor<const F extends EventFamily, W extends EventTypeOf<F> = never>(
+  options: ReactorOptions<F, W>,
+): Reactor {
   const {
     name,
     from = 'now',
@@ -109,6 +128,8 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
   if (families.length === 0 || families.some((family) => family?.kind !== 'event-family'))
     throw invalidDeclaration(subject, `'events' is a family, or a list of families, created with defineEvents.`);
   const handlers = handlersOf(subject, families, options.handle);
+  const awaited = awaitedTypes(subject, families, options.waitsFor);
+  const handled = [...handlers].map(([family, byType]) => ({ family, types: Object.keys(byType) }));
   const policy = typeof onError === 'string' ? { policy: onError } : onError;
   checkPolicy(subject, policy);
   const keyOf = key as ((event: RecordedEvent) => unknown) | undefined; // called with events of these families only
@@ -117,7 +138,9 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
     kind: 'reactor',
     name,
     families: Object.freeze([...families]),
-    filter: Object.freeze([...handlers].map(([family, byType]) => ({ family, types: Object.keys(byType) }))),
+    filter: Object.freeze(withAwaited(handled, awaited)),
+    handled: Object.freeze(handled),
+    awaits: Object.freeze([...awaited.keys()]),
     from,
     concurrency,
     timeout,
@@ -126,11 +149,23 @@ export function defineReactor<const F extends EventFamily>(options: ReactorOptio
     onSkip: policy.onSkip,
     commands: commands && Object.freeze([...commands]),
     maxChain,
+    awaitedKeyOf(event: RecordedEvent) {
+      const type = awaited.get(event.type);
+      const found = type?.family === event.family ? type.keyOf(event) : undefined;
+      return found === undefined || found === null ? undefined : String(found);
+    },
     keyOf: (event: RecordedEvent) => (keyOf ? String(keyOf(event)) : streamKey(families, event)),
     async handle(event: RecordedEvent, context: ReactorContext) {
       return handlers.get(event.family)?.[event.type]?.(event, context);
     },
   } satisfies Reactor);
+}
+
+/** The event types that are read from the log. */
+function withAwaited(handled: readonly EventFilter[], awaited: AwaitedTypes): EventFilter[] {
+  const byFamily = new Map(handled.map(({ family, types }) => [family, new Set(types)]));
+  for (const [type, { family }] of awaited) byFamily.set(family, (byFamily.get(family) ?? new Set<string>()).add(type));
+  return [...byFamily].map(([family, types]) => ({ family, types: [...types] }));
 }
 
 function checkChain(subject: string, commands: readonly Command[] | undefined, maxChain: number): void {
@@ -159,22 +194,8 @@ function handlersOf(
     for (const { name, types } of families) for (const type of types) add(name, type, handle);
     return handlers;
   }
-  const types = families.flatMap((family) => family.types);
-  for (const [type, handler] of Object.entries(handle ?? {})) {
-    const owners = families.filter((family) => family.types.includes(type));
-    const names = families.map((family) => family.name).join(', ');
-    if (owners.length === 0)
-      throw invalidDeclaration(
-        subject,
-        `handle names '${type}', which ${names} does not define.${closest(type, types)}`,
-      );
-    if (owners.length > 1)
-      throw invalidDeclaration(
-        subject,
-        `handle names '${type}', which ${owners.map((family) => family.name).join(' and ')} both define. Handle all events with one function, or give the event types different names.`,
-      );
-    for (const { name } of owners) add(name, type, handler);
-  }
+  for (const [type, handler] of Object.entries(handle ?? {}))
+    add(familyOf(subject, 'handle', families, type), type, handler);
   if (handlers.size === 0) throw invalidDeclaration(subject, `'handle' names no event type; name at least one.`);
   return handlers;
 }

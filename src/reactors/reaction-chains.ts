@@ -22,12 +22,12 @@ export function chainProblem({ name, maxChain }: Reactor, event: RecordedEvent):
 
 /** For each reactor whose declared commands may write an event that it handles itself, a warning. */
 export function selfFeedingWarnings(reactors: readonly Reactor[]): string[] {
-  return reactors.flatMap(({ name, commands = [], filter, maxChain }) =>
+  return reactors.flatMap(({ name, commands = [], handled: handledTypes, maxChain }) =>
     commands.flatMap(({ name: command, families, emits }) => {
       const all = new Set(families.flatMap(({ types }) => types));
       const isDeclared = families.length === 1 ? emits !== families[0]?.types : emits.length < all.size;
       if (!isDeclared) return [];
-      const own = filter.filter((one) => families.some((family) => family.name === one.family));
+      const own = handledTypes.filter((one) => families.some((family) => family.name === one.family));
       const handled = own.flatMap(({ types }) => types);
       const type = emits.find((emitted) => handled.includes(emitted));
       if (type === undefined) return [];

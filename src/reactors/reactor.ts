@@ -5,6 +5,7 @@ import type { EventFamily } from '../events/event-family.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { EventFilter } from '../projections/projection/projection.ts';
 import type { RetryRule } from './retry-rules.ts';
+import type { Waits } from './wait.ts';
 
 /**
  * The result of handling an event. `ack` (or nothing): handled. `skip`: left out on purpose; it is counted. `stop`: handled, and the reactor
@@ -16,8 +17,8 @@ export type HandlerResult = 'ack' | 'skip' | 'stop';
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing, or a promise of nothing, has handled its event
 export type Handled = HandlerResult | void;
 
-/** What a reactor's handler receives beside the event. */
-export interface ReactorContext {
+/** What a reactor's handler receives beside the event. `Awaited`: the events of the reactor's `waitsFor`, for `wait.for`. */
+export interface ReactorContext<Awaited extends RecordedEvent = never> {
   /** Aborts on the timeout, when the process stops and its grace period is over, or when another process takes over. Pass it on. */
   readonly signal: AbortSignal;
   /** Adds the reactor and the event to each line. */
@@ -38,6 +39,8 @@ export interface ReactorContext {
    * input, `INVALID_STEP` if a name is missing or used twice. After these two the attempt has failed, and its signal aborts.
    */
   execute(command: Command, input: unknown, options?: StepOptions): Promise<StepResult>;
+  /** Waits for a time or for an event, through restarts and deployments, while no process holds anything. */
+  readonly wait: Waits<Awaited>;
 }
 
 export interface StepOptions {
@@ -94,8 +97,12 @@ export interface Reactor {
   readonly kind: 'reactor';
   readonly name: string;
   readonly families: readonly EventFamily[];
-  /** Derived from the handlers. The query that reads the log applies it. */
+  /** The event types that it handles or awaits. The query that reads the log applies it. */
   readonly filter: readonly EventFilter[];
+  /** Those that it handles. */
+  readonly handled: readonly EventFilter[];
+  /** The event types that handlers wait for. */
+  readonly awaits: readonly string[];
   readonly from: 'beginning' | 'now';
   readonly concurrency: number;
   /** The timeout of one attempt, in milliseconds. */
@@ -106,6 +113,8 @@ export interface Reactor {
   /** The commands that its handlers may execute; undefined: any. */
   readonly commands: readonly Command[] | undefined;
   readonly maxChain: number;
+  /** The key under which handlers wait for the event; undefined if none can. May throw. */
+  awaitedKeyOf(event: RecordedEvent): string | undefined;
   /** Events with equal keys are handled one after the other, in their order. */
   keyOf(event: RecordedEvent): string;
   handle(event: RecordedEvent, context: ReactorContext): Promise<Handled>;

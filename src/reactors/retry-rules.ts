@@ -26,7 +26,7 @@ export const defaultRetries: readonly RetryRule[] = [{ on: [CommandRejected, Inv
 const outage: RetryRule = { on: ['DATABASE_UNAVAILABLE', 'OUTCOME_UNKNOWN'], times: Number.POSITIVE_INFINITY };
 
 // The same code would fail in the same way, and repeat what the handler does beside its steps.
-const mistake: RetryRule = { on: ['STEP_CHANGED', 'INVALID_STEP', 'REACTION_LOOP'], times: 0 };
+const mistake: RetryRule = { on: ['STEP_CHANGED', 'INVALID_STEP', 'REACTION_LOOP', 'HISTORY_CHANGED'], times: 0 };
 
 /**
  * Returns the pause before the next attempt, in milliseconds; undefined if there is none.

@@ -1,29 +1,33 @@
 import assert from 'node:assert/strict';
-import { pino } from 'pino';
 import type { Command } from '../commands/define-command.ts';
-import type { NewEvent, RecordedEvent } from '../events/event.ts';
-import { beginning } from '../events/global-position.ts';
-import type { HandlerResult, Reactor, ReactorContext, StepOptions, StepResult } from '../reactors/reactor.ts';
+import type { HandlerResult, Reactor } from '../reactors/reactor.ts';
+import type { Wait } from '../store/reactors/reactor-instances.ts';
 import { expectSame } from './expect-same.ts';
-import { createInMemoryLog, type InMemoryAppend } from './in-memory-log.ts';
+import type { InMemoryAppend } from './in-memory-log.ts';
+import { type ExecutedStep, type GivenOutcomes, runReactor, type StepOutcome, type TestMoment } from './reactor-run.ts';
 import { inChangedAsync, surroundings } from './surroundings.ts';
 
-/** How a step ends: with these events, or with this error, such as a `CommandRejected`. */
-export type StepOutcome = readonly NewEvent[] | Error;
+export type { ExecutedStep, StepOutcome } from './reactor-run.ts';
 
-/** A command that a reactor executed as a step. */
-export interface ExecutedStep {
-  readonly command: Command;
-  readonly input: unknown;
-  /** The name of the step, if the reactor gave one. */
-  readonly step?: string;
-}
+/** A wait that a handler has not come out of: as its arguments say. */
+export type ExpectedWait =
+  | { readonly for: string | readonly string[]; readonly key: string; readonly timeout?: number }
+  | { readonly until: Date | string };
 
-/** What a reactor does with events. Awaiting one of the methods runs its handlers. Each throws an `AssertionError` on a mismatch. */
+/**
+ * What a reactor does with events. A test begins at `2026-01-01T00:00:00Z`, and its clock moves only by {@link whenTimePasses}. Awaiting one of the
+ * methods runs its handlers. Each throws an `AssertionError` on a mismatch.
+ */
 export interface GivenReaction {
+  /** Moves the clock: waits whose time has come are over, in the order of their times. */
+  whenTimePasses(milliseconds: number): GivenReaction;
+  /** Appends further events: the reactor handles them, and waits for them are over. Events of steps are not among them. */
+  whenEvents(...appends: readonly InMemoryAppend[]): GivenReaction;
+  /** Expects exactly these waits to be under way, in the order of the events that are handled. */
+  thenWaits(...expected: readonly ExpectedWait[]): Promise<void>;
   /** Expects exactly these steps, in this order. */
   thenSteps(...expected: readonly ExecutedStep[]): Promise<void>;
-  /** Expects this result for each event that the reactor handles. A handler that returns nothing returns `ack`. */
+  /** Expects this result for each event whose handler has ended. A handler that returns nothing returns `ack`. */
   thenResults(...expected: readonly HandlerResult[]): Promise<void>;
   /** Expects that a handler throws an error with this message. */
   thenFails(message?: string | RegExp): Promise<void>;
@@ -63,100 +67,57 @@ export function givenReactor(reactor: Reactor): GivenReactor {
   return withOutcomes(reactor, new Map());
 }
 
-type Outcomes = ReadonlyMap<string, StepOutcome | ((input: unknown, step: string | undefined) => StepOutcome)>;
-
-function withOutcomes(reactor: Reactor, outcomes: Outcomes): GivenReactor {
+function withOutcomes(reactor: Reactor, outcomes: GivenOutcomes): GivenReactor {
   return {
     where: (command, outcome) => withOutcomes(reactor, new Map(outcomes).set(command.name, outcome)),
-    when(...appends) {
-      const run = () => handleAll(reactor, outcomes, appends);
-      const accepted = async () => {
-        const outcome = await run();
-        if (outcome.error !== undefined) throw outcome.error;
-        return outcome;
-      };
-      return {
-        steps: async () => (await accepted()).steps,
-        thenSteps: async (...expected) => assert.deepEqual(plain((await accepted()).steps), plain(expected)),
-        thenResults: async (...expected) => assert.deepEqual((await accepted()).results, expected),
-        async thenFails(message) {
-          const { error } = await run();
-          assert.ok(error !== undefined, `Expected ${reactor.name} to fail, but it handled all events.`);
-          const found = error instanceof Error ? error.message : String(error);
-          if (typeof message === 'string') assert.equal(found, message);
-          else if (message) assert.match(found, message);
-        },
-        async thenReplayable() {
-          const once = plain((await accepted()).steps);
-          for (const surrounding of surroundings) {
-            const { steps } = await inChangedAsync(surrounding, accepted);
-            const message = `${reactor.name} executes other steps ${surrounding.when}. ${surrounding.wayOut}`;
-            expectSame(plain(steps), once, message);
-          }
-        },
-      };
-    },
+    when: (...appends) => reaction(reactor, outcomes, [{ appends }]),
   };
 }
 
-interface Handling {
-  readonly steps: readonly ExecutedStep[];
-  readonly results: readonly HandlerResult[];
-  /** What a handler threw; no later event is handled then. */
-  readonly error: unknown;
-}
-
-async function handleAll(reactor: Reactor, outcomes: Outcomes, appends: readonly InMemoryAppend[]): Promise<Handling> {
-  const log = createInMemoryLog();
-  for (const append of appends) await log.append(append);
-  const steps: ExecutedStep[] = [];
-  const results: HandlerResult[] = [];
-  const handled = log.events.filter(({ family, type }) =>
-    reactor.filter.some((entry) => entry.family === family && entry.types.includes(type)),
-  );
-  for (const event of handled) {
-    try {
-      results.push((await reactor.handle(event, contextOf(reactor, event, outcomes, steps))) || 'ack');
-    } catch (error) {
-      return { steps, results, error: error ?? new Error(`${reactor.name} threw ${String(error)}.`) };
-    }
-  }
-  return { steps, results, error: undefined };
-}
-
-function contextOf(reactor: Reactor, event: RecordedEvent, outcomes: Outcomes, steps: ExecutedStep[]): ReactorContext {
-  const names = new Set<string>();
+function reaction(reactor: Reactor, outcomes: GivenOutcomes, moments: readonly TestMoment[]): GivenReaction {
+  const run = () => runReactor(reactor, outcomes, moments);
+  const accepted = async () => {
+    const outcome = await run();
+    if (outcome.error !== undefined) throw outcome.error;
+    return outcome;
+  };
   return {
-    signal: new AbortController().signal,
-    logger: pino({ level: 'silent' }),
-    messageId: `${reactor.name}/${event.id}`,
-    attempt: 1,
-    async execute(command: Command, input: unknown, { step }: StepOptions = {}): Promise<StepResult> {
-      const name = step ?? command.name;
-      assert.ok(
-        !names.has(name),
-        `${reactor.name} executes two steps '${name}' for one event. Name each of them: { step: '…' }.`,
-      );
-      names.add(name);
-      steps.push({ command, input, ...(step === undefined ? {} : { step }) });
-      const given = outcomes.get(command.name) ?? [];
-      const outcome = typeof given === 'function' ? given(input, step) : given;
-      return resultOf(command, await command.parse(input), outcome);
+    whenTimePasses: (milliseconds) => reaction(reactor, outcomes, [...moments, { milliseconds }]),
+    whenEvents: (...appends) => reaction(reactor, outcomes, [...moments, { appends }]),
+    steps: async () => (await accepted()).steps,
+    thenSteps: async (...expected) => assert.deepEqual(plain((await accepted()).steps), plain(expected)),
+    thenResults: async (...expected) => assert.deepEqual((await accepted()).results, expected),
+    thenWaits: async (...expected) =>
+      assert.deepEqual((await accepted()).waits.map(plainWait), expected.map(expectedWait)),
+    async thenFails(message) {
+      const { error } = await run();
+      assert.ok(error !== undefined, `Expected ${reactor.name} to fail, but it handled all events.`);
+      const found = error instanceof Error ? error.message : String(error);
+      if (typeof message === 'string') assert.equal(found, message);
+      else if (message) assert.match(found, message);
+    },
+    async thenReplayable() {
+      const once = plain((await accepted()).steps);
+      for (const surrounding of surroundings) {
+        const { steps } = await inChangedAsync(surrounding, accepted);
+        const message = `${reactor.name} executes other steps ${surrounding.when}. ${surrounding.wayOut}`;
+        expectSame(plain(steps), once, message);
+      }
     },
   };
-}
-
-async function resultOf(command: Command, parsed: unknown, outcome: StepOutcome): Promise<StepResult> {
-  const [stream] = command.streamsOf(parsed);
-  if (!(outcome instanceof Error) && stream) {
-    const { state, streamId } = stream;
-    const events = await createInMemoryLog().append({ family: state.family, streamId, events: outcome });
-    return { position: events.at(-1)?.position ?? beginning, streamId, streamVersion: events.length, events };
-  }
-  throw outcome;
 }
 
 /** Commands by their names: a difference is readable. */
 function plain(steps: readonly ExecutedStep[]): unknown[] {
   return steps.map(({ command, ...rest }) => ({ command: command.name, ...rest }));
+}
+
+function plainWait({ types, key, until, timeout }: Wait): unknown {
+  if (until !== null) return { until };
+  return { for: types, key, ...(timeout === null ? {} : { timeout }) };
+}
+
+function expectedWait(expected: ExpectedWait): unknown {
+  if ('until' in expected) return { until: new Date(expected.until).toISOString() };
+  return { ...expected, for: [expected.for].flat() };
 }

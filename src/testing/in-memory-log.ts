@@ -34,8 +34,8 @@ export interface InMemoryLog {
   readonly source: EventSource;
 }
 
-/** @param options.now recording time of every event, ISO 8601 UTC */
-export function createInMemoryLog(options: { readonly now?: string } = {}): InMemoryLog {
+/** @param options.now recording time of every event, ISO 8601 UTC, or a function that returns the time of the next ones */
+export function createInMemoryLog(options: { readonly now?: string | (() => string) } = {}): InMemoryLog {
   const { now = '2026-01-01T00:00:00.000Z' } = options;
   const events: RecordedEvent[] = [];
   // By stream, so an append does not search the log.
@@ -88,7 +88,7 @@ export function createInMemoryLog(options: { readonly now?: string } = {}): InMe
           payload: undefined,
           payloadVersion: payloadVersion ?? newestVersion(family, type),
           metadata,
-          recordedAt: now,
+          recordedAt: typeof now === 'function' ? now() : now,
         };
         readPayload(event, family, JSON.parse(JSON.stringify(payload)));
         return event;

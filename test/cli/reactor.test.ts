@@ -35,7 +35,10 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
     const watch = defineReactor({
       name: 'watch',
       events: account,
-      handle: { Credited() { if (!existsSync('${mended}')) throw new Error('bad luck'); } },
+      handle: {
+        Credited() { if (!existsSync('${mended}')) throw new Error('bad luck'); },
+        Opened: (event, { wait }) => wait.until('2999-12-31'),
+      },
       onError: { policy: 'dead-letter', retries: [] },
     });
     export default defineConfig({ reactors: [watch] });`);
@@ -49,7 +52,7 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
 
   const status = await run(config, 'status');
   expect(status.stdout).toMatch(
-    /reactor +state +position +lag +handled +left out +owner\nwatch +running +2 +0 +0 +0 +\S+/,
+    /reactor +state +position +lag +handled +left out +waiting +owner\nwatch +running +2 +0 +0 +0 +0 +\S+/,
   );
   expect(status.stdout).toContain("watch has 2 dead letters: 'refold dead-letters list watch'\n");
   expect(JSON.parse((await run(config, 'status', '--json')).stdout)).toMatchObject({ reactors: [{ name: 'watch' }] });
@@ -74,6 +77,14 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
   expect((await run(config, 'reactor', 'list')).stdout).toMatch(/watch +paused +1 +1/);
   expect(await run(config, 'reactor', 'resume', 'watch')).toMatchObject({ stdout: 'watch is resumed.\n' });
   await until(async () => (await readReactors(db))[0]?.checkpoint === 2n);
+  await log.append({ family: account, streamId: 'b', events: [{ type: 'Opened', payload: { owner: 'Bo' } }] });
+  await until(async () => (await readReactors(db))[0]?.waiting === 1);
+  expect((await run(config, 'reactor', 'show', 'watch')).stdout).toMatch(
+    /the next wait is over at 2999-12-31T.*\n\nposition +event +stream +step +waits for +until +since\n +3 +Opened +b +wait:until +its time +2999-12-31T/,
+  );
+  expect(await run(config, 'reactor', 'cancel', 'watch', '3')).toMatchObject({
+    stdout: 'watch does not continue with the event at position 3.\n',
+  });
   expect((await run(config, 'reactor', 'history', 'watch')).stdout).toMatch(/rewound +2 +1 +\S+ +lost mails\n/);
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
   expect(await run(config, 'reactor', 'forget', 'watch')).toMatchObject({ stdout: 'watch is forgotten.\n' });

@@ -11,7 +11,7 @@ import { beginning, type Config, createRefold, defineConfig, defineState, type R
 import { type ImportProgress, importEvents } from '../../src/runtime/commands/import-events.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase } from '../../src/store/postgres/database.ts';
-import { givenStream } from '../../src/testing.ts';
+import { givenReactor, givenStream } from '../../src/testing.ts';
 import { untilActive, untilCaughtUp } from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -19,6 +19,7 @@ import { extendedShop } from './extended-shop.ts';
 import { invoice, invoices, tokenOf } from './invoices.ts';
 import { order, person } from './payload-evolution.ts';
 import { account, paymentsImport } from './payments-import.ts';
+import { payment, releaseRoom, remindGuest, reservation, reservationExpiry } from './reservation-expiry.ts';
 
 /**
  * An operation of a page, and the headers and response that the page shows below it. Comments at the operation's beginning
@@ -181,6 +182,7 @@ test.each([
   ['import.md', 'function parseExactly', 'payments-import.ts'],
   ['evolution.md', 'OrderPlacedV1', 'payload-evolution.ts'],
   ['evolution.md', 'PersonV1', 'payload-evolution.ts'],
+  ['reactors.md', 'waitsFor: {', 'reservation-expiry.ts'],
 ])('the code of %s with `%s` equals the code that runs', (page, part, file) => {
   const lines = (text: string) => text.split('\n').map((line) => line.trim());
   const blocks = [...readFileSync(join(folder, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
@@ -212,6 +214,27 @@ test('the upcasters of evolution.md return what its schemas describe', async () 
     { firstName: 'Ada', lastName: 'King Lovelace' },
     { firstName: 'Ada', lastName: null },
   ]);
+});
+
+test('the workflow of reactors.md releases a room that is not paid in time, and reminds the guest of one that is', async () => {
+  const arrival = '2026-01-10T15:00:00.000Z';
+  const reserved = { family: reservation, streamId: 'r1', events: [{ type: 'RoomReserved', payload: { arrival } }] };
+  const received = {
+    family: payment,
+    streamId: 'p1',
+    events: [{ type: 'PaymentReceived', payload: { reservationId: 'r1' } }],
+  };
+  const minutes = 60_000;
+  const waiting = givenReactor(reservationExpiry).when(reserved);
+  await waiting.thenWaits({ for: 'PaymentReceived', key: 'r1', timeout: 30 * minutes });
+  await waiting.whenTimePasses(30 * minutes).thenSteps({ command: releaseRoom, input: { reservationId: 'r1' } });
+  const paid = waiting.whenTimePasses(29 * minutes).whenEvents(received);
+  await paid.thenSteps();
+  await paid.thenWaits({ until: '2026-01-09T15:00:00.000Z' });
+  const reminded = paid.whenTimePasses(9 * 24 * 60 * minutes);
+  await reminded.thenSteps({ command: remindGuest, input: { reservationId: 'r1' } });
+  await reminded.thenResults('ack');
+  await reminded.thenReplayable();
 });
 
 describe.each(pages)('%s shows the real responses:', (page, examples) => {

@@ -46,6 +46,35 @@ test('one function may handle all events', () => {
   expect(reactor.filter).toEqual([{ family: 'order', types: ['OrderPlaced', 'OrderShipped'] }]);
 });
 
+test('handlers know the events that they wait for, which are read, and need no handler', () => {
+  const reactor = defineReactor({
+    name: 'lost',
+    events: [order, parcel],
+    waitsFor: { ParcelLost: ({ payload }) => payload.where, OrderShipped: () => undefined },
+    handle: {
+      OrderPlaced: async (_, { wait }) => {
+        const lost = await wait.for('ParcelLost', { key: 'a', timeout: 1 });
+        expectTypeOf(lost?.payload).toEqualTypeOf<{ where: string } | undefined>();
+        const either = await wait.for(['ParcelLost', 'OrderShipped'], { key: 'a' });
+        expectTypeOf(either.type).toEqualTypeOf<'ParcelLost' | 'OrderShipped'>();
+        // @ts-expect-error a type that waitsFor does not name
+        await wait.for('OrderPlaced', { key: 'a' });
+      },
+    },
+  });
+  expect(reactor.filter).toEqual([
+    { family: 'order', types: ['OrderPlaced', 'OrderShipped'] },
+    { family: 'parcel', types: ['ParcelLost'] },
+  ]);
+  expect(reactor.handled).toEqual([{ family: 'order', types: ['OrderPlaced'] }]);
+  defineReactor({
+    name: 'mails',
+    events: order,
+    // @ts-expect-error nothing to wait for
+    handle: { OrderPlaced: async (_, { wait }) => void (await wait.for('OrderShipped', { key: 'a' })) },
+  });
+});
+
 test('an unknown event, field or result in a handler is a compile error', () => {
   const name = 'mails';
   const events = order;
@@ -93,6 +122,16 @@ describe('a declaration that can’t work is refused, with the way out', () => {
     [{ onError: { policy: 'stop', retries: { times: 1 } } }, "'retries' is a list of rules, such as [{ times: 5 }]."],
     [{ retries: [] }, "unknown option 'retries'."],
     [{ commands: ['confirm'] }, "'commands' is a list of commands, created with defineCommand."],
+    [{ waitsFor: [] }, "'waitsFor' names the event types that handlers wait for, each with a function"],
+    [{ waitsFor: {} }, "'waitsFor' names no event type; name at least one, or leave it out."],
+    [
+      { waitsFor: { OrderPlacd: () => 'a' } },
+      "waitsFor names 'OrderPlacd', which order does not define. Did you mean 'OrderPlaced'?",
+    ],
+    [
+      { waitsFor: { OrderPlaced: 'id' } },
+      'waitsFor.OrderPlaced is no function. It returns the key of an event, such as',
+    ],
     [{ maxChain: 0 }, "'maxChain' is a whole number from 1 on, or Infinity, found 0."],
   ];
   test.each(cases)('%j', (options, message) => {

@@ -114,6 +114,53 @@ test('steps need names if a command is executed twice, and valid inputs', async 
   await run([{ text: 1 }]).thenFails(/The input of 'write' is not valid: text/);
 });
 
+test('a workflow is tested with its waits: events, timeouts and times, each step once', async () => {
+  const reminder = defineReactor({
+    name: 'reminder',
+    events: note,
+    waitsFor: { Written: ({ payload }) => payload.text },
+    handle: {
+      async Read({ streamId: key }, { execute, wait, signal }) {
+        await execute(write, { text: 'begins' }, { step: 'first' });
+        const answer = await wait.for('Written', { key, timeout: 1000 });
+        const second = await wait.for('Written', { key, step: 'again', timeout: 1000 });
+        await wait.until('2026-01-02T00:00:00Z');
+        signal.throwIfAborted();
+        await execute(write, { text: `${answer?.streamId} ${second?.streamId}` });
+      },
+    },
+  });
+  const read = { family: note, streamId: 'n', events: [{ type: 'Read', payload: {} }] } as const;
+  const answer = (streamId: string) => ({ family: note, streamId, events: [written('n')] });
+  const begins = { command: write, input: { text: 'begins' }, step: 'first' };
+  const reading = givenReactor(reminder).when(answer('too early'), read);
+  await reading.thenWaits({ for: 'Written', key: 'n', timeout: 1000 });
+  await reading.thenResults();
+  const timedOut = reading.whenTimePasses(1500).whenEvents(answer('in time')).whenTimePasses(86_400_000);
+  await timedOut.thenSteps(begins, { command: write, input: { text: 'undefined in time' } });
+  await timedOut.thenResults('ack');
+  const answered = reading.whenEvents(answer('first'), answer('second'));
+  await answered.thenWaits({ until: '2026-01-02T00:00:00Z' });
+  await answered.thenSteps(begins);
+  await answered.whenTimePasses(86_400_000).thenSteps(begins, { command: write, input: { text: 'first second' } });
+  await answered.whenTimePasses(86_400_000).thenReplayable();
+  await expect(answered.thenWaits()).rejects.toThrow(/2026-01-02/);
+
+  let inputs = 0;
+  const changing = defineReactor({
+    name: 'changing',
+    events: note,
+    async handle(_, { execute, wait }) {
+      await execute(write, { text: String(++inputs) });
+      await wait.until('2026-01-01T00:00:01Z');
+    },
+  });
+  await givenReactor(changing)
+    .when(read)
+    .whenTimePasses(1000)
+    .thenFails(/changing: step 'write' of 'Read' at position 1/);
+});
+
 const realDate = Date;
 test.each<[string, () => string, string]>([
   [

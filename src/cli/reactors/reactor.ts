@@ -3,7 +3,7 @@ import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { ReactorSteps } from '../../runtime/reactors/reactor-steps.ts';
 import type { TransitionReason } from '../../runtime/versions/transition-reason.ts';
-import { reactorsToText } from '../monitoring/reactor-status.ts';
+import { reactorsToText, waitingToText } from '../monitoring/reactor-status.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { integer } from '../shared/format.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -26,6 +26,24 @@ const list = defineCommand({
       const found = await reactors.status();
       if (args.json) console.log(toJson(found));
       else console.log(found.length === 0 ? 'No reactor is registered yet.' : reactorsToText(found));
+    });
+  }),
+});
+
+const show = defineCommand({
+  meta: { name: 'show', description: 'Show a reactor, and the events whose handlers wait, for what and until when.' },
+  args: { ...nameArgument, ...jsonArgument, ...configArgument },
+  run: withErrorReporting(async ({ args }) => {
+    await withOperation(await loadConfig(args.config), async ({ reactors }) => {
+      const status = (await reactors.status()).find(({ name }) => name === args.name);
+      if (!status)
+        throw new RefoldError(
+          'INVALID_CONFIG',
+          `There is no reactor '${args.name}'; 'refold reactor list' shows them.`,
+        );
+      const waiting = await reactors.waiting(args.name);
+      if (args.json) console.log(toJson({ ...status, waitingEvents: waiting }));
+      else console.log([reactorsToText([status]), '', waitingToText(waiting, status.waiting)].join('\n'));
     });
   }),
 });
@@ -104,6 +122,21 @@ const skip = defineCommand({
   ),
 });
 
+const cancel = defineCommand({
+  meta: {
+    name: 'cancel',
+    description: 'Leave out an event whose handler waits: it does not run again. What its steps did stays.',
+  },
+  args: { ...nameArgument, ...positionArgument, ...reasonArgument, ...configArgument },
+  run: withErrorReporting(({ args }) =>
+    change(args, async (reactors, step) => {
+      const position = positionOf(args.position);
+      await reactors.cancel(args.name, position, step);
+      return `${args.name} does not continue with the event at position ${integer(position)}.`;
+    }),
+  ),
+});
+
 const forget = defineCommand({
   meta: { name: 'forget', description: 'Remove a reactor that is not declared any more, with its dead letters.' },
   args: { ...nameArgument, ...reasonArgument, ...configArgument },
@@ -116,8 +149,11 @@ const forget = defineCommand({
 });
 
 export const reactor = defineCommand({
-  meta: { name: 'reactor', description: 'List, pause, resume, rewind, skip ahead or forget reactors.' },
-  subCommands: { list, history, pause, resume, rewind, skip, forget },
+  meta: {
+    name: 'reactor',
+    description: 'List, show, pause, resume, rewind, skip ahead or forget reactors, and cancel what waits.',
+  },
+  subCommands: { list, show, history, pause, resume, rewind, skip, cancel, forget },
 });
 
 async function change(

@@ -100,7 +100,11 @@ function quietResult(outcome: QuietOutcome): StepResult {
   return { position, streamId, streamVersion, events: [] };
 }
 
-function stepChanged({ reactor, event, name, command }: Step, stored: string): RefoldError {
+/** The error of a step whose outcome is of another input. */
+export function stepChanged(
+  { reactor, event, name, command }: Pick<Step, 'reactor' | 'event' | 'name' | 'command'>,
+  stored: string,
+): RefoldError {
   const { type, streamId, position, id } = event;
   return new RefoldError(
     'STEP_CHANGED',

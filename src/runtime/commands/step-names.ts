@@ -3,12 +3,13 @@ import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Reactor } from '../../reactors/reactor.ts';
 
-/** A step of a workflow: one execution of a command by a reactor, for one event. */
+/** A step of a workflow: one execution of a command, or one wait, of a reactor for one event. */
 export interface Step {
   readonly reactor: string;
   readonly event: RecordedEvent;
+  /** Of a wait: `wait.for` or `wait.until`. */
   readonly command: string;
-  /** The given name, or the command's. */
+  /** The given name, or the default. */
   readonly name: string;
   /** The outcome is stored under this key. */
   readonly key: string;
@@ -16,6 +17,17 @@ export interface Step {
   readonly earlierKeys: readonly EarlierKey[];
   /** The earlier keys that steps of this handling have taken over, so that no outcome is taken twice. */
   readonly takenOver: Set<string>;
+}
+
+/** Names the steps of one handling of an event. Each throws RefoldError `INVALID_STEP` if a name is missing, empty, too long, or used before. */
+export interface StepNames {
+  readonly reactor: string;
+  /** A named step keeps its key if its command is renamed. An unnamed one has the key that it always had, which is the number 1. */
+  ofCommand(command: Pick<Command, 'name'>, given?: string): Step;
+  /** @param unnamed the name if none is given */
+  ofWait(kind: 'wait.for' | 'wait.until', unnamed: string, given?: string): Step;
+  /** The error of a step that can't run. */
+  invalid(problem: string): RefoldError;
 }
 
 export interface EarlierKey {
@@ -27,42 +39,51 @@ export interface EarlierKey {
 // Long enough for words, and far below the 1 KiB of a key.
 const longestName = 200;
 
-/**
- * Names the steps of one handling of an event. A named step keeps its key if its command is renamed. An unnamed one has the key that it always
- * had, which is the number 1 among the executions of its command.
- *
- * @throws RefoldError `INVALID_STEP` if a name is missing, empty, too long, or used before, or if the reactor does not declare the command
- */
 export function createStepNames(
   { name: reactor, commands }: Pick<Reactor, 'name' | 'commands'>,
   event: RecordedEvent,
-): (command: Pick<Command, 'name'>, given?: string) => Step {
+): StepNames {
   const names = new Set<string>();
   const executions = new Map<string, { readonly count: number; readonly isNamed: boolean }>();
   const takenOver = new Set<string>();
   const place = `${reactor}/${event.id}`;
-  return ({ name: command }, given) => {
-    if (commands?.every((one) => one.name !== command))
-      throw invalidStep(reactor, event, `the 'commands' of the reactor do not name '${command}'. Add it there.`);
-    const before = executions.get(command);
-    const call = (before?.count ?? 0) + 1;
-    executions.set(command, { count: call, isNamed: given !== undefined });
-    const name = given ?? command;
-    const problem = nameProblem(given) ?? (before && (given === undefined || !before.isNamed) && unnamed(command));
-    if (problem) throw invalidStep(reactor, event, problem);
-    if (names.has(name))
-      throw invalidStep(reactor, event, `two steps are named '${name}'. Give each step a name of its own.`);
+  const invalid = (problem: string) => invalidStep(reactor, event, problem);
+  const claimName = (name: string) => {
+    if (names.has(name)) throw invalid(`two steps are named '${name}'. Give each step a name of its own.`);
     names.add(name);
-    const keyOf = (step: string | number) => `${command}:${place}/${step}`;
-    const step = { reactor, event, command, name, takenOver };
-    if (given === undefined) return { ...step, key: keyOf(1), earlierKeys: [] };
-    // Before outcomes had fingerprints, the command's name was part of every key, and unnamed executions were numbered.
-    const earlierKeys = [
-      { key: keyOf(name), withoutWork: true },
-      { key: keyOf(call), withoutWork: true },
-      { key: keyOf(1), withoutWork: call === 1 },
-    ];
-    return { ...step, key: `:${place}/${name}`, earlierKeys };
+  };
+  return {
+    reactor,
+    invalid,
+    ofCommand({ name: command }, given) {
+      if (commands?.every((one) => one.name !== command))
+        throw invalid(`the 'commands' of the reactor do not name '${command}'. Add it there.`);
+      const before = executions.get(command);
+      const call = (before?.count ?? 0) + 1;
+      executions.set(command, { count: call, isNamed: given !== undefined });
+      const name = given ?? command;
+      const problem = nameProblem(given) ?? (before && (given === undefined || !before.isNamed) && unnamed(command));
+      if (problem) throw invalid(problem);
+      claimName(name);
+      const keyOf = (step: string | number) => `${command}:${place}/${step}`;
+      const step = { reactor, event, command, name, takenOver };
+      if (given === undefined) return { ...step, key: keyOf(1), earlierKeys: [] };
+      // Before outcomes had fingerprints, the command's name was part of every key, and unnamed executions were numbered.
+      const earlierKeys = [
+        { key: keyOf(name), withoutWork: true },
+        { key: keyOf(call), withoutWork: true },
+        { key: keyOf(1), withoutWork: call === 1 },
+      ];
+      return { ...step, key: `:${place}/${name}`, earlierKeys };
+    },
+    ofWait(command, unnamed, given) {
+      const problem = nameProblem(given);
+      if (problem) throw invalid(problem);
+      const name = given ?? unnamed;
+      claimName(name);
+      // refold.append_keys gets the outcome under the same key in decide-waits.ts.
+      return { reactor, event, command, name, takenOver, key: `:${place}/${name}`, earlierKeys: [] };
+    },
   };
 }
 

@@ -21,6 +21,11 @@ export function registerReactorMetrics(registry: Registry, look: () => Promise<r
     'Events that the reactor could not handle, and those waiting behind them.',
     ({ deadLetters }) => deadLetters,
   );
+  gauge(
+    'refold_reactor_waiting_events',
+    'Events whose handlers wait, for a time or for another event.',
+    ({ waiting }) => waiting,
+  );
   counter('refold_reactor_events_handled_total', 'Events that the reactor has handled.', ({ handled }) =>
     Number(handled),
   );

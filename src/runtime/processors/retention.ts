@@ -2,8 +2,10 @@ import type { Logger } from 'pino';
 import { pruneAppendKeys } from '../../store/log/append-statement.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { pruneChangesWithoutOwner, pruneLeases, pruneRetired, pruneRuns } from '../../store/processors/retention.ts';
+import { pruneAwaitedEvents } from '../../store/reactors/awaited-events.ts';
 import { lockReactor, readReactors } from '../../store/reactors/reactors.ts';
 import { pruneStepKeys } from '../../store/reactors/step-keys.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { keepChangesMinutes } from './pruning.ts';
 
@@ -44,21 +46,23 @@ export async function pruneAll(db: Database, stepDays: number, signal: AbortSign
     () => pruneChangesWithoutOwner(db, keepChangesMinutes),
     () => pruneRetired(db),
     () => pruneLeases(db, keepLeasesDays),
-    () => pruneSteps(db, stepDays, signal),
+    () => pruneReactors(db, stepDays, signal),
   ];
   for (const task of tasks) {
     if (!signal.aborted) await task();
   }
 }
 
-async function pruneSteps(db: Database, days: number, signal: AbortSignal): Promise<void> {
+async function pruneReactors(db: Database, days: number, signal: AbortSignal): Promise<void> {
   for (const { name } of await readReactors(db)) {
-    const prune = () =>
-      db.transaction(async (tx) => {
-        // The lock excludes a rewind, a checkpoint and a dead letter in between.
-        await lockReactor(tx, name);
-        return pruneStepKeys(tx, name, days, atOnce);
-      });
-    while (!signal.aborted && (await prune()) === atOnce);
+    for (const prune of [pruneAwaitedEvents, (tx: Queryable) => pruneStepKeys(tx, name, days, atOnce)]) {
+      const pruned = () =>
+        db.transaction(async (tx) => {
+          // The lock excludes a rewind, a checkpoint and a dead letter in between.
+          await lockReactor(tx, name);
+          return prune(tx, name, atOnce);
+        });
+      while (!signal.aborted && (await pruned()) === atOnce);
+    }
   }
 }

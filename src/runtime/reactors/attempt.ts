@@ -1,10 +1,16 @@
+import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { isVersionUnknown } from '../../events/read-payload.ts';
-import type { HandlerResult } from '../../reactors/reactor.ts';
+import type { HandlerResult, Reactor } from '../../reactors/reactor.ts';
 import { pauseBeforeRetry, retriesAfterLoss } from '../../reactors/retry-rules.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
+import { insertReactorLetter } from '../../store/reactors/reactor-letters.ts';
+import { letterError } from '../dead-letters/dead-letters.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { processEnded, type ReactionOptions, react } from './reaction.ts';
+import { processEnded, type ReactionOptions, react, reactionFailure } from './reaction.ts';
+import type { ReactorTask } from './reactor-task.ts';
 
 export interface AttemptOptions extends ReactionOptions {
   readonly attempts: AttemptLog;
@@ -19,6 +25,8 @@ export type AttemptOutcome =
   | { readonly kind: 'unreadable'; readonly error: RefoldError; readonly attempts: number }
   /** Finally failed, after this number of attempts. */
   | { readonly kind: 'failed'; readonly error: unknown; readonly attempts: number }
+  /** The handler waits. The attempt leaves nothing behind. */
+  | { readonly kind: 'suspended' }
   /** It is unknown whether the event was handled, and this process does not try again. */
   | { readonly kind: 'given-up' };
 
@@ -53,6 +61,10 @@ export async function attempt(
     case 'handled':
       attempts.forget(position);
       return outcome;
+    case 'suspended':
+      attempts.forget(position);
+      await attempts.flush();
+      return outcome;
     case 'given-up':
       attempts.givenUp(position);
       return outcome;
@@ -72,4 +84,45 @@ export async function attempt(
       return { kind: 'retry', pause };
     }
   }
+}
+
+export interface UnhandledEventOptions {
+  readonly db: Database;
+  readonly claim: ProcessorClaim;
+  readonly reactor: Reactor;
+  readonly logger: Logger;
+}
+
+/** Applies the policy to an event that failed finally. With `stop`, it only describes the failure: the reactor stops with it. */
+export async function applyPolicy(
+  options: UnhandledEventOptions,
+  task: ReactorTask,
+  { error, attempts }: { readonly error: unknown; readonly attempts: number },
+): Promise<{ readonly policy: Reactor['policy']; readonly described: RefoldError }> {
+  const { reactor, logger } = options;
+  const { policy } = reactor;
+  const { event } = task;
+  const described = reactionFailure(reactor, event, error, attempts);
+  const fields = { reactor: reactor.name, event: event.id, err: error };
+  if (policy === 'skip') {
+    await reactor.onSkip?.({ event, error, attempts });
+    logger.warn(fields, `left out: ${described.message}`);
+  }
+  if (policy === 'dead-letter') {
+    await keepLetter(options, task, described, attempts);
+    logger.error(fields, `kept as a dead letter: ${described.message}`);
+  }
+  return { policy, described };
+}
+
+/** Keeps an event as a dead letter: one that failed, or without an error one that waits behind another. */
+export function keepLetter(
+  { db, claim }: Pick<UnhandledEventOptions, 'db' | 'claim'>,
+  { event, key }: ReactorTask,
+  error: RefoldError | null,
+  attempts = 0,
+): Promise<void> {
+  const { position, type, streamId } = event;
+  const letter = { position, key, type, streamId, attempts, error: error && letterError(error) };
+  return insertReactorLetter(db, claim, letter);
 }

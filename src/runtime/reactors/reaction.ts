@@ -8,11 +8,14 @@ import type { EventLog } from '../../store/event-log.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { executeStep } from '../commands/execute-step.ts';
 import { createStepNames } from '../commands/step-names.ts';
+import { createHandlerWaits, type HandlerWaits, Suspended, type WaitStore } from './handler-waits.ts';
 
 export interface ReactionOptions {
   readonly reactor: Reactor;
   readonly db: Queryable;
   readonly log: EventLog;
+  /** Where waits of handlers are kept. */
+  readonly waits: WaitStore;
   readonly logger: Logger;
   /** Aborts every attempt and allows no other. */
   readonly signal: AbortSignal;
@@ -22,10 +25,16 @@ export interface ReactionOptions {
 export type Reaction =
   | { readonly kind: 'handled'; readonly result: HandlerResult }
   | { readonly kind: 'failed'; readonly error: unknown }
+  /** The handler waits. It runs again when the wait is over. */
+  | { readonly kind: 'suspended' }
   /** It is unknown whether the event was handled, and this process does not try again. */
   | { readonly kind: 'given-up' };
 
-/** Makes one attempt to handle an event. Never rejects, and resolves at the timeout even if the handler still runs. */
+/**
+ * Makes one attempt to handle an event. Resolves at the timeout even if the handler still runs.
+ *
+ * @throws RefoldError `PROCESSOR_FENCED` if a wait finds that the reactor has another owner. It never rejects otherwise.
+ */
 export async function react(options: ReactionOptions, event: RecordedEvent, attempt: number): Promise<Reaction> {
   const { reactor, signal } = options;
   if (signal.aborted) return { kind: 'given-up' };
@@ -38,15 +47,24 @@ export async function react(options: ReactionOptions, event: RecordedEvent, atte
   const aborted = new Promise<never>((_, reject) => {
     limited.signal.addEventListener('abort', () => reject(limited.signal.reason), { once: true });
   });
+  const { context, handlerWaits } = createContext(options, event, attempt, limited);
+  const handle = async () => {
+    const result = await reactor.handle(event, context);
+    await handlerWaits.close(); // a wait that the handler does not await suspends it too
+    return result;
+  };
   try {
-    const context = createContext(options, event, attempt, limited);
-    const result = await Promise.race([aborted, reactor.handle(event, context)]);
+    const result = await Promise.race([aborted, handle()]);
     return { kind: 'handled', result: checkResult(result) };
   } catch (error) {
+    if (error instanceof Suspended) return { kind: 'suspended' };
+    const isFenced = error instanceof RefoldError && error.code === 'PROCESSOR_FENCED';
+    if (isFenced && error === limited.signal.reason && !signal.aborted) throw error;
     return signal.aborted ? { kind: 'given-up' } : { kind: 'failed', error };
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
+    await handlerWaits.close(); // it would be stored after the event is done
   }
 }
 
@@ -86,24 +104,27 @@ export function stopRequested({ name }: Reactor, { type, position }: RecordedEve
 const longestTimer = 2 ** 31 - 1;
 
 function createContext(
-  { reactor, db, log, logger }: ReactionOptions,
+  { reactor, db, log, waits: store, logger }: ReactionOptions,
   event: RecordedEvent,
   attempt: number,
   limited: AbortController,
-): ReactorContext {
+): { readonly context: ReactorContext; readonly handlerWaits: HandlerWaits } {
   const { signal } = limited;
   const messageId = `${reactor.name}/${event.id}`;
-  const nameStep = createStepNames(reactor, event);
-  return {
+  const names = createStepNames(reactor, event);
+  const end = (reason: unknown) => limited.abort(reason);
+  const handlerWaits = createHandlerWaits({ event, awaits: reactor.awaits, names, store, log, signal, end });
+  const context: ReactorContext = {
     signal,
     messageId,
     attempt,
+    wait: handlerWaits.waits,
     logger: logger.child({ reactor: reactor.name, event: event.id, position: event.position.toString(), attempt }),
     async execute(command, input, { step, metadata } = {}) {
       // An attempt that is over must write nothing more: the next one may be running.
       signal.throwIfAborted();
       try {
-        const named = nameStep(command, step);
+        const named = names.ofCommand(command, step);
         const reactions = reactionsAfter(reactor, event);
         const context = { db, log, step: named, metadata: { ...causedBy(event), ...metadata, reactions } };
         return await executeStep(context, command, input);
@@ -114,6 +135,7 @@ function createContext(
       }
     },
   };
+  return { context, handlerWaits };
 }
 
 function isStepError(error: unknown): boolean {

@@ -30,6 +30,14 @@ export class ReactorCheckpoint {
     this.#reached = options.claim.checkpoint;
   }
 
+  /** Whether the log has yet to deliver the event, or its task is not done. */
+  isPending(position: GlobalPosition): boolean {
+    return (
+      position > this.#reached ||
+      this.#tasks.some(({ state, event }) => state !== 'done' && event.position === position)
+    );
+  }
+
   /** In the order of the log. */
   get tasks(): readonly ReactorTask[] {
     return this.#tasks;

@@ -1,23 +1,24 @@
 import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
-import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
-import type { HandlerResult, Reactor } from '../../reactors/reactor.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import { isVersionUnknown } from '../../events/read-payload.ts';
+import type { Reactor } from '../../reactors/reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
-import { type EventAttempts, readReactorAttempts } from '../../store/reactors/reactor-attempts.ts';
-import { insertReactorLetter, readBlockedKeys } from '../../store/reactors/reactor-letters.ts';
+import { readReactorAttempts } from '../../store/reactors/reactor-attempts.ts';
+import { readBlockedKeys } from '../../store/reactors/reactor-letters.ts';
 import type { EventPage } from '../consumers/event-source.ts';
-import { letterError } from '../dead-letters/dead-letters.ts';
 import type { MaintainedProcessor } from '../processors/maintained-unit.ts';
+import { withinGrace } from '../scheduling/grace.ts';
 import { createSignal } from '../scheduling/signal.ts';
-import { type AttemptOptions, attempt } from './attempt.ts';
+import { type AttemptOptions, applyPolicy, attempt, keepLetter } from './attempt.ts';
 import { AttemptLog } from './attempt-log.ts';
-import { leftBehind, reactionFailure, stopRequested } from './reaction.ts';
+import { leftBehind, stopRequested } from './reaction.ts';
 import { ReactorCheckpoint } from './reactor-checkpoint.ts';
-import { type ReactorTask, reactorTask } from './reactor-task.ts';
-import { redeliverKey } from './redeliver-key.ts';
+import { needsHandling, type ReactorTask, reactorTask, readablePart } from './reactor-task.ts';
+import { BlockedKeys } from './redeliver-key.ts';
+import { WaitingEvents } from './waiting-events.ts';
 
 export interface ReactorProcessorOptions {
   readonly db: Database;
@@ -38,8 +39,6 @@ export interface ReactorProcessor extends MaintainedProcessor {
 
 // The most events above the checkpoint. It limits what a crash repeats, and how far others run ahead of one that is retried.
 const maxInWork = 1000;
-// Milliseconds after the grace period for the database to finish writing a dead letter.
-const lastMoments = 1000;
 
 /**
  * Passes a reactor's events to its handlers: events of one key in order, keys concurrently up to the declared number. Everything up to the
@@ -47,8 +46,9 @@ const lastMoments = 1000;
  */
 export async function createReactorProcessor(options: ReactorProcessorOptions): Promise<ReactorProcessor> {
   const { db, claim, processId, reactor } = options;
-  const attempts = await readReactorAttempts(db, claim, processId);
-  return new KeyedReactions(options, await readBlockedKeys(db, reactor.name), attempts);
+  const attempts = new AttemptLog({ db, claim, processId }, await readReactorAttempts(db, claim, processId));
+  const blockedKeys = new BlockedKeys(await readBlockedKeys(db, reactor.name));
+  return new KeyedReactions(options, attempts, blockedKeys, await WaitingEvents.open(options));
 }
 
 class KeyedReactions implements ReactorProcessor {
@@ -56,11 +56,8 @@ class KeyedReactions implements ReactorProcessor {
   readonly #reaction: AttemptOptions;
   readonly #checkpoint: ReactorCheckpoint;
   readonly #attempts: AttemptLog;
-  /** The position of the first dead letter of each blocked key. */
-  readonly #blockedKeys: Map<string, GlobalPosition>;
-  readonly #redeliveries = new Set<string>();
-  /** The keys whose first dead letter waits for its next attempt. */
-  readonly #pausedKeys = new Set<string>();
+  readonly #blockedKeys: BlockedKeys;
+  readonly #waiting: WaitingEvents;
   /** The keys of which an event is handled now, one each. */
   readonly #busyKeys = new Set<string>();
   readonly #pauses = new Set<NodeJS.Timeout>();
@@ -72,18 +69,17 @@ class KeyedReactions implements ReactorProcessor {
   #left: Promise<void> | undefined;
   #failure: RefoldError | null = null;
 
-  constructor(
-    options: ReactorProcessorOptions,
-    blockedKeys: Map<string, GlobalPosition>,
-    attempts: readonly EventAttempts[],
-  ) {
-    const { db, log, reactor, claim, processId, logger } = options;
+  constructor(options: ReactorProcessorOptions, attempts: AttemptLog, blocked: BlockedKeys, waiting: WaitingEvents) {
+    const { db, log, reactor, claim, logger } = options;
     this.#options = options;
-    this.#blockedKeys = blockedKeys;
+    this.#attempts = attempts;
+    this.#blockedKeys = blocked;
+    this.#waiting = waiting;
     this.#checkpoint = new ReactorCheckpoint({ db, claim, onError: (error) => this.#end(error) });
-    this.#attempts = new AttemptLog({ db, claim, processId }, attempts);
-    this.#reaction = { reactor, db, log, logger, signal: this.#abandoned.signal, attempts: this.#attempts };
+    this.#reaction = { reactor, db, log, waits: waiting, logger, signal: this.#abandoned.signal, attempts };
     this.#ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
+    waiting.listen({ onWoken: () => this.#schedule(), onError: (error) => this.#end(error) });
+    this.#schedule();
   }
 
   get id() {
@@ -107,20 +103,29 @@ class KeyedReactions implements ReactorProcessor {
   }
 
   async process(page: EventPage): Promise<'continue' | 'stop'> {
-    for (const event of page.events) {
+    const { reactor } = this.#options;
+    const { events, upTo, unread } = readablePart(page);
+    try {
+      // Before the checkpoint can pass them.
+      await this.#waiting.read(events, upTo);
+    } catch (error) {
+      this.#end(error);
+      return 'stop';
+    }
+    for (const event of events) {
       while (this.#checkpoint.tasks.length >= maxInWork && !this.#leaving) await this.#moved.next();
       if (this.#leaving) return 'stop';
-      const unread = unreadable(event);
-      if (isVersionUnknown(unread)) {
-        this.#checkpoint.reach(globalPosition(event.position - 1n));
-        await this.#untilIdle(); // except events that wait for a retry
-        if (!this.#leaving) this.#end(unread);
-        return 'stop';
-      }
-      this.#checkpoint.accept(reactorTask(this.#options.reactor, event));
+      const task = reactorTask(reactor, event);
+      if (!needsHandling(reactor, task)) continue;
+      this.#checkpoint.accept(task);
       this.#schedule();
     }
-    this.#checkpoint.reach(page.upTo);
+    this.#checkpoint.reach(upTo);
+    if (unread) {
+      await this.#untilIdle(); // except events that wait for a retry
+      if (!this.#leaving) this.#end(unread);
+      return 'stop';
+    }
     this.#checkpoint.settle();
     return this.#leaving ? 'stop' : 'continue';
   }
@@ -130,7 +135,7 @@ class KeyedReactions implements ReactorProcessor {
   }
 
   redeliver(keys: readonly string[]): void {
-    for (const key of keys) if (!this.#pausedKeys.has(key)) this.#redeliveries.add(key);
+    this.#blockedKeys.request(keys);
     this.#schedule();
   }
 
@@ -150,11 +155,16 @@ class KeyedReactions implements ReactorProcessor {
   #schedule(): void {
     if (this.#leaving) return;
     const { concurrency } = this.#options.reactor;
-    for (const key of this.#redeliveries) {
+    for (const key of this.#blockedKeys.requested) {
       if (this.#busyKeys.size >= concurrency) return;
       if (this.#busyKeys.has(key)) continue;
-      this.#redeliveries.delete(key);
+      this.#blockedKeys.take(key);
       this.#start(key, () => this.#redeliverKey(key));
+    }
+    for (const [position, key] of this.#waiting.woken) {
+      if (this.#busyKeys.size >= concurrency) return;
+      if (this.#busyKeys.has(key) || this.#checkpoint.isPending(position)) continue;
+      this.#start(key, () => this.#resume(position, key));
     }
     const blocked = new Set(this.#busyKeys);
     for (const task of this.#checkpoint.tasks) {
@@ -177,23 +187,37 @@ class KeyedReactions implements ReactorProcessor {
       });
   }
 
+  /** Handles an event again whose wait is over. Later events of its key went on meanwhile, and do not wait for it now. */
+  async #resume(position: GlobalPosition, key: string): Promise<void> {
+    const event = await this.#waiting.take(position);
+    if (event) await this.#handle({ event, key, keyError: undefined, isResumed: true, state: 'running' });
+  }
+
   async #attempt(task: ReactorTask): Promise<void> {
     const { event, key } = task;
     task.state = 'running';
-    const firstBlocked = this.#blockedKeys.get(key);
-    if (firstBlocked !== undefined) {
-      // Events before the first dead letter of their key were handled before a crash.
-      if (event.position >= firstBlocked) await this.#moveToDeadLetters(task, null);
-      task.state = 'done';
-      return;
-    }
+    if (!this.#blockedKeys.isBlocked(key)) return this.#handle(task);
+    if (this.#blockedKeys.isBehind(key, event.position)) await keepLetter(this.#options, task, null);
+    task.state = 'done';
+  }
+
+  async #handle(task: ReactorTask): Promise<void> {
+    const { position } = task.event;
     const outcome = await attempt(this.#reaction, task);
     switch (outcome.kind) {
       case 'handled':
-        return this.#done(task, outcome.result);
+        await this.#count(task, outcome.result === 'skip' ? 'skipped' : 'handled');
+        if (outcome.result === 'stop') this.#end(stopRequested(this.#options.reactor, task.event));
+        return;
+      case 'suspended':
+        task.state = 'done';
+        return this.#waiting.rests(position);
       case 'retry':
         task.state = 'pausing';
-        return this.#after(outcome.pause, () => (task.state = 'waiting'));
+        return this.#after(outcome.pause, () => {
+          task.state = 'waiting';
+          if (task.isResumed) this.#waiting.wake(position, task.key);
+        });
       case 'unreadable':
         return this.#endAt(task, outcome.error);
       case 'failed':
@@ -203,32 +227,25 @@ class KeyedReactions implements ReactorProcessor {
     }
   }
 
-  #done(task: ReactorTask, result: HandlerResult): void {
+  /** The event is done. A stored wait is deleted and counted with it, before the checkpoint can pass the event. */
+  async #count(task: ReactorTask, as: 'handled' | 'skipped'): Promise<void> {
+    const { position } = task.event;
+    if (task.isResumed || this.#waiting.has(position)) await this.#waiting.finish(position, as);
+    else this.#checkpoint.count(as);
     task.state = 'done';
-    this.#checkpoint.count(result === 'skip' ? 'skipped' : 'handled');
-    if (result === 'stop') this.#end(stopRequested(this.#options.reactor, task.event));
   }
 
-  async #applyPolicy(task: ReactorTask, { error, attempts }: { error: unknown; attempts: number }): Promise<void> {
-    const { reactor, logger } = this.#options;
-    const { event } = task;
-    const described = reactionFailure(reactor, event, error, attempts);
-    const fields = { reactor: reactor.name, event: event.id, err: error };
-    switch (reactor.policy) {
-      case 'stop':
-        return this.#endAt(task, described);
-      case 'skip':
-        await reactor.onSkip?.({ event, error, attempts });
-        logger.warn(fields, `left out: ${described.message}`);
-        this.#checkpoint.count('skipped');
-        break;
-      case 'dead-letter':
-        await this.#moveToDeadLetters(task, described, attempts);
-        this.#blockedKeys.set(task.key, event.position);
-        logger.error(fields, `kept as a dead letter: ${described.message}`);
+  async #applyPolicy(task: ReactorTask, failed: { error: unknown; attempts: number }): Promise<void> {
+    const { position } = task.event;
+    const { policy, described } = await applyPolicy(this.#options, task, failed);
+    if (policy === 'stop') return this.#endAt(task, described);
+    if (policy === 'skip') await this.#count(task, 'skipped');
+    else {
+      this.#blockedKeys.block(task.key, position);
+      this.#waiting.leave(position);
     }
     task.state = 'done';
-    this.#attempts.forget(event.position);
+    this.#attempts.forget(position);
     await this.#attempts.flush();
   }
 
@@ -242,24 +259,11 @@ class KeyedReactions implements ReactorProcessor {
     this.#pauses.add(timer);
   }
 
-  #moveToDeadLetters({ event, key }: ReactorTask, error: RefoldError | null, attempts = 0): Promise<void> {
-    const { db, claim } = this.#options;
-    const { position, type, streamId } = event;
-    const letter = { position, key, type, streamId, attempts, error: error && letterError(error) };
-    return insertReactorLetter(db, claim, letter);
-  }
-
   async #redeliverKey(key: string): Promise<void> {
     const { db, claim } = this.#options;
-    const { first, pause } = await redeliverKey({ ...this.#reaction, db, claim }, key);
-    if (first === undefined) this.#blockedKeys.delete(key);
-    else this.#blockedKeys.set(key, first);
-    if (pause === undefined) return;
-    this.#pausedKeys.add(key);
-    this.#after(pause, () => {
-      this.#pausedKeys.delete(key);
-      this.#redeliveries.add(key);
-    });
+    const options = { ...this.#reaction, db, claim, waiting: this.#waiting };
+    const later = await this.#blockedKeys.redeliver(options, key);
+    if (later) this.#after(later.pause, later.resume);
   }
 
   #endAt(task: ReactorTask, error: RefoldError): void {
@@ -289,12 +293,7 @@ class KeyedReactions implements ReactorProcessor {
     const { reactor, grace } = this.#options;
     for (const timer of this.#pauses) clearTimeout(timer);
     this.#moved.fire();
-    const timers: NodeJS.Timeout[] = [];
-    const expired = new Promise<void>((resolve) => {
-      timers.push(setTimeout(() => this.#abandoned.abort(leftBehind(reactor)), grace));
-      timers.push(setTimeout(resolve, grace + lastMoments));
-    });
-    await Promise.race([this.#untilIdle(), expired]);
-    for (const timer of timers) clearTimeout(timer);
+    const quiet = Promise.all([this.#untilIdle(), this.#waiting.close()]);
+    await withinGrace(quiet, grace, () => this.#abandoned.abort(leftBehind(reactor)));
   }
 }

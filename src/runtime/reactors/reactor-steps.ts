@@ -1,8 +1,9 @@
 import { InvalidInput, RefoldError } from '../../errors.ts';
-import type { GlobalPosition } from '../../events/global-position.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { deleteReactorAttempts } from '../../store/reactors/reactor-attempts.ts';
+import { deleteInstances, readWaitingEvents, type WaitingEvent } from '../../store/reactors/reactor-instances.ts';
 import {
   deleteReactorLettersPast,
   type ReactorLetter,
@@ -17,6 +18,7 @@ import {
   type ReactorStep,
   readReactorSteps,
   readReactors,
+  restartReactor,
   setReactorCheckpoint,
   setReactorPaused,
 } from '../../store/reactors/reactors.ts';
@@ -38,6 +40,10 @@ export interface ReactorStatus {
   readonly handled: bigint;
   readonly skipped: bigint;
   readonly deadLetters: number;
+  /** Events whose handlers wait, for a time or for another event. */
+  readonly waiting: number;
+  /** When the next of these waits is over at the latest. Null if there is none, or if all wait without end. */
+  readonly nextDue: string | null;
   readonly error: { readonly message: string; readonly at: string } | null;
 }
 
@@ -56,6 +62,8 @@ export async function readReactorStatus(db: Queryable, log: EventLog): Promise<R
     handled: reactor.eventsHandled,
     skipped: reactor.eventsSkipped,
     deadLetters: reactor.deadLetters,
+    waiting: reactor.waiting,
+    nextDue: reactor.nextDue,
     error: reactor.error,
   }));
 }
@@ -73,16 +81,20 @@ export interface ReactorSteps {
   resume(name: string, step: TransitionReason): Promise<void>;
   /**
    * Sets the checkpoint back: the reactor handles everything past the position again. Its dead letters past the position are deleted, because
-   * those events come again. Refused if outcomes of steps of those events are already forgotten.
+   * those events come again. Handlers that wait run again from their start, with their stored outcomes and due times. Refused if outcomes of steps of those events are already forgotten.
    */
   rewind(name: string, to: GlobalPosition, step: TransitionReason): Promise<void>;
-  /** Moves the checkpoint ahead: the events up to the position are left out. */
+  /** Moves the checkpoint ahead: the events up to the position are left out, also those of them that wait. */
   skipAhead(name: string, to: GlobalPosition, step: TransitionReason): Promise<void>;
-  /** Deletes a reactor that is no longer declared, with its dead letters. If it is declared again, it is new. */
+  /** Deletes a reactor that is no longer declared, with its dead letters and waiting events. If it is declared again, it is new. */
   forget(name: string, step: TransitionReason): Promise<void>;
   /** Returns the operations on the reactor, the latest first. */
   history(name: string): Promise<readonly (ReactorStep & { readonly at: string })[]>;
   deadLetters(name: string): Promise<readonly ReactorLetter[]>;
+  /** Returns the events whose handlers wait, in log order, at most 1,000. */
+  waiting(name: string): Promise<readonly WaitingEvent[]>;
+  /** Leaves out an event whose handler waits: it does not run again. What its steps did stays. A reactor that stopped at it continues. */
+  cancel(name: string, position: GlobalPosition, step: TransitionReason): Promise<void>;
   /**
    * Requests the owner to handle dead letters again, in order, until one of a key fails; or to discard those that failed and handle those that
    * waited behind them. Returns the number of dead letters concerned. The request is finished when none of them is `requested` any more.
@@ -91,6 +103,9 @@ export interface ReactorSteps {
    */
   redeliver(name: string, what: 'retry' | 'discard', step: TransitionReason, key?: string): Promise<number>;
 }
+
+// Waiting events that are listed at once.
+const mostShown = 1000;
 
 export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
   async function change(
@@ -146,6 +161,7 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
         if (to <= checkpoint || to > head)
           throw refused(name, `is at position ${checkpoint} of ${head}; skip to one after that, up to the last.`);
         await deleteReactorAttempts(tx, name);
+        await deleteInstances(tx, name, checkpoint, to);
         await setReactorCheckpoint(tx, name, to);
         return { step: 'skipped ahead', to };
       }),
@@ -158,6 +174,21 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
       }),
     history: (name) => readReactorSteps(db, name),
     deadLetters: (name) => readReactorLetters(db, name),
+    waiting: (name) => readWaitingEvents(db, name, mostShown),
+    cancel: (name, position, step) =>
+      change(name, step, async (tx) => {
+        checkPosition(name, position);
+        if ((await readReactorLetters(tx, name)).some((letter) => letter.position === position))
+          throw refused(
+            name,
+            `has a dead letter at position ${position}: discard that ('refold dead-letters discard').`,
+          );
+        const before = globalPosition(position === 0n ? 0n : position - 1n);
+        if ((await deleteInstances(tx, name, before, position)) === 0)
+          throw refused(name, `has no event at position ${position} whose handler waits.`);
+        await restartReactor(tx, name);
+        return { step: 'cancelled', to: position };
+      }),
     async redeliver(name, what, step, key) {
       let letters = 0;
       await change(name, step, async (tx) => {

@@ -15,7 +15,7 @@ export interface EventAttempts {
 }
 
 /**
- * The stored attempts of events that the reactor has yet to handle, and of its dead letters.
+ * The stored attempts of events that the reactor has yet to handle, of its dead letters and of waiting events.
  *
  * @param processId the process that reads. An attempt that was running in any other process is lost.
  */
@@ -39,6 +39,10 @@ export async function readReactorAttempts(
           or exists (
             select from refold.reactor_letters as letter
             where letter.reactor = name and letter.position = stored.position::bigint
+          )
+          or exists (
+            select from refold.reactor_instances as instance
+            where instance.reactor = name and instance.position = stored.position::bigint
           )
         )`,
     values: [name, processId],

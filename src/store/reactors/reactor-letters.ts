@@ -101,12 +101,16 @@ export async function requestReactorLetters(
   return marked.length;
 }
 
-/** Deletes a dead letter, and counts it as handled or skipped unless it was discarded. @throws RefoldError `PROCESSOR_FENCED` */
+/**
+ * Deletes a dead letter, and counts it if it was handled or skipped. Deletes its stored wait too, unless its handler waits.
+ *
+ * @throws RefoldError `PROCESSOR_FENCED`
+ */
 export async function deleteReactorLetter(
   db: Queryable,
   { name, epoch }: ProcessorClaim,
   position: GlobalPosition,
-  as: 'handled' | 'skipped' | 'discarded',
+  as: 'handled' | 'skipped' | 'discarded' | 'waiting',
 ): Promise<void> {
   const owner = await db.query({
     name: 'delete reactor letter',
@@ -121,6 +125,8 @@ export async function deleteReactorLetter(
         returning name
       ), gone as (
         delete from refold.reactor_letters using owner where reactor = owner.name and position = $3
+      ), finished as (
+        delete from refold.reactor_instances using owner where reactor = owner.name and position = $3 and $4 <> 'waiting'
       )
       select from owner`,
     values: [name, epoch, position, as],

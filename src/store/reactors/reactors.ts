@@ -16,6 +16,10 @@ export interface RegisteredReactor {
   readonly eventsSkipped: bigint;
   /** The number of events that failed finally, and of events that wait behind them. */
   readonly deadLetters: number;
+  /** The number of events whose handlers wait, for a time or for another event. Without dead letters. */
+  readonly waiting: number;
+  /** When the next of these waits is over at the latest; null if all of them wait without end. */
+  readonly nextDue: string | null;
 }
 
 const registeredReactors = refoldTables
@@ -30,6 +34,18 @@ const registeredReactors = refoldTables
     'events_handled as eventsHandled',
     'events_skipped as eventsSkipped',
     sql<number>`(select count(*)::integer from refold.reactor_letters where reactor = name)`.as('deadLetters'),
+    sql<number>`(
+      select count(*)::integer
+      from refold.reactor_instances as instance
+      where reactor = name
+        and not exists (
+          select from refold.reactor_letters as letter
+          where letter.reactor = name and letter.position = instance.position
+        )
+    )`.as('waiting'),
+    sql<string | null>`(select min(due) from refold.reactor_instances where reactor = name and not woken)`.as(
+      'nextDue',
+    ),
   ])
   .orderBy('name');
 
@@ -149,6 +165,7 @@ export async function setReactorCheckpoint(db: Queryable, name: string, checkpoi
       .set({
         checkpoint,
         anchor: null,
+        awaits: [], // the next owner stores the awaited events that were skipped, and those of another history
         epoch: sql`epoch + 1`,
         generation: sql`generation + 1`,
         owner: null,
@@ -160,7 +177,25 @@ export async function setReactorCheckpoint(db: Queryable, name: string, checkpoi
   );
 }
 
-/** Deletes a locked reactor with its dead letters. The audit log stays. */
+/** Fences the owner of a locked reactor. The next owner starts from the rows. A reactor that stopped starts again. */
+export async function restartReactor(db: Queryable, name: string): Promise<void> {
+  await run(
+    db,
+    refoldTables
+      .updateTable('refold.reactors')
+      .set({
+        epoch: sql`epoch + 1`,
+        generation: sql`generation + 1`,
+        owner: null,
+        status: 'idle',
+        error: null,
+        updated_at: sql`now()`,
+      })
+      .where('name', '=', name),
+  );
+}
+
+/** Deletes a locked reactor with its dead letters and waiting events. The audit log stays. */
 export async function deleteReactor(db: Queryable, name: string): Promise<void> {
   await run(db, refoldTables.deleteFrom('refold.reactors').where('name', '=', name));
 }
@@ -175,6 +210,7 @@ export interface ReactorStep {
     | 'skipped ahead'
     | 'letters retried'
     | 'letters discarded'
+    | 'cancelled'
     | 'forgotten';
   readonly from: GlobalPosition | null;
   readonly to: GlobalPosition;

@@ -6,7 +6,7 @@ const isStepKey = `not coalesce(result ? 'input', false) and key like '%:%/_____
 
 /**
  * Deletes old outcomes of workflow steps, at most `atMost`. Only for events that the reactor has finished: it may run the steps of pending
- * events and of dead letters again. Returns how many it deleted. The transaction must have locked the reactor's row.
+ * events, of waiting events and of dead letters again. Returns how many it deleted. The transaction must have locked the reactor's row.
  */
 export async function pruneStepKeys(tx: Queryable, reactor: string, days: number, atMost: number): Promise<number> {
   const [row] = await tx.query<{ forgotten: number }>({
@@ -21,7 +21,8 @@ export async function pruneStepKeys(tx: Queryable, reactor: string, days: number
             from refold.events as event
             where event.position > least(
               reactor.checkpoint,
-              (select min(letter.position) - 1 from refold.reactor_letters as letter where letter.reactor = reactor.name)
+              (select min(letter.position) - 1 from refold.reactor_letters as letter where letter.reactor = reactor.name),
+              (select min(instance.position) - 1 from refold.reactor_instances as instance where instance.reactor = reactor.name)
             )
             order by event.position
             limit 1

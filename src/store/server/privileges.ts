@@ -10,6 +10,7 @@ const readOnly: readonly TablePrivilege[] = ['select'];
 export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> = {
   advisory_locks: readOnly,
   append_keys: everyRow,
+  awaited_events: everyRow,
   canaries: everyRow,
   change_floors: ['select', 'insert', 'update'],
   changes: everyRow,
@@ -28,6 +29,7 @@ export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> 
   processors: everyRow,
   projections: ['select', 'insert', 'update'],
   reactor_attempts: everyRow,
+  reactor_instances: everyRow,
   reactor_letters: everyRow,
   reactor_steps: appendOnly,
   reactors: everyRow,

@@ -30,6 +30,14 @@ interface AppendKeysTable {
   result: Json<unknown> | null;
 }
 
+interface AwaitedEventsTable {
+  reactor: string;
+  key: string;
+  type: string;
+  position: GlobalPosition;
+  event_id: string;
+}
+
 interface CanariesTable {
   name: string;
   version: number;
@@ -223,6 +231,23 @@ interface ReactorAttemptsTable {
   events: Json<unknown>;
 }
 
+interface ReactorInstancesTable {
+  reactor: string;
+  position: GlobalPosition;
+  event_id: string;
+  event_type: string;
+  stream_id: string;
+  key: string;
+  step: string;
+  work: string;
+  types: Texts;
+  awaited_key: string;
+  received: readonly GlobalPosition[];
+  due: string | null;
+  since: Generated<string>;
+  woken: Generated<boolean>;
+}
+
 interface ReactorLettersTable {
   reactor: string;
   position: GlobalPosition;
@@ -238,7 +263,7 @@ interface ReactorLettersTable {
 interface ReactorStepsTable {
   id: GeneratedAlways<bigint>;
   reactor: string;
-  step: 'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'forgotten';
+  step: 'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'forgotten';
   from_position: GlobalPosition | null;
   to_position: GlobalPosition;
   actor: string;
@@ -259,6 +284,7 @@ interface ReactorsTable {
   events_handled: Generated<Int8>;
   events_skipped: Generated<Int8>;
   steps_kept_since: string | null;
+  awaits: Generated<Texts>;
   declared_at: Generated<string>;
   started_at: string | null;
   updated_at: Generated<string>;
@@ -457,6 +483,7 @@ interface VerificationsTable {
 export interface RefoldTables {
   'refold.advisory_locks': AdvisoryLocksTable;
   'refold.append_keys': AppendKeysTable;
+  'refold.awaited_events': AwaitedEventsTable;
   'refold.canaries': CanariesTable;
   'refold.change_floors': ChangeFloorsTable;
   'refold.changes': ChangesTable;
@@ -476,6 +503,7 @@ export interface RefoldTables {
   'refold.processors': ProcessorsTable;
   'refold.projections': ProjectionsTable;
   'refold.reactor_attempts': ReactorAttemptsTable;
+  'refold.reactor_instances': ReactorInstancesTable;
   'refold.reactor_letters': ReactorLettersTable;
   'refold.reactor_steps': ReactorStepsTable;
   'refold.reactors': ReactorsTable;

@@ -55,7 +55,7 @@ test('processes that run one step at the same time and decide differently all ge
         const log = createEventLog(db, [account]);
         for (;;) {
           try {
-            const step = createStepNames({ name: 'watch', commands: undefined }, event)(fickle);
+            const step = createStepNames({ name: 'watch', commands: undefined }, event).ofCommand(fickle);
             decisions.set(by, decision);
             const { events } = await executeStep({ db, log, step, metadata: { actor: by } }, fickle, { accountId });
             return events.length === 0 ? 'nothing' : `written by ${(events[0]?.payload as { owner: string }).owner}`; // an Opened event

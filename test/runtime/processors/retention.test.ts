@@ -9,6 +9,7 @@ import { createReactorSteps } from '../../../src/runtime/reactors/reactor-steps.
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { insertReactor } from '../../../src/store/reactors/reactors.ts';
+import { refoldTables, run } from '../../../src/store/statements/statement.ts';
 import { account, openAccount } from '../../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
@@ -95,7 +96,7 @@ test('outcomes of steps are deleted when the reactor is past the event and has n
     const event = events[0] as RecordedEvent; // one was appended
     positions.push(event.position);
     for (const name of ['welcome', 'wel_ome']) {
-      const step = createStepNames({ name, commands: undefined }, event)(openAccount);
+      const step = createStepNames({ name, commands: undefined }, event).ofCommand(openAccount);
       const input = { accountId: `${name}-${index}`, owner: 'Bob' };
       await executeStep({ db, log, step, metadata: {} }, openAccount, input);
     }
@@ -131,8 +132,24 @@ test('outcomes of steps are deleted when the reactor is past the event and has n
   await prune();
   expect(await kept()).toEqual([150, 100, 10]);
   await db.query({ text: 'delete from refold.reactor_letters' });
+  // Its handler waits; awaited events before it are needed no more.
+  const waits = {
+    ...{ reactor: 'welcome', position: second, event_id: '00000000-0000-4000-8000-000000000000', event_type: 'Opened' },
+    ...{ stream_id: 's1', key: 's1', step: 'wait:until', work: 'step:wait.until:x', types: [], awaited_key: '' },
+    ...{ received: [], due: null },
+  };
+  await run(db, refoldTables.insertInto('refold.reactor_instances').values(waits));
+  await db.query({
+    text: "insert into refold.awaited_events select 'welcome', 'k', 'Opened', position, id from refold.events where type = 'Opened' and stream_id like 's_'",
+  });
+  const awaited = () => columnOf('select position::int as value from refold.awaited_events order by 1');
+  await prune();
+  expect(await kept()).toEqual([150, 100, 10]);
+  expect(await awaited()).toEqual(positions.slice(2).map(Number));
+  await db.query({ text: 'delete from refold.reactor_instances' });
   await prune();
   expect(await kept()).toEqual([10]);
+  expect(await awaited()).toEqual([]);
 
   await expect(reactors.rewind('welcome', beginning, step)).rejects.toMatchObject({
     code: 'INVALID_TRANSITION',
