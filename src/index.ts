@@ -123,9 +123,17 @@ export type { Difference } from './runtime/verification/verify.ts';
 export type { Lifecycle } from './runtime/versions/lifecycle.ts';
 export type { ActivateOptions, TransitionReason } from './runtime/versions/transition-reason.ts';
 export type { Criticality, SchemaChange } from './schema/analysis/schema-diff.ts';
-export type { Builder } from './schema/builder/builder.ts';
+export type { Builder, BuilderTypes } from './schema/builder/builder.ts';
+export type { RootFieldOptions } from './schema/builder/root-field-options.ts';
 export type { OperationContext, ReadModels } from './schema/contract/operation-context.ts';
-export { extendSchema, type RowFieldMaker, type SchemaExtension, type SchemaTools } from './schema/extend-schema.ts';
+export {
+  type ExtensionOptions,
+  extendSchema,
+  type RowFieldMaker,
+  type SchemaExtension,
+  type SchemaTools,
+} from './schema/extend-schema.ts';
+export type { OwnQuery, OwnReadOptions, ReadModelTools } from './schema/fields/read-model-tools.ts';
 export type { VersionChange } from './schema/version-changes.ts';
 export type { AppendRequest, AppendToStreamsRequest, EventLog } from './store/event-log.ts';
 export type { AppendResult } from './store/log/append-result.ts';

@@ -84,10 +84,9 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   const development = config.development ?? process.env.NODE_ENV !== 'production';
   const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
   const role = options.role ?? 'all';
-  const extension = config.schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
   // Loaded on demand: declarations, CLI commands and workers do not need GraphQL, and start in half the time without it.
   const { checkSchema } = await importWithGraphql(() => import('./schema/check-schema.ts'));
-  checkSchema(config.projections, config.commands, config.gateway.maxPageSize, extension);
+  checkSchema(config);
   const stops: (() => Promise<void>)[] = [];
   let stopping: Promise<void> | undefined;
   const stop = () => {
@@ -164,7 +163,7 @@ async function openGateway(
     commands: config.commands,
     options: config.gateway,
     auth: config.auth,
-    extension: config.schema as SchemaExtension | undefined, // as above
+    extension: config.schema as SchemaExtension | undefined, // `kind` says that extendSchema created it
     development: options.development,
     drainSeconds: config.gateway.drainSeconds ?? 0,
     logger: runtime.logger,

@@ -107,6 +107,7 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
     maxPageSize,
     federation: options.federation,
     extension: given.extension,
+    authenticates: given.auth !== undefined,
     logger,
   });
   refuseOtherCopy('graphql-yoga', createGraphQLError('') instanceof GraphQLError);
@@ -133,7 +134,8 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   });
   const guardOf = (viewer: Viewer | 'system') =>
     viewer === 'system' ? undefined : createGuard(viewer, given.auth ? 'authenticated' : 'public');
-  const scope = createOperationScope({ services, logger, policies, guardOf, maxCost: options.maxCost });
+  const { context: contextOf } = given.extension ?? {};
+  const scope = createOperationScope({ services, logger, policies, guardOf, maxCost: options.maxCost, contextOf });
   const subscriptions = createSubscriptions({ scope, maskError, policies, limit: openSubscriptions, clientOf });
   const metrics = createGatewayMetrics(registry, {
     subscriptions: openSubscriptions.count,

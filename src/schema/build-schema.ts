@@ -1,10 +1,14 @@
-import { GraphQLSchema, isScalarType } from 'graphql';
+import { type GraphQLObjectType, GraphQLSchema, isScalarType } from 'graphql';
 import type { Command } from '../commands/define-command.ts';
+import type { Config } from '../config/define-config.ts';
 import type { VersionMap } from '../projections/projection/version-map.ts';
+import { findOwnFields } from './analysis/own-fields.ts';
+import { applyExtension } from './apply-extension.ts';
 import { createBuilder } from './builder/builder.ts';
 import { createTypeNames } from './builder/type-names.ts';
 import { checkGraphql } from './contract/check-graphql.ts';
-import { applyExtension, type SchemaExtension } from './extend-schema.ts';
+import type { SchemaExtension } from './extend-schema.ts';
+import { buildExtended } from './extension-errors.ts';
 import { withAfterDirective } from './fields/after-directive.ts';
 import { addAggregateFields } from './fields/aggregate-fields.ts';
 import { addEventsField } from './fields/event-fields.ts';
@@ -15,6 +19,7 @@ import { addNodeFields } from './fields/node-fields.ts';
 import { addQueryFields } from './fields/query-fields.ts';
 import { addRelationFields } from './fields/relation-fields.ts';
 import { addSubscriptionFields } from './fields/subscription-fields.ts';
+import { guardRootFields } from './own-root-fields.ts';
 import { passRowsAsInEvolve } from './rows-for-computed-fields.ts';
 import type { InputPart } from './types/command-input.ts';
 import { createNamedInputs } from './types/named-inputs.ts';
@@ -30,17 +35,20 @@ export interface SchemaOptions {
   readonly federation?: boolean;
   /** The application's additions to the schema. */
   readonly extension?: SchemaExtension | undefined;
+  /** Whether callers are authenticated: then the application's own queries, mutations and subscriptions are not public by default. @default false */
+  readonly authenticates?: boolean;
 }
 
 /**
  * Builds the GraphQL schema of the versions that a process serves. Its resolvers need an `OperationContext` with the same version map.
  *
- * @throws RefoldError `INVALID_DECLARATION` if names collide, or if a command's input contains something that GraphQL cannot express;
- * `INVALID_CONFIG` if the installed `graphql` does not fit.
+ * @throws RefoldError `INVALID_DECLARATION` if names collide, if a command's input contains something that GraphQL cannot express, or if the
+ * extension can't be built; `INVALID_CONFIG` if the installed `graphql` does not fit.
  */
-export function buildSchema({ versions, commands, maxPageSize, federation, extension }: SchemaOptions): GraphQLSchema {
+export function buildSchema(options: SchemaOptions): GraphQLSchema {
   checkGraphql();
-  const builder = createBuilder();
+  const { versions, commands, maxPageSize, federation, extension } = options;
+  const builder = createBuilder(extension);
   const names = createTypeNames();
   const served = [...versions.served.values()];
   const projections = createProjectionTypes(builder, names, served);
@@ -53,24 +61,52 @@ export function buildSchema({ versions, commands, maxPageSize, federation, exten
     addEventsField(builder, names, types);
     addRelationFields(builder, types, projections, maxPageSize);
   }
-  if (commands.length > 0) {
+  if (commands.length > 0 || extension)
     builder.mutationType({ description: 'The commands: each decides, and writes events.' });
+  if (commands.length > 0) {
     const payload = commandPayload(builder, query);
     const named = createNamedInputs<InputPart>();
     for (const command of commands) addMutationField(builder, names, command, projections, payload, named);
   }
-  if (projections.length > 0) builder.subscriptionType({ description: 'What can be read, and what becomes of it.' });
+  if (projections.length > 0 || extension)
+    builder.subscriptionType({ description: 'What can be read, and what becomes of it.' });
   for (const types of projections) addSubscriptionFields(builder, names, types, maxPageSize);
-  if (extension) applyExtension(extension, builder, names, projections);
-  const tellSdl = federation ? addFederation(builder, projections) : undefined;
-  const schema = withoutUnusedScalars(withAfterDirective(builder.toSchema({ sortSchema: false })));
-  if (extension) passRowsAsInEvolve(schema, projections);
-  tellSdl?.(schema);
-  return schema;
+
+  function complete(): GraphQLSchema {
+    const setSdl = federation ? addFederation(builder, projections) : undefined;
+    const schema = withoutUnusedTypes(withAfterDirective(builder.toSchema({ sortSchema: false })));
+    setSdl?.(schema);
+    return schema;
+  }
+
+  if (!extension) return complete();
+  return buildExtended(names, () => {
+    applyExtension(extension, { builder, names, projections, maxPageSize });
+    const schema = complete();
+    passRowsAsInEvolve(schema, projections);
+    const declared = projections.map(({ projection }) => projection);
+    guardRootFields(findOwnFields(schema, names, declared).roots, options.authenticates ? 'authenticated' : 'public');
+    return schema;
+  });
 }
 
-/** Every builder knows all scalars; the schema should contain only those that a field or an argument uses. */
-function withoutUnusedScalars(schema: GraphQLSchema): GraphQLSchema {
+/**
+ * Every builder knows all scalars; the schema should contain only those that a field or an argument uses. With an extension, it also knows
+ * mutations and subscriptions, which may be empty.
+ */
+function withoutUnusedTypes(schema: GraphQLSchema): GraphQLSchema {
   const config = schema.toConfig();
-  return new GraphQLSchema({ ...config, types: config.types.filter((type) => !isScalarType(type)) });
+  const used = (root: GraphQLObjectType | null | undefined) =>
+    root && Object.keys(root.getFields()).length > 0 ? root : undefined;
+  const [mutation, subscription] = [used(config.mutation), used(config.subscription)];
+  const unused = [config.mutation, config.subscription].filter((root) => root !== mutation && root !== subscription);
+  const types = config.types.filter((type) => !isScalarType(type) && !unused.some((root) => root === type));
+  return new GraphQLSchema({ ...config, mutation, subscription, types });
+}
+
+/** Returns the options of an application's schemas. */
+export function schemaOptionsOf({ commands, gateway, schema, auth }: Config): Omit<SchemaOptions, 'versions'> {
+  const { maxPageSize, federation } = gateway;
+  const extension = schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
+  return { commands, maxPageSize, federation, extension, authenticates: auth !== undefined };
 }

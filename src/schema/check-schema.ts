@@ -1,19 +1,19 @@
-import type { Command } from '../commands/define-command.ts';
+import type { GraphQLSchema } from 'graphql';
+import type { Config } from '../config/define-config.ts';
+import { invalidDeclaration } from '../errors.ts';
 import type { Projection } from '../projections/projection/projection.ts';
-import { buildSchema } from './build-schema.ts';
-import type { SchemaExtension } from './extend-schema.ts';
+import type { VersionMap } from '../projections/projection/version-map.ts';
+import { schemaDiff } from './analysis/schema-diff.ts';
+import { buildSchema, schemaOptionsOf } from './build-schema.ts';
 
 /**
  * Builds the schemas that these declarations may lead to before anything starts. So a name collision is not first found by an activation.
  *
  * @throws RefoldError `INVALID_DECLARATION`
  */
-export function checkSchema(
-  projections: readonly Projection[],
-  commands: readonly Command[],
-  maxPageSize: number,
-  extension?: SchemaExtension,
-): void {
+export function checkSchema(config: Config): void {
+  const { projections } = config;
+  const options = schemaOptionsOf(config);
   const byName = [...Map.groupBy(projections, ({ name }) => name).values()].map((versions) =>
     versions.toSorted((a, b) => a.version - b.version),
   );
@@ -24,14 +24,39 @@ export function checkSchema(
     byName.map((versions) => versions[0] as Projection), // as above
     ...projections.map((one) => newest.map((other) => (other.name === one.name ? one : other))),
   ];
-  const seen = new Set<string>();
-  for (const combination of combinations) {
-    const revision = combination.map(({ id }) => id).join(' ');
-    if (seen.has(revision)) continue;
-    seen.add(revision);
-    const served = new Map(
-      combination.map((projection) => [projection.name, { projection, active: true, state: 'active' }] as const),
-    );
-    buildSchema({ versions: { revision, served }, commands, maxPageSize, extension });
+  const versions = new Map(combinations.map(versionMapOf).map((map) => [map.revision, map]));
+  for (const [index, map] of [...versions.values()].entries()) {
+    const schema = buildSchema({ ...options, versions: map });
+    if (options.extension && index === 0) checkRepeatable(schema, () => buildSchema({ ...options, versions: map }));
   }
+}
+
+function versionMapOf(combination: readonly Projection[]): VersionMap {
+  return {
+    revision: combination.map(({ id }) => id).join(' '),
+    served: new Map(
+      combination.map((projection) => [projection.name, { projection, active: true, state: 'active' }] as const),
+    ),
+  };
+}
+
+/** Each activation builds a schema: an extension that then fails, or adds something else, must be found at the start. */
+function checkRepeatable(first: GraphQLSchema, buildAgain: () => GraphQLSchema): void {
+  const [change] = schemaDiff(first, repeated(buildAgain));
+  if (change) throw notRepeatable(`it added something else when it was called again: ${change.message}`);
+}
+
+function repeated(buildAgain: () => GraphQLSchema): GraphQLSchema {
+  try {
+    return buildAgain();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.replace(/^extendSchema: /, '') : String(cause);
+    throw notRepeatable(`it worked, but not when it was called again: ${reason}`);
+  }
+}
+
+function notRepeatable(problem: string): Error {
+  const wayOut =
+    'It is called for each schema, such as at an activation. Create everything inside of its function, and depend on nothing that changes.';
+  return invalidDeclaration('extendSchema', `${problem} ${wayOut}`);
 }

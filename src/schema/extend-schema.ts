@@ -1,18 +1,28 @@
-import type { ObjectRef } from '@pothos/core';
 import { invalidDeclaration } from '../errors.ts';
-import { closest } from '../events/closest.ts';
-import type { Row } from '../projections/columns/row-codec.ts';
-import type { Builder, Types } from './builder/builder.ts';
-import { computedFrom } from './builder/computed-fields.ts';
-import type { TypeNames } from './builder/type-names.ts';
-import type { ProjectionTypes } from './types/projection-types.ts';
+import { refuseUnknownKeys } from '../projections/projection/refuse-unknown.ts';
+import type { BuilderPlugins, BuilderTypes, BuilderWith, TypesWith } from './builder/builder.ts';
+import type { OperationContext } from './contract/operation-context.ts';
+import type { ReadModelTools } from './fields/read-model-tools.ts';
 
 /** The tools with which an application extends its schema. */
-export interface SchemaTools {
-  /** The Pothos builder of the generated schema, for your own types, queries, mutations and subscriptions. */
-  readonly builder: Builder;
-  /** Returns the object type of a projection's rows, by the projection's name, such as `cart_summary`. */
-  rowType(projection: string): ObjectRef<Types, Row>;
+export interface SchemaTools<C extends object = object, T extends BuilderTypes = object> {
+  /**
+   * The Pothos builder of the generated schema, for your own types, queries, mutations and subscriptions. The latter three have the option
+   * `access`: `'public'`, `'authenticated'` (the default if the configuration has `auth`), or a function of the viewer and the arguments.
+   */
+  readonly builder: BuilderWith<C, T>;
+  /**
+   * Returns types and reads of a read model, by the projection's name, such as `cart_summary`.
+   *
+   * @example
+   * const carts = readModel('cart_summary');
+   * builder.queryField('myCart', (t) => t.field({
+   *   type: carts.rowType,
+   *   nullable: true,
+   *   resolve: (_root, _args, context, info) => carts.findByKey({ cartId: 'cart-1' }, context, info),
+   * }));
+   */
+  readModel(projection: string): ReadModelTools;
   /**
    * Adds a field to a projection's rows that is computed from columns. Only selected columns are read from the table, so `needs` lists the
    * columns that the resolver uses.
@@ -21,22 +31,48 @@ export interface SchemaTools {
    * rowField('cart_summary', 'isLarge', ['totalAmount'], (t) =>
    * t.boolean({ resolve: (row) => (row.totalAmount as Decimal).gt(1000) }));
    */
-  rowField(projection: string, field: string, needs: readonly string[], make: RowFieldMaker): void;
+  rowField(projection: string, field: string, needs: readonly string[], make: RowFieldMaker<C, T>): void;
 }
 
-export type RowFieldMaker = Parameters<Builder['objectField']>[2];
+export type RowFieldMaker<C extends object = object, T extends BuilderTypes = object> = Parameters<
+  BuilderWith<C, T>['objectField']
+>[2];
+
+/** Plugins of Pothos and additions to the context, for {@link extendSchema}. */
+export interface ExtensionOptions<C extends object = object, T extends BuilderTypes = object> {
+  /**
+   * Plugins of Pothos: the names that their packages export by default. They see the generated fields, too. A generated field that a plugin wraps
+   * is answered by the executor, not by a compiled query.
+   *
+   * @default none
+   */
+  readonly plugins?: readonly string[];
+  /** The options of the plugins, as they are given to a Pothos builder, such as `scopeAuth`. */
+  readonly pluginOptions?: Partial<Omit<PothosSchemaTypes.SchemaBuilderOptions<TypesWith<C, T>>, FixedOption>>;
+  /**
+   * Returns what resolvers find in their context in addition to {@link OperationContext}. It is called for each operation that runs resolvers,
+   * and again for a query that is executed again. It can't replace what the context has.
+   */
+  readonly context?: (operation: OperationContext) => C | Promise<C>;
+}
+
+/** Options of the builder on which the generated schema depends. */
+const fixedOptions = ['plugins', 'defaults', 'defaultFieldNullability', 'defaultInputFieldRequiredness'] as const;
+type FixedOption = (typeof fixedOptions)[number] | 'notStrict';
 
 /** Additions to the generated schema. Created by {@link extendSchema}. */
-export interface SchemaExtension {
+export interface SchemaExtension extends BuilderPlugins {
   readonly kind: 'schema-extension';
-  readonly extend: (tools: SchemaTools) => void;
+  readonly extend: (tools: SchemaTools) => unknown;
+  readonly context: ((operation: OperationContext) => object | Promise<object>) | undefined;
 }
 
 /**
  * Adds the application's own types, fields and resolvers to the generated schema, with the same builder. It is called for each schema that
- * is built, so it must always add the same. Resolvers get the operation's context: `readModels` (with the viewer's access rules),
- * `commands`, `viewer`.
+ * is built, so it must be synchronous and must always add the same; a start checks both. Resolvers get the operation's context: `readModels`
+ * (with the viewer's access rules), `commands`, `viewer`.
  *
+ * @throws RefoldError `INVALID_DECLARATION` for an option that does not exist, or a plugin that does not fit
  * @example
  * export default defineConfig({
  * schema: extendSchema(({ builder }) => {
@@ -45,40 +81,38 @@ export interface SchemaExtension {
  * …
  * });
  */
-export function extendSchema(extend: (tools: SchemaTools) => void): SchemaExtension {
-  return Object.freeze({ kind: 'schema-extension', extend });
+export function extendSchema(extend: (tools: SchemaTools) => void): SchemaExtension;
+/** Also adds plugins of Pothos, and values to the context. `T` are types for the builder, such as `{ AuthScopes: { admin: boolean } }`. */
+export function extendSchema<C extends object = object, T extends BuilderTypes = object>(
+  options: ExtensionOptions<C, T>,
+  extend: (tools: SchemaTools<C, T>) => void,
+): SchemaExtension;
+export function extendSchema(
+  ...given: readonly [(tools: SchemaTools) => void] | readonly [ExtensionOptions, (tools: SchemaTools) => void]
+): SchemaExtension {
+  const [options, extend] = given.length === 1 ? [{}, given[0]] : given;
+  const subject = 'extendSchema';
+  if (typeof extend !== 'function') throw invalidDeclaration(subject, 'it needs a function that adds to the schema.');
+  refuseUnknownKeys(subject, 'extendSchema', options, ['plugins', 'pluginOptions', 'context']);
+  const { plugins = [], pluginOptions = {}, context } = options;
+  if (context !== undefined && typeof context !== 'function')
+    throw invalidDeclaration(subject, "'context' is a function of the operation that returns an object.");
+  for (const plugin of plugins) refuseConflict(plugin);
+  for (const name of fixedOptions)
+    if (Object.hasOwn(pluginOptions, name))
+      throw invalidDeclaration(subject, `'pluginOptions' can't set '${name}': the generated schema depends on it.`);
+  return Object.freeze({ kind: 'schema-extension', extend, plugins, pluginOptions, context });
 }
 
-/** @throws RefoldError `INVALID_DECLARATION` if it extends a projection or uses a column that does not exist */
-export function applyExtension(
-  { extend }: SchemaExtension,
-  builder: Builder,
-  names: TypeNames,
-  projections: readonly ProjectionTypes[],
-): void {
-  const typesOf = (name: string): ProjectionTypes => {
-    const found = projections.find(({ projection }) => projection.name === name);
-    if (found) return found;
-    const known = projections.map(({ projection }) => projection.name);
-    throw invalidDeclaration('extendSchema', `there is no projection '${name}'.${closest(name, known)}`);
-  };
-  extend({
-    builder,
-    rowType: (name) => typesOf(name).row,
-    rowField(name, field, needs, make) {
-      const { projection, row } = typesOf(name);
-      const owner = `extendSchema, field '${field}'`;
-      if (Object.hasOwn(projection.columns, field) || Object.hasOwn(projection.relations, field))
-        throw invalidDeclaration(owner, `${projection.id} has a column or relation of that name already.`);
-      for (const column of needs) {
-        if (!Object.hasOwn(projection.columns, column))
-          throw invalidDeclaration(
-            owner,
-            `${projection.id} has no column '${column}'.${closest(column, Object.keys(projection.columns))} Every version that may answer has to have it.`,
-          );
-      }
-      computedFrom(projection, names.claimField(projection.graphql.type, field, owner), needs);
-      builder.objectField(row, field, make);
-    },
-  });
+/** Plugins that define what the generated schema has, with what to use instead. */
+const conflicts: Readonly<Record<string, string>> = {
+  relay: "Rows have an 'id', and connections are there: use 'connectionType' and 'connectionArgs' of readModel(…).",
+  federation: "Set 'gateway: { federation: true }'; read models are entities then.",
+};
+
+function refuseConflict(plugin: string): void {
+  const instead = Object.hasOwn(conflicts, plugin) ? conflicts[plugin] : undefined;
+  if (instead === undefined) return;
+  const problem = `the plugin '${plugin}' defines types that the generated schema has already. ${instead}`;
+  throw invalidDeclaration('extendSchema', problem);
 }

@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineCommand, defineEvents, defineProjection, defineState, t } from '../../src/index.ts';
+import {
+  type Command,
+  defineCommand,
+  defineConfig,
+  defineEvents,
+  defineProjection,
+  defineState,
+  type Projection,
+  t,
+} from '../../src/index.ts';
 import { checkSchema } from '../../src/schema/check-schema.ts';
 import { allCommands, courierDayV1, parcelV1, parcelV2 } from './parcels.ts';
 
@@ -29,8 +38,8 @@ function command(name: string) {
   });
 }
 
-const check = (projections: Parameters<typeof checkSchema>[0], commands: Parameters<typeof checkSchema>[1] = []) =>
-  checkSchema(projections, commands, 100);
+const check = (projections: readonly Projection[], commands: readonly Command[] = []) =>
+  checkSchema({ ...defineConfig({}), projections, commands });
 
 test('declarations that fit together pass, in all their versions', () => {
   expect(() => check([parcelV1, parcelV2, courierDayV1], allCommands)).not.toThrow();

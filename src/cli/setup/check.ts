@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import { checkStoredDeclarations, type Finding } from '../../runtime/activation/check-declarations.ts';
+import { checkSchema } from '../../schema/check-schema.ts';
 import { createDatabase } from '../../store/postgres/database.ts';
 import { pendingMigrations } from '../../store/server/migrate.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -13,7 +14,7 @@ export const check = defineCommand({
   meta: {
     name: 'check',
     description:
-      'Compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
+      'Build the schemas of the declarations, and compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
   },
   args: {
     schema: { type: 'string', description: 'A file that refold schema wrote', valueHint: 'FILE' },
@@ -22,6 +23,7 @@ export const check = defineCommand({
   },
   run: withErrorReporting(async ({ args }) => {
     const config = await loadConfig(args.config);
+    checkSchema(config);
     const findings = [
       ...(args.schema === undefined ? [] : await checkSchemaFile(config, args.schema)),
       ...(await checkDatabase(config)),

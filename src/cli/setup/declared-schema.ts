@@ -1,8 +1,7 @@
 import { type GraphQLSchema, isScalarType, isSpecifiedScalarType, printSchema } from 'graphql';
 import type { Config } from '../../config/define-config.ts';
 import { newestVersions } from '../../schema/analysis/newest-versions.ts';
-import { buildSchema } from '../../schema/build-schema.ts';
-import type { SchemaExtension } from '../../schema/extend-schema.ts';
+import { buildSchema, schemaOptionsOf } from '../../schema/build-schema.ts';
 
 /** The GraphQL schema of the newest declared versions, in the form of a file. */
 export function declaredSchema(config: Config): string {
@@ -21,8 +20,6 @@ export function declaredScalars(config: Config): string {
   return `${JSON.stringify(Object.fromEntries(scalars), null, 2)}\n`;
 }
 
-function builtSchema({ projections, commands, gateway, schema }: Config): GraphQLSchema {
-  const { maxPageSize, federation } = gateway;
-  const extension = schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
-  return buildSchema({ versions: newestVersions(projections), commands, maxPageSize, federation, extension });
+function builtSchema(config: Config): GraphQLSchema {
+  return buildSchema({ ...schemaOptionsOf(config), versions: newestVersions(config.projections) });
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Viewer } from '../../access.ts';
 import type { EventMetadata } from '../../events/event.ts';
 import type { PositionToken } from '../../events/position-token.ts';
-import type { Pins, VersionMap } from '../../projections/projection/version-map.ts';
+import type { Pins } from '../../projections/projection/version-map.ts';
 import type { Guard } from '../../schema/access/guard.ts';
 import { restrictLive } from '../../schema/access/restricted-live.ts';
 import { restrictReads } from '../../schema/access/restricted-reads.ts';
@@ -20,10 +20,11 @@ import { eventMetadata } from '../requests/request-metadata.ts';
 import { headerOf, type TransportContext } from '../requests/transport-context.ts';
 import { beginMutation } from '../requests/unknown-outcome.ts';
 import { noteWritten } from '../requests/written-position.ts';
+import { addToContext, type ContextOf } from './added-context.ts';
 import { createAnswerPosition } from './answer-position.ts';
 import { countUsage } from './field-usage.ts';
 import type { GatewayServices, OperationReads } from './gateway-services.ts';
-import type { ServedSchemaContext } from './served-schema.ts';
+import type { ServedSchema, ServedSchemaContext } from './served-schema.ts';
 
 export interface OperationScopeOptions {
   readonly services: GatewayServices;
@@ -33,6 +34,8 @@ export interface OperationScopeOptions {
   readonly guardOf: (viewer: Viewer | 'system') => Guard | undefined;
   /** Maximum number of rows that an operation may read. */
   readonly maxCost: number;
+  /** Returns what the application adds to the context of its resolvers. @default nothing */
+  readonly contextOf?: ContextOf | undefined;
 }
 
 /** The resources of an operation, from its start to its end. */
@@ -76,7 +79,7 @@ interface OpenedScope extends Omit<Scope, 'context'> {
 type Context = TransportContext & ServedSchemaContext;
 
 export function createOperationScope(options: OperationScopeOptions): OperationScope {
-  const { services, logger, policies, guardOf, maxCost } = options;
+  const { services, logger, policies, guardOf, maxCost, contextOf } = options;
 
   async function open(context: Context, args: ScopeArgs): Promise<OpenedScope> {
     const operation = getOperationAST(args.document, args.operationName) ?? undefined;
@@ -97,8 +100,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     const guard = guardOf(viewer);
     const position = header('refold-position') === '1' ? createAnswerPosition(logger) : undefined;
     const positions = position !== undefined;
-    const snapshot =
-      positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served.versions));
+    const snapshot = positions || (operation !== undefined && wantsSnapshot(operation, args.document, context.served));
     let opened: OperationReads | undefined;
     let isClosed = false;
     let metadata: EventMetadata | undefined; // shared by all commands of the operation
@@ -155,9 +157,11 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       onExecute({ args, context, executeFn, setExecuteFn }) {
         setExecuteFn(async (given) => {
           const scope = await open(context as unknown as Context, args); // set by the schema plugin and the transport
-          const run = (readModels: ReadModels) => {
+          const run = async (readModels: ReadModels) => {
             const works: OperationContext = { ...scope.works, readModels };
-            return executeFn({ ...given, contextValue: Object.assign(context, works) });
+            const contextValue = Object.assign(context, works);
+            if (contextOf) await addToContext(contextValue, contextOf);
+            return executeFn({ ...given, contextValue });
           };
           try {
             const result = await run(scope.openReads({ replica: true }));
@@ -171,7 +175,14 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
     },
     async open(args) {
       const { works, openReads, expiresAt, close } = await open(args.contextValue as Context, args); // as above
-      return { context: new SubscriptionContext(args.contextValue, works, openReads), expiresAt, close };
+      const context = new SubscriptionContext(args.contextValue, works, openReads);
+      try {
+        if (contextOf) await addToContext(context as SubscriptionContext & OperationContext, contextOf); // the works are assigned to it
+      } catch (error) {
+        close();
+        throw error;
+      }
+      return { context, expiresAt, close };
     },
   };
 }
@@ -217,6 +228,6 @@ function livePinned(live: LiveReadModels, pins: Pins): LiveReadModels {
   };
 }
 
-function wantsSnapshot(operation: OperationDefinitionNode, document: DocumentNode, versions: VersionMap): boolean {
-  return operation.operation !== 'subscription' && needsSnapshot(operation, document, versions);
+function wantsSnapshot(operation: OperationDefinitionNode, document: DocumentNode, served: ServedSchema): boolean {
+  return operation.operation !== 'subscription' && needsSnapshot(operation, document, served);
 }

@@ -1,4 +1,4 @@
-import type { Access, RowCondition, Viewer } from '../../access.ts';
+import type { Access, CommandAccess, RowCondition, Viewer } from '../../access.ts';
 import type { Command } from '../../commands/define-command.ts';
 import { RefoldError } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
@@ -54,17 +54,35 @@ export function createGuard(viewer: Viewer, byDefault: 'public' | 'authenticated
       }
     },
     async checkCommand(command, input) {
-      const access = command.access ?? byDefault;
-      if (access === 'public') return;
-      if (viewer.id === null) throw unauthenticated();
-      if (access === 'authenticated') return;
-      const parsed = await command.parse(input);
-      if ((await access(viewer, parsed as never)) !== true) throw forbidden(`You may not run '${command.name}'.`); // the command's own input type
+      await checkAccess(viewer, command.access ?? byDefault, () => command.parse(input), {
+        unauthenticated: needsAuthentication,
+        forbidden: `You may not run '${command.name}'.`,
+      });
     },
   };
 }
 
-export function unauthenticated(problem = 'This needs authentication.'): RefoldError<'UNAUTHENTICATED'> {
+/**
+ * Checks who may run a command or use a field of the application. `given` returns what a rule receives in addition to the viewer.
+ *
+ * @throws RefoldError `UNAUTHENTICATED`, `FORBIDDEN`, with these messages
+ */
+export async function checkAccess(
+  viewer: Viewer,
+  access: CommandAccess,
+  given: () => unknown,
+  messages: { readonly unauthenticated: string; readonly forbidden: string },
+): Promise<void> {
+  if (access === 'public') return;
+  if (viewer.id === null) throw unauthenticated(messages.unauthenticated);
+  if (access === 'authenticated') return;
+  const allowed = await access(viewer, (await given()) as never); // of the type that its declaration says
+  if (allowed !== true) throw forbidden(messages.forbidden);
+}
+
+const needsAuthentication = 'This needs authentication.';
+
+export function unauthenticated(problem = needsAuthentication): RefoldError<'UNAUTHENTICATED'> {
   return new RefoldError('UNAUTHENTICATED', problem);
 }
 

@@ -5,8 +5,10 @@ import {
   type GraphQLField,
   type GraphQLSchema,
   getNamedType,
+  getNullableType,
   isCompositeType,
   isInterfaceType,
+  isListType,
   isObjectType,
   Kind,
   type NamedTypeNode,
@@ -16,6 +18,7 @@ import {
   valueFromASTUntyped,
 } from 'graphql';
 import { defaultPageSize } from '../values/page-arguments.ts';
+import { ownFields } from './own-fields.ts';
 
 /** The input for the cost of an operation. */
 export interface CostedOperation {
@@ -89,10 +92,16 @@ function typeOf(
 
 function rowsOf(node: FieldNode, field: GraphQLField<unknown, unknown> | undefined, costed: CostedOperation): number {
   if (field?.args.some(({ name }) => name === 'first')) return pageLength(node, costed);
+  // The application's own list: it has the length of a page, unless its resolver says otherwise.
+  if (field && isPlural(field) && ownFields(costed.schema).leading.has(field)) return defaultPageSize;
   const listed = field?.args.find(({ name }) => name === 'ids' || name === 'representations');
   const value = listed && node.arguments?.find(({ name }) => name.value === listed.name)?.value;
   const given = value && valueFromASTUntyped(value, costed.variables);
   return Array.isArray(given) ? given.length : 1;
+}
+
+function isPlural({ type }: GraphQLField<unknown, unknown>): boolean {
+  return isListType(getNullableType(type)) || getNamedType(type).name.endsWith('Connection');
 }
 
 function pageLength(node: FieldNode, costed: CostedOperation): number {

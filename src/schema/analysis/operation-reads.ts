@@ -1,5 +1,13 @@
-import { type DocumentNode, type FieldNode, Kind, type OperationDefinitionNode, type SelectionSetNode } from 'graphql';
+import {
+  type DocumentNode,
+  type FieldNode,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql';
 import type { VersionMap } from '../../projections/projection/version-map.ts';
+import { ownFields } from './own-fields.ts';
 import { type Fragments, walkFields } from './selection-walk.ts';
 
 const severalReads = new WeakMap<OperationDefinitionNode, boolean>();
@@ -8,16 +16,19 @@ const relationNames = new WeakMap<VersionMap, ReadonlySet<string>>();
 
 /**
  * Whether an operation may read more than once, so that it needs one snapshot for consistent results. A single lookup needs none, and can
- * share its statement with other operations.
+ * share its statement with other operations. A field that the application added may read any number of times.
  */
 export function needsSnapshot(
   operation: OperationDefinitionNode,
   document: DocumentNode,
-  versions: VersionMap,
+  { schema, versions }: { readonly schema: GraphQLSchema; readonly versions: VersionMap },
 ): boolean {
   const known = severalReads.get(operation) ?? mayReadTwice(operation, document);
   severalReads.set(operation, known);
-  return known || selectsRelation(allNames.get(operation) ?? new Set(), versions);
+  const selected = allNames.get(operation) ?? new Set<string>();
+  return (
+    known || selectsRelation(selected, versions) || [...ownFields(schema).reading].some((name) => selected.has(name))
+  );
 }
 
 function mayReadTwice(operation: OperationDefinitionNode, document: DocumentNode): boolean {

@@ -3,6 +3,7 @@ import type { GraphQLScalarType } from 'graphql';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
+import type {} from './root-field-options.ts';
 import { scalars } from './scalars.ts';
 
 /** The root value of `Query` fields: the written position in a mutation's payload, undefined at the top of an operation. */
@@ -35,13 +36,37 @@ type InputOf<S> = S extends GraphQLScalarType<infer Input, infer _Output> ? Inpu
 
 export type Types = PothosSchemaTypes.ExtendDefaultTypes<Options>;
 export type Builder = PothosSchemaTypes.SchemaBuilder<Types>;
+
+/** The types that an application may give to its builder: those of Pothos and its plugins, such as `AuthScopes`. */
+export type BuilderTypes = Omit<
+  Partial<PothosSchemaTypes.UserSchemaTypes>,
+  'Context' | 'Root' | 'Defaults' | 'DefaultFieldNullability' | 'DefaultInputFieldRequiredness'
+>;
+/** {@link Types} with the application's additions to the context and to the types. */
+export type TypesWith<C extends object, T extends BuilderTypes> = PothosSchemaTypes.ExtendDefaultTypes<
+  T & Options & { Context: C }
+>;
+export type BuilderWith<C extends object, T extends BuilderTypes> = PothosSchemaTypes.SchemaBuilder<TypesWith<C, T>>;
 export type ScalarName = keyof Options['Scalars'];
 export type AnyOutput = ScalarName | OutputRef | ListRef<Types, unknown>;
 export type AnyInput = ScalarName | InputRef | InputListRef<Types, unknown>;
 
+/** Plugins of Pothos by name, and their options. */
+export interface BuilderPlugins {
+  readonly plugins: readonly string[];
+  readonly pluginOptions: object;
+}
+
 /** Creates a builder with the scalars; other files add the types. */
-export function createBuilder(): Builder {
-  const builder = new SchemaBuilder<Options>({ defaultFieldNullability: false });
+export function createBuilder(
+  { plugins, pluginOptions }: BuilderPlugins = { plugins: [], pluginOptions: {} },
+): Builder {
+  // Pothos types the names of plugins by the packages that a program imports.
+  const builder = new SchemaBuilder<Options>({
+    ...pluginOptions,
+    plugins: [...plugins] as never[],
+    defaultFieldNullability: false,
+  });
   for (const [name, scalar] of Object.entries(scalars)) builder.addScalarType(name as keyof typeof scalars, scalar); // the object's own keys
   return builder;
 }

@@ -45,5 +45,11 @@ export function metadata(given: FieldMetadata): { readonly extensions: Readonly<
 }
 
 export function metadataOf({ extensions }: GraphQLField<unknown, unknown>): FieldMetadata | undefined {
-  return extensions[key] as FieldMetadata | undefined; // only `meaning` sets it
+  return extensions[key] as FieldMetadata | undefined; // only `metadata` sets it
+}
+
+/** Whether a plugin of Pothos has wrapped or replaced the field's resolver, so only the executor returns the field's value. */
+export function isWrapped({ extensions }: GraphQLField<unknown, unknown>): boolean {
+  const config = extensions.pothosConfig as { readonly resolve?: unknown } | undefined; // Pothos sets these for every field
+  return extensions.pothosResolveWrapped === true || config?.resolve !== extensions.pothosOriginalResolve;
 }

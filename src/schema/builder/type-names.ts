@@ -6,6 +6,10 @@ export interface TypeNames {
   claim(name: string, owner: string): string;
   /** Claims a field name. @throws RefoldError `INVALID_DECLARATION` naming both owners if it is taken */
   claimField(type: string, field: string, owner: string): string;
+  /** Returns who claimed a type name; undefined if nobody did. */
+  ownerOf(name: string): string | undefined;
+  /** Returns who claimed a field; undefined if nobody did. */
+  ownerOfField(type: string, field: string): string | undefined;
 }
 
 const ownNames = [
@@ -51,6 +55,8 @@ export function createTypeNames(): TypeNames {
       take(fields, `${type}.${field}`, 'the GraphQL field', owner);
       return field;
     },
+    ownerOf: (name) => types.get(name),
+    ownerOfField: (type, field) => fields.get(`${type}.${field}`),
   };
 }
 

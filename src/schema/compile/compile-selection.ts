@@ -12,7 +12,7 @@ import type { ServedVersion, VersionMap } from '../../projections/projection/ver
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { ConstantPart, Members, ResponseRead } from '../../projections/queries/response-query.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
-import { type FieldMetadata, metadataOf } from '../builder/field-metadata.ts';
+import { type FieldMetadata, isWrapped, metadataOf } from '../builder/field-metadata.ts';
 import { argumentValues } from '../contract/graphql-release.ts';
 import { type Compiling, NotCompiled, type Variables } from './compiling.ts';
 
@@ -38,7 +38,7 @@ export function membersOf<Part>(
     if (name === '__typename') return [key, { kind: 'constant', json: JSON.stringify(type.name) }];
     const field = type.getFields()[name];
     const metadata = field && metadataOf(field);
-    if (!field || !metadata) throw new NotCompiled(`'${name}' of ${type.name} is resolved.`);
+    if (!field || !metadata || isWrapped(field)) throw new NotCompiled(`'${name}' of ${type.name} is resolved.`);
     return [key, compile({ metadata, nodes, node, field })];
   });
 }

@@ -5,6 +5,7 @@ import type { ServedVersion, VersionMap } from '../../projections/projection/ver
 import { relatedFilters } from '../../projections/queries/filter-columns.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { readFields, selectedNames } from '../analysis/operation-reads.ts';
+import { ownFields } from '../analysis/own-fields.ts';
 import { variablesOf } from '../contract/graphql-release.ts';
 import type { OperationContext, ReadModels } from '../contract/operation-context.ts';
 import { queryNames, uniqueLookUps } from '../types/query-names.ts';
@@ -34,6 +35,24 @@ export function beforeRelatedRead(served: ServedVersion, context: OperationConte
   const demanded = latestDemand.get(context.readModels);
   // The row's own read waited for all versions that the operation reads.
   return demanded === undefined ? undefined : waitOnce(context.readModels, served, demanded);
+}
+
+/** Like {@link beforeRead}, for a read of an application's resolver: its rows are at least as new as those that were read before. */
+export function beforeOwnRead(
+  served: ServedVersion,
+  context: OperationContext,
+  position: GlobalPosition | undefined,
+  info: GraphQLResolveInfo,
+): Promise<void> | undefined {
+  const latest = latestDemand.get(context.readModels);
+  if (position === undefined || latest === undefined) return beforeRead(served, context, position ?? latest, info);
+  return beforeRead(served, context, laterPosition(position, latest), info);
+}
+
+/** Makes the following reads of an application's resolvers require the position. */
+export function demandPosition({ readModels }: OperationContext, position: GlobalPosition): void {
+  const latest = latestDemand.get(readModels);
+  latestDemand.set(readModels, latest === undefined ? position : laterPosition(position, latest));
 }
 
 /** Like {@link beforeRelatedRead}, for the tables that a filter uses. */
@@ -120,6 +139,8 @@ function readVersions(info: GraphQLResolveInfo, versions: VersionMap): readonly 
       .filter(([name]) => nested.has(name))
       .map(([, { target }]) => target),
   );
+  for (const { name, targets } of ownFields(info.schema).leading.values())
+    if (nested.has(name)) for (const target of targets) related.add(target);
   return [...versions.served.values()].filter(
     ({ projection }) =>
       related.has(projection.name) ||

@@ -50,7 +50,7 @@ export function addEventsField(builder: Builder, names: TypeNames, types: Projec
         before: t.arg.string({ required: false, description: 'A cursor: the page ends in front of it.' }),
       } as never, // the key arguments are only known at run time
       async resolve(root, args: PageArguments, context, info) {
-        refuseRelationsOfThePast(projection, selectedFields(info, rowPaths));
+        refuseRelationsOfThePast(projection, selectedFields(info, rowPaths), info.schema);
         const waiting = beforeRead(served, context, root?.after, info);
         if (waiting) await waiting;
         const key = keyArgument(projection, args as Readonly<Record<string, unknown>>); // other arguments are ignored

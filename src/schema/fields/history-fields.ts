@@ -1,7 +1,9 @@
 import type { InputRef } from '@pothos/core';
+import type { GraphQLSchema } from 'graphql';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import { ownRelations } from '../analysis/own-fields.ts';
 import type { Builder } from '../builder/builder.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
 import { badInput } from '../values/canonical-input.ts';
@@ -62,8 +64,13 @@ function microseconds(time: string): number {
 }
 
 /** @throws RefoldError `BAD_USER_INPUT` if a relation of a past row is selected, because it would lead to present rows */
-export function refuseRelationsOfThePast(projection: Projection, selected: ReadonlySet<string>): void {
-  const relation = Object.keys(projection.relations).find((name) => selected.has(name));
+export function refuseRelationsOfThePast(
+  projection: Projection,
+  selected: ReadonlySet<string>,
+  schema: GraphQLSchema,
+): void {
+  const relations = [...Object.keys(projection.relations), ...ownRelations(schema, projection).keys()];
+  const relation = relations.find((name) => selected.has(name));
   if (relation !== undefined)
     throw badInput(
       `'${relation}' of ${projection.graphql.type} leads to rows as they are now; with 'asOf', leave it out.`,

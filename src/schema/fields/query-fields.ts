@@ -47,7 +47,7 @@ function addSingle(builder: Builder, names: TypeNames, { served, projection, row
       },
       async resolve(root, args, context, info) {
         const asOf = (args as { readonly asOf?: AsOfInput | null }).asOf; // if it is declared
-        if (asOf) refuseRelationsOfThePast(projection, selectedFields(info, [[]]));
+        if (asOf) refuseRelationsOfThePast(projection, selectedFields(info, [[]]), info.schema);
         const waiting = beforeRead(served, context, positionOf(root), info);
         if (waiting) await waiting;
         const key = keyArgument(projection, args);
@@ -106,7 +106,8 @@ function addList(builder: Builder, names: TypeNames, types: ProjectionTypes, max
   );
 }
 
-function connect(
+/** Returns the connection of a query. Its page is read once, and only if a field of it is selected. */
+export function connect(
   { projection }: ProjectionTypes,
   { readModels }: OperationContext,
   query: PageQuery,

@@ -3,6 +3,7 @@ import type { Column } from '../../projections/columns/column.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import type { ManyRelation, OneRelation } from '../../projections/projection/relations.ts';
 import type { PageQuery, RowPage } from '../../projections/queries/row-query.ts';
+import { ownRelations } from '../analysis/own-fields.ts';
 import { columnSelection, type SelectionPath, selectedFields } from '../analysis/selected-columns.ts';
 import type { Builder } from '../builder/builder.ts';
 import { metadata } from '../builder/field-metadata.ts';
@@ -105,12 +106,15 @@ export function refuseRelations(
   info: GraphQLResolveInfo,
   paths: readonly SelectionPath[],
 ): void {
-  const relations = Object.keys(projection.relations);
-  if (relations.length === 0) return;
+  const relations = Object.entries(projection.relations).map(([name, { target }]) => [name, target] as const);
+  const own = [...ownRelations(info.schema, projection)].map(
+    ([name, targets]) => [name, targets.join(' or ')] as const,
+  );
+  if (relations.length + own.length === 0) return;
   const selected = selectedFields(info, paths);
-  const relation = relations.find((name) => selected.has(name));
-  if (relation === undefined) return;
-  const other = projection.relations[relation]?.target;
+  const found = [...relations, ...own].find(([name]) => selected.has(name));
+  if (!found) return;
+  const [relation, other] = found;
   throw badInput(
     `A subscription can't select '${relation}' of ${projection.graphql.type}: it would not notice when ${other} changes. Query it, or subscribe to ${other} as well.`,
   );

@@ -76,6 +76,8 @@ const directions: Readonly<Record<string, Omit<RowOrder, 'column'>>> = {
   DESC_NULLS_LAST: { direction: 'desc', nulls: 'last' },
 };
 
+export const directionNames: readonly string[] = Object.keys(directions);
+
 /** Parses an `orderBy`. A repeated column is ignored: it cannot change the order. */
 export function rowOrder(orderBy: readonly OrderInput[] | null | undefined): readonly RowOrder[] {
   const orders = new Map<string, RowOrder>();

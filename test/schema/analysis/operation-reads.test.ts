@@ -1,7 +1,11 @@
 import { getOperationAST, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import { needsSnapshot } from '../../../src/schema/analysis/operation-reads.ts';
+import { buildSchema } from '../../../src/schema/build-schema.ts';
 import { versionMap } from '../in-memory-services.ts';
+
+const versions = versionMap([]);
+const served = { versions, schema: buildSchema({ versions, commands: [], maxPageSize: 50 }) };
 
 test.each([
   ['{ parcel(parcelId: "a") { weight } }', false],
@@ -24,5 +28,5 @@ test.each([
 ])('%s needs a snapshot: %s', (source, expected) => {
   const document = parse(source);
   const operation = getOperationAST(document);
-  expect(operation && needsSnapshot(operation, document, versionMap([]))).toBe(expected);
+  expect(operation && needsSnapshot(operation, document, served)).toBe(expected);
 });

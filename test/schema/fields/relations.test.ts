@@ -128,10 +128,11 @@ test('every projection that a relation reaches waits for a demanded position bef
 
 test('an operation that follows a relation reads from one snapshot', () => {
   const versions = versionMap([active(customerProfileV1), active(cartSummaryV2)]);
+  const schema = buildSchema({ versions, commands: [], maxPageSize: 50 });
   const needs = (source: string) => {
     const document = parse(source);
     const [operation] = document.definitions;
-    return operation?.kind === 'OperationDefinition' && needsSnapshot(operation, document, versions);
+    return operation?.kind === 'OperationDefinition' && needsSnapshot(operation, document, { schema, versions });
   };
   expect(needs('{ cartSummary(cartId: "c1") { status } }')).toBe(false);
   expect(needs('{ cartSummary(cartId: "c1") { status customer { name } } }')).toBe(true);
