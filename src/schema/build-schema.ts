@@ -85,7 +85,8 @@ export function buildSchema(options: SchemaOptions): GraphQLSchema {
     const schema = complete();
     passRowsAsInEvolve(schema, projections);
     const declared = projections.map(({ projection }) => projection);
-    guardRootFields(findOwnFields(schema, names, declared).roots, options.authenticates ? 'authenticated' : 'public');
+    const { roots } = findOwnFields(schema, names, declared);
+    guardRootFields(schema, roots, options.authenticates ? 'authenticated' : 'public');
     return schema;
   });
 }

@@ -1,4 +1,11 @@
-import { defaultFieldResolver, type GraphQLField, type GraphQLFieldResolver } from 'graphql';
+import {
+  defaultFieldResolver,
+  type GraphQLField,
+  type GraphQLFieldResolver,
+  type GraphQLSchema,
+  isInterfaceType,
+  isObjectType,
+} from 'graphql';
 import type { CommandAccess } from '../access.ts';
 import { invalidDeclaration } from '../errors.ts';
 import { closest } from '../events/closest.ts';
@@ -16,7 +23,12 @@ type Resolver = GraphQLFieldResolver<unknown, OperationContext>;
  *
  * @throws RefoldError `INVALID_DECLARATION` if an `access` is not valid
  */
-export function guardRootFields(fields: Iterable<RootField>, byDefault: 'public' | 'authenticated'): void {
+export function guardRootFields(
+  schema: GraphQLSchema,
+  fields: ReadonlySet<RootField>,
+  byDefault: 'public' | 'authenticated',
+): void {
+  refuseElsewhere(schema, fields);
   for (const field of fields) {
     const access = accessOf(field, byDefault) ?? byDefault;
     const { resolve = defaultFieldResolver, subscribe } = field;
@@ -25,8 +37,26 @@ export function guardRootFields(fields: Iterable<RootField>, byDefault: 'public'
   }
 }
 
+/** It would protect nothing. */
+function refuseElsewhere(schema: GraphQLSchema, fields: ReadonlySet<RootField>): void {
+  for (const type of Object.values(schema.getTypeMap())) {
+    if (!isObjectType(type) && !isInterfaceType(type)) continue;
+    for (const field of Object.values(type.getFields()))
+      if (!fields.has(field) && optionOf(field) !== undefined)
+        throw invalidDeclaration(
+          `extendSchema, field '${field.name}'`,
+          `'access' is an option of queries, mutations and subscriptions, not of fields of ${type.name}.`,
+        );
+  }
+}
+
+function optionOf({ extensions }: RootField): unknown {
+  const options = extensions.pothosOptions as { readonly access?: unknown } | undefined; // as they were given to the builder
+  return options?.access;
+}
+
 function accessOf(field: RootField, byDefault: 'public' | 'authenticated'): CommandAccess | undefined {
-  const { access } = field.extensions.pothosOptions as { readonly access?: unknown }; // Pothos sets it for every field
+  const access = optionOf(field);
   if (access === undefined) return undefined;
   const subject = `extendSchema, field '${field.name}'`;
   if (access !== 'public' && access !== 'authenticated' && typeof access !== 'function') {

@@ -47,7 +47,6 @@ const extension = extendSchema<Added, { Objects: { Place: { readonly name: strin
     const notes = readModel('note');
     const authors = readModel('author');
     const boards = readModel('board');
-    const ofAuthor = (authorId: unknown) => ({ where: { authorId: { eq: authorId } }, orderBy: [{ noteId: 'DESC' }] });
 
     builder.objectType('Place', { fields: (t) => ({ name: t.exposeString('name') }) });
     builder.queryFields((t) => ({
@@ -128,7 +127,8 @@ const extension = extendSchema<Added, { Objects: { Place: { readonly name: strin
         type: notes.rowType,
         nullable: true,
         async resolve({ authorId }, _, context, info) {
-          const [latest = null] = await notes.findRows({ ...ofAuthor(authorId), first: 1 }, context, info);
+          const query = { orderBy: [{ noteId: 'DESC' }], first: 1 };
+          const [latest = null] = await notes.findRelated('authorId', authorId, query, context, info);
           return latest;
         },
       }),

@@ -231,6 +231,11 @@ describe('a mistake that Pothos or GraphQL finds says what to change:', () => {
       ({ builder }) => builder.queryField('open', (t) => t.field({ ...int, access: 'publc' as never })),
     ],
     [
+      'an access where it would protect nothing',
+      "extendSchema, field 'heavy': 'access' is an option of queries, mutations and subscriptions, not of fields of Parcel.",
+      ({ rowField }) => rowField('parcel', 'heavy', [], (t) => t.field({ ...int, access: 'authenticated' } as never)),
+    ],
+    [
       'an access rule without an authenticator',
       "extendSchema, field 'closed': it declares 'access', but there is no authenticator. Set 'auth', such as jwt({ … }).",
       ({ builder }) => builder.mutationField('closed', (t) => t.field({ ...int, access: 'authenticated' })),

@@ -7,7 +7,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import type { RowFilter } from '../../projections/queries/row-query.ts';
 import { rowFilter } from '../input/where.ts';
 import { comparedColumn, operatorsOf, type WhereInput } from '../types/filter-types.ts';
-import { kindInGraphql } from '../values/column-kinds.ts';
+import { inputValue } from '../values/column-kinds.ts';
 
 /** The permissions of one viewer, checked before every read and every command of its operations. */
 export interface Guard {
@@ -137,11 +137,6 @@ function operatorInput(projection: Projection, name: string, column: Column, ope
         : inputValue(compared, value);
   }
   return input;
-}
-
-function inputValue({ type }: Column, value: unknown): unknown {
-  const toInput = kindInGraphql(type.kind)?.toInput;
-  return toInput ? toInput(value) : value;
 }
 
 // Not a RefoldError: the message is logged, and clients get a masked error.

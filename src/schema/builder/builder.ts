@@ -3,7 +3,6 @@ import type { GraphQLScalarType } from 'graphql';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
-import type {} from './root-field-options.ts';
 import { scalars } from './scalars.ts';
 
 /** The root value of `Query` fields: the written position in a mutation's payload, undefined at the top of an operation. */

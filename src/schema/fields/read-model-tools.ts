@@ -1,6 +1,7 @@
 import type { ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import type { Column } from '../../projections/columns/column.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import type { RowKey } from '../../projections/projection/projection.ts';
 import { ownFields } from '../analysis/own-fields.ts';
@@ -9,12 +10,12 @@ import { walkFields } from '../analysis/selection-walk.ts';
 import type { Builder, Types } from '../builder/builder.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
 import { type ListArguments, listArguments, listQuery } from '../input/list-arguments.ts';
-import { checkOwnColumns, checkOwnOrder, checkOwnWhere, misused } from '../input/own-query.ts';
+import { checkOwnColumns, checkOwnOrder, misused, ownValue, ownWhere } from '../input/own-query.ts';
 import { rowFilter } from '../input/where.ts';
 import type { Connection } from '../types/connection.ts';
 import type { WhereInput } from '../types/filter-types.ts';
 import type { ProjectionTypes } from '../types/projection-types.ts';
-import { badInput, keyArgument } from '../values/canonical-input.ts';
+import { badInput, columnHolds, keyArgument } from '../values/canonical-input.ts';
 import { beforeFilter, beforeOwnRead } from './before-read.ts';
 import { connect } from './query-fields.ts';
 
@@ -33,7 +34,7 @@ export type OwnQuery = ListArguments;
  * Types and reads of one read model, for the application's own fields. The reads take the context and the info of the resolver: they read the
  * columns that the client selected, from the snapshot and under the access rules of its operation, and wait for the positions that it requires.
  *
- * Values in `where` have the form in which clients write them, such as `'20.00'` for a decimal. Any column can be used.
+ * Values in `where` and in keys have the form in which clients write them, such as `'20.00'` for a decimal, or that of rows. Any column can be used.
  */
 export interface ReadModelTools {
   /** The object type of the rows, for the `type` of a field. */
@@ -58,6 +59,18 @@ export interface ReadModelTools {
   ): Promise<readonly (Row | null)[]>;
   /** Returns a list of rows: the first 20, if `first` and `last` say nothing. */
   findRows(
+    query: OwnQuery,
+    context: OperationContext,
+    info: GraphQLResolveInfo,
+    options?: OwnReadOptions,
+  ): Promise<readonly Row[]>;
+  /**
+   * Returns a list like {@link ReadModelTools.findRows}, of the rows whose column has the value. Use it in a field of a row: concurrent reads that
+   * differ only in the value share a statement. The column should have an index.
+   */
+  findRelated(
+    column: string,
+    value: unknown,
     query: OwnQuery,
     context: OperationContext,
     info: GraphQLResolveInfo,
@@ -97,9 +110,9 @@ export function readModelTools(builder: Builder, types: ProjectionTypes, maxPage
   }
 
   async function query(given: OwnQuery, context: OperationContext, columns: readonly string[]) {
-    if (given.where) checkOwnWhere(projection, given.where, context.versions);
+    const where = given.where && ownWhere(projection, given.where, context.versions);
     if (given.orderBy) checkOwnOrder(projection, given.orderBy);
-    const found = listQuery(projection, given, columns, maxPageSize, context.versions);
+    const found = listQuery(projection, { ...given, where }, columns, maxPageSize, context.versions);
     await beforeFilter(context, found.query.where);
     return found;
   }
@@ -133,6 +146,15 @@ export function readModelTools(builder: Builder, types: ProjectionTypes, maxPage
       const { rows } = await context.readModels.findPage(projection, asked.query);
       return rows;
     },
+    async findRelated(column, value, given, context, info, options = {}) {
+      checkOwnColumns(projection, 'findRelated', [column]);
+      if (value === undefined) throw misused(projection, `findRelated: the value of '${column}' is undefined.`);
+      await begin(context, info, options);
+      const asked = await query(given, context, withNeeded(rowColumns(info), options));
+      if (value === null || !columnHolds(projection.columns[column] as Column, value)) return []; // checked above
+      const { rows } = await context.readModels.findRelated(projection, column, value, asked.query);
+      return rows;
+    },
     async findConnection(given, context, info, options = {}) {
       await begin(context, info, options);
       const asked = await query(given, context, withNeeded(pageColumns(info), options));
@@ -140,8 +162,8 @@ export function readModelTools(builder: Builder, types: ProjectionTypes, maxPage
     },
     async count(where, context, info, options = {}) {
       await begin(context, info, options);
-      if (where) checkOwnWhere(projection, where, context.versions);
-      const filter = rowFilter(projection, where, context.versions);
+      const given = where && ownWhere(projection, where, context.versions);
+      const filter = rowFilter(projection, given, context.versions);
       await beforeFilter(context, filter);
       return context.readModels.count(projection, filter);
     },
@@ -156,7 +178,9 @@ function keyOf({ projection }: ProjectionTypes, key: Row): RowKey | null {
     const found = names.map((name) => (key[name] === undefined ? `${name}: undefined` : name)).join(', ');
     throw misused(projection, `the key is { ${keyColumns.join(', ')} }, found { ${found} }.`);
   }
-  return keyColumns.some((name) => key[name] === null) ? null : keyArgument(projection, key);
+  if (keyColumns.some((name) => key[name] === null)) return null;
+  const values = keyColumns.map((name) => [name, ownValue(projection.columns[name] as Column, key[name])]); // there is a column for each
+  return keyArgument(projection, Object.fromEntries(values));
 }
 
 /**

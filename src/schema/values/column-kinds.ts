@@ -1,5 +1,5 @@
-import type { ColumnKind } from '../../projections/columns/column.ts';
-import { decimal } from '../../projections/columns/decimal.ts';
+import type { Column, ColumnKind } from '../../projections/columns/column.ts';
+import { decimal, isDecimal } from '../../projections/columns/decimal.ts';
 
 /** Everything that GraphQL needs to know about a kind of column that has a scalar of its own. */
 interface KindInGraphql {
@@ -12,7 +12,7 @@ interface KindInGraphql {
   readonly format?: string;
   /** Converts what a client sends to what the column's codec takes; `parse` returns undefined for what is not valid. */
   readonly fromInput?: { readonly expected: string; readonly parse: (text: string) => unknown };
-  /** The opposite, for values of access rules. */
+  /** The opposite, for values of access rules and of an application's resolvers. */
   readonly toInput?: (value: unknown) => unknown;
 }
 
@@ -47,7 +47,8 @@ export const columnKinds = {
       expected: "a decimal as a string, such as '12.50'",
       parse: (text) => (/^-?\d{1,1000}(\.\d{1,1000})?$/.test(text) ? decimal(text) : undefined),
     },
-    toInput: String,
+    // Without an exponent, which clients can't send.
+    toInput: (value) => (isDecimal(value) ? value.toFixed() : String(value)),
   },
   bytes: {
     scalar: 'Base64',
@@ -79,4 +80,10 @@ export function kindInGraphql(kind: ColumnKind['kind']): KindInGraphql | undefin
 export function kindOfFormat(format: string | undefined): ScalarKind | undefined {
   const names = Object.keys(columnKinds) as ScalarKind[]; // the object's own keys
   return format === undefined ? undefined : names.find((name) => kindInGraphql(name)?.format === format);
+}
+
+/** Converts a value of a row to the form in which clients send it. */
+export function inputValue({ type }: Column, value: unknown): unknown {
+  const toInput = kindInGraphql(type.kind)?.toInput;
+  return toInput ? toInput(value) : value;
 }

@@ -56,11 +56,17 @@ test('an activation builds the extension anew, and its fields read the version t
       }),
     );
   });
-  const { post, pack, services } = await startGateway({ extension });
+  const { post, pack, services, logged } = await startGateway({ extension });
   await pack({ a: { weight: '12' } });
   expect((await post('{ parcelOf(id: "a") { weight } }')).data).toEqual({ parcelOf: { weight: '12.000' } });
   services.serve(active(parcelV2));
   expect((await post('{ parcelOf(id: "a") { weight heavy } }')).data).toEqual({
     parcelOf: { weight: '12.0000', heavy: true },
   });
+  // All of its versions are retired.
+  services.serve();
+  expect((await post('{ parcelOf(id: "a") { heavy } }')).data).toEqual({ parcelOf: { heavy: true } });
+  expect(logged).toContainEqual(
+    expect.objectContaining({ msg: 'could not build a schema for the new versions; still serving the old ones' }),
+  );
 });

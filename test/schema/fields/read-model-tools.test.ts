@@ -11,7 +11,7 @@ import { ownFields } from '../../../src/schema/analysis/own-fields.ts';
 import { buildSchema } from '../../../src/schema/build-schema.ts';
 import { demandedAfter } from '../../../src/schema/fields/after-directive.ts';
 import { active, building, InMemoryServices, versionMap } from '../in-memory-services.ts';
-import { allCommands, parcelV1 } from '../parcels.ts';
+import { allCommands, parcel, parcelRow, parcelV1 } from '../parcels.ts';
 
 const at = '2026-01-31T12:00:00.000Z';
 
@@ -88,8 +88,8 @@ const extension = extendSchema(({ builder, readModel, rowField }) => {
       type: carts.rowType,
       nullable: true,
       resolve: async ({ customerId }, _, context, info) => {
-        const query = { where: { customerId: { eq: customerId } }, orderBy: [{ cartId: 'DESC' }], first: 1 };
-        const [cart = null] = await carts.findRows(query, context, info);
+        const query = { orderBy: [{ cartId: 'DESC' }], first: 1 };
+        const [cart = null] = await carts.findRelated('customerId', customerId, query, context, info);
         return cart;
       },
     }),
@@ -109,6 +109,7 @@ const extension = extendSchema(({ builder, readModel, rowField }) => {
       resolve: async (_, { as }, context, info) => {
         const query = misuses[as] ?? {};
         if ('key' in query) return [(await carts.findByKey(query.key as Record<string, unknown>, context, info)) ?? {}];
+        if ('related' in query) return carts.findRelated('customerId', query.related, {}, context, info);
         if ('needs' in query) return carts.findRows({}, context, info, query as { needs: string[] });
         return carts.findRows(query, context, info);
       },
@@ -128,6 +129,7 @@ const extension = extendSchema(({ builder, readModel, rowField }) => {
 
 const misuses: Readonly<Record<string, object>> = {
   'an undefined value': { where: { customerId: { eq: undefined } } },
+  'null instead of a filter': { where: { and: [null] } },
   'an undefined column': { where: { and: [{ customerId: undefined }] } },
   'an undefined part of a related filter': { where: { customer: { name: { eq: undefined } } } },
   'an unknown column': { where: { custmerId: { eq: 'ada' } } },
@@ -136,6 +138,7 @@ const misuses: Readonly<Record<string, object>> = {
   'a list to order by': { orderBy: [{ productItems: 'ASC' }] },
   'an unknown direction': { orderBy: [{ cartId: 'desc' }] },
   'an unknown column that is needed': { needs: ['totl'] },
+  'a related value that is undefined': { related: undefined },
   'a key with another name': { key: { id: 'c1' } },
   'a key without a value': { key: { cartId: undefined } },
 };
@@ -246,7 +249,7 @@ test('a demanded position is waited for, by all that the operation reads, before
     'waitFor customer_profile@1',
     'waitFor cart_summary@2',
     'findByKeys customer_profile@1',
-    'findPage cart_summary@2',
+    'findRelated cart_summary@2',
   ]);
   expect(await order('query @after(position: "5") { openCarts }')).toEqual([
     'waitFor cart_summary@2',
@@ -290,6 +293,7 @@ test('a read model that is not active yet is refused with its progress', async (
 
 test.each([
   ['an undefined value', "'where.customerId.eq' is undefined; leave it out."],
+  ['null instead of a filter', "'where.and[0]' is null; use {} where there is no condition."],
   ['an undefined column', "'where.and[0].customerId' is undefined; leave it out."],
   ['an undefined part of a related filter', "'where.customer.name.eq' is undefined; leave it out."],
   ['an unknown column', "'where.custmerId': there is no column 'custmerId'. Did you mean 'customerId'?"],
@@ -298,6 +302,7 @@ test.each([
   ['a list to order by', "'productItems' has no order: it is a list, an object or JSON."],
   ['an unknown direction', "'orderBy.cartId' is 'desc'. Did you mean 'DESC'?"],
   ['an unknown column that is needed', "'needs': there is no column 'totl'."],
+  ['a related value that is undefined', "findRelated: the value of 'customerId' is undefined."],
   ['a key with another name', 'the key is { cartId }, found { id }.'],
   ['a key without a value', 'the key is { cartId }, found { cartId: undefined }.'],
 ])('%s is refused before anything is read', async (as, problem) => {
@@ -344,4 +349,46 @@ test('no generated field is taken for one of the application', () => {
   const commands = [openShoppingCart, ...allCommands];
   const schema = buildSchema({ versions, commands, maxPageSize: 50, federation: true, extension: nothing });
   expect(ownFields(schema)).toEqual({ roots: new Set(), reading: new Set(), leading: new Map() });
+});
+
+test('values of rows are accepted where clients write text', async () => {
+  const extension = extendSchema(({ builder, readModel, rowField }) => {
+    const parcels = readModel('parcel');
+    rowField('parcel', 'alike', ['grams', 'weight'], (t) =>
+      t.stringList({
+        async resolve({ grams, weight }, _, context, info) {
+          const where = { grams: { in: [grams] }, or: [{ weight: { lte: weight } }] };
+          const found = await parcels.findRows({ where }, context, info, { needs: ['parcelId'] });
+          return found.map(({ parcelId }) => String(parcelId));
+        },
+      }),
+    );
+    builder.queryField('light', (t) =>
+      t.int({
+        nullable: true,
+        args: { weight: t.arg.float({ required: true }) },
+        resolve: (_, { weight }, context, info) => parcels.count({ weight: { lt: weight } }, context, info),
+      }),
+    );
+  });
+  const versions = versionMap([active(parcelV1)]);
+  const services = new InMemoryServices([active(parcelV1)]);
+  const schema = buildSchema({ versions, commands: [], maxPageSize: 50, extension });
+  for (const [id, weight] of Object.entries({ a: '0.001', b: '2' }))
+    await services.append(parcel, id, { type: 'ParcelPacked', payload: { row: parcelRow({ weight }) } });
+  const run = async (source: string) =>
+    JSON.parse(JSON.stringify(await execute({ schema, document: parse(source), contextValue: services.context() })));
+  expect(await run('{ parcels { nodes { parcelId alike } } }')).toEqual({
+    data: {
+      parcels: {
+        nodes: [
+          { parcelId: 'a', alike: ['a'] },
+          { parcelId: 'b', alike: ['a', 'b'] },
+        ],
+      },
+    },
+  });
+  expect(await run('{ light(weight: 1) }')).toEqual({ data: { light: 1 } });
+  const { errors } = await run('{ light(weight: 1.5) }');
+  expect(errors[0].message).toBe("'weight' expects a decimal as a string, such as '12.50'.");
 });
