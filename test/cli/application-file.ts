@@ -20,7 +20,7 @@ export async function applicationFile(text: string): Promise<string> {
   const folder = await userFolder({
     'app.ts': [
       `import { z } from 'zod';`,
-      `import { defineCommand, defineConfig, defineEvents, defineImport, defineProjection, defineReactor, t } from '${resolve('src/index.ts')}';`,
+      `import { defineCommand, defineConfig, defineEvents, defineImport, defineProjection, defineReactor, extendSchema, t } from '${resolve('src/index.ts')}';`,
       `import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '${resolve('test/support/sample-domain.ts')}';`,
       text,
     ].join('\n'),

@@ -54,6 +54,18 @@ describe('an impossible declaration is named, with the fix', () => {
     expectRefusal(await refold(['start'], text), 'balance@1: is declared twice. Give one of them the next version.');
   });
 
+  test('an extension of the schema that is not repeatable', async () => {
+    const text = `let calls = 0;
+    export default defineConfig({ schema: extendSchema(({ builder }) => {
+      calls++;
+      builder.queryField('call' + calls, (t) => t.int({ resolve: () => 1 }));
+    }) });`;
+    expectRefusal(
+      await refold(['check'], text),
+      'extendSchema: it added something else when it was called again: Query.call1 was removed. It is called for each schema, such as at an activation. Create everything inside of its function, and depend on nothing that changes.',
+    );
+  });
+
   test('an unknown option', async () => {
     const text = 'export default defineConfig({ projection: [balanceV1] });';
     expectRefusal(await refold(['dev'], text), "unknown option 'projection' of config. Did you mean 'projections'?");

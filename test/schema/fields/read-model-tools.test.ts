@@ -102,6 +102,15 @@ const extension = extendSchema(({ builder, readModel, rowField }) => {
     }),
   );
   rowField('cart_summary', 'isOpen', ['status'], (t) => t.boolean({ resolve: ({ status }) => status === 'Opened' }));
+  rowField('cart_summary', 'ownerName', ['customerId'], (t) =>
+    t.string({
+      nullable: true,
+      async resolve({ customerId }, _, context, info) {
+        const owner = await customers.findByKey({ customerId }, context, info, { needs: ['name'] });
+        return owner && String(owner.name);
+      },
+    }),
+  );
   builder.queryField('misused', (t) =>
     t.field({
       type: [carts.rowType],
@@ -268,6 +277,7 @@ test("an operation with an application's field reads from one snapshot", async (
   expect(needs('{ openCarts }')).toBe(true);
   expect(needs('{ ...A } fragment A on Query { cartOf(id: "c1") { status } }')).toBe(true);
   expect(needs('{ cartSummary(cartId: "c1") { owner { name } } }')).toBe(true);
+  expect(needs('{ cartSummary(cartId: "c1") { ownerName } }')).toBe(true);
   // It is computed from the row.
   expect(needs('{ cartSummary(cartId: "c1") { isOpen } }')).toBe(false);
 });
@@ -325,6 +335,25 @@ test("a subscription to rows can't select an application's field that leads to o
       "A subscription can't select 'owner' of CartSummary: it would not notice when customer_profile changes. Query it, or subscribe to customer_profile as well.",
     );
   }
+});
+
+test('a scalar field of a row that reads other rows is refused in each event of a subscription', async () => {
+  const { run, subscribe } = await shop();
+  expect(await run('{ cartSummary(cartId: "c1") { ownerName } }')).toEqual({
+    data: { cartSummary: { ownerName: 'Ada' } },
+  });
+  const updates = await subscribe('subscription { cartSummary(cartId: "c1") { status ownerName } }');
+  const { value } = await (updates as AsyncGenerator<ExecutionResult>).next();
+  expect(JSON.parse(JSON.stringify(value))).toMatchObject({
+    data: { cartSummary: { status: 'Opened', ownerName: null } },
+    errors: [
+      {
+        message:
+          "A subscription can't select 'ownerName' of CartSummary: it would not notice when customer_profile changes. Query it, or subscribe to customer_profile as well.",
+      },
+    ],
+  });
+  await (updates as AsyncGenerator<ExecutionResult>).return(undefined);
 });
 
 test("an application's subscription reads rows as they are at its event", async () => {
