@@ -6,7 +6,12 @@ import type { EventFamily } from '../events/event-family.ts';
 /** The event types that handlers wait for, with the functions that return the keys of their events. */
 export type AwaitedTypes = ReadonlyMap<
   string,
-  { readonly family: string; readonly keyOf: (event: RecordedEvent) => unknown }
+  {
+    readonly family: string;
+    /** The name under which the log keeps the type. Waits are stored with it, so they survive a renaming. */
+    readonly storedType: string;
+    readonly keyOf: (event: RecordedEvent) => unknown;
+  }
 >;
 
 /** Checks the option `waitsFor`. @throws RefoldError `INVALID_DECLARATION` */
@@ -20,9 +25,10 @@ export function awaitedTypes(subject: string, families: readonly EventFamily[], 
     );
   const types = Object.entries(waitsFor).map(([type, keyOf]: [string, unknown]) => {
     const family = familyOf(subject, 'waitsFor', families, type);
+    const [storedType = type] = families.find(({ name }) => name === family)?.typeNames[type] ?? [];
     if (typeof keyOf !== 'function')
       throw invalidDeclaration(subject, `waitsFor.${type} is no function. It returns the key of an event, ${example}.`);
-    return [type, { family, keyOf: (event: RecordedEvent): unknown => keyOf(event) }] as const;
+    return [type, { family, storedType, keyOf: (event: RecordedEvent): unknown => keyOf(event) }] as const;
   });
   if (types.length === 0)
     throw invalidDeclaration(subject, `'waitsFor' names no event type; name at least one, or leave it out.`);

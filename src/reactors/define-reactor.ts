@@ -140,7 +140,7 @@ export function defineReactor<const F extends EventFamily, W extends EventTypeOf
     families: Object.freeze([...families]),
     filter: Object.freeze(withAwaited(handled, awaited)),
     handled: Object.freeze(handled),
-    awaits: Object.freeze([...awaited.keys()]),
+    awaits: new Map([...awaited].map(([type, { storedType }]) => [type, storedType])),
     from,
     concurrency,
     timeout,

@@ -101,8 +101,8 @@ export interface Reactor {
   readonly filter: readonly EventFilter[];
   /** Those that it handles. */
   readonly handled: readonly EventFilter[];
-  /** The event types that handlers wait for. */
-  readonly awaits: readonly string[];
+  /** The event types that handlers wait for, each with the name under which the log keeps it. */
+  readonly awaits: ReadonlyMap<string, string>;
   readonly from: 'beginning' | 'now';
   readonly concurrency: number;
   /** The timeout of one attempt, in milliseconds. */

@@ -88,7 +88,10 @@ function reaction(reactor: Reactor, outcomes: GivenOutcomes, moments: readonly T
     thenSteps: async (...expected) => assert.deepEqual(plain((await accepted()).steps), plain(expected)),
     thenResults: async (...expected) => assert.deepEqual((await accepted()).results, expected),
     thenWaits: async (...expected) =>
-      assert.deepEqual((await accepted()).waits.map(plainWait), expected.map(expectedWait)),
+      assert.deepEqual(
+        (await accepted()).waits.map(plainWait),
+        expected.map((wait) => expectedWait(reactor, wait)),
+      ),
     async thenFails(message) {
       const { error } = await run();
       assert.ok(error !== undefined, `Expected ${reactor.name} to fail, but it handled all events.`);
@@ -117,7 +120,7 @@ function plainWait({ types, key, until, timeout }: Wait): unknown {
   return { for: types, key, ...(timeout === null ? {} : { timeout }) };
 }
 
-function expectedWait(expected: ExpectedWait): unknown {
+function expectedWait({ awaits }: Reactor, expected: ExpectedWait): unknown {
   if ('until' in expected) return { until: new Date(expected.until).toISOString() };
-  return { ...expected, for: [expected.for].flat() };
+  return { ...expected, for: [expected.for].flat().map((type) => awaits.get(type) ?? type) };
 }

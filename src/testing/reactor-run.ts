@@ -227,7 +227,7 @@ class Simulation {
     const found = this.#log.events.find(
       (one) =>
         one.position > event.position &&
-        types.includes(one.type) &&
+        types.includes(this.#reactor.awaits.get(one.type) ?? '') &&
         this.#reactor.awaitedKeyOf(one) === key &&
         !received.includes(one.position) &&
         (due === null || Date.parse(one.recordedAt) <= due),

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { isVersionUnknown, unreadable } from '../../events/read-payload.ts';
 import type { Reactor } from '../../reactors/reactor.ts';
@@ -31,16 +32,17 @@ const pageSize = 1000;
 export async function storeMissedAwaited(options: WaitingEventsOptions): Promise<boolean> {
   const { db, reactor, claim, logger } = options;
   const { awaits, awaited, oldest, hasInstances } = await readAwaitingState(db, claim.name);
-  const missed = reactor.awaits.filter((type) => !awaits.includes(type));
-  const undeclared = awaited.filter((type) => !reactor.awaits.includes(type));
+  const declared = [...reactor.awaits.values()];
+  const missed = declared.filter((type) => !awaits.includes(type));
+  const undeclared = awaited.filter((type) => !declared.includes(type));
   if (undeclared.length > 0)
     logger.warn(
       { reactor: reactor.name, types: undeclared },
       `${reactor.name}: handlers wait for ${undeclared.join(', ')}, which 'waitsFor' does not name here. They wait for a process that names it; 'refold reactor show ${reactor.name}' lists them.`,
     );
   if (missed.length > 0 && oldest !== null) await storeAwaited(options, missed, oldest);
-  if (missed.length > 0 || awaits.length !== reactor.awaits.length) await setAwaits(db, claim, reactor.awaits);
-  return reactor.awaits.length > 0 || hasInstances;
+  if (missed.length > 0 || awaits.length !== declared.length) await setAwaits(db, claim, declared);
+  return declared.length > 0 || hasInstances;
 }
 
 async function storeAwaited(
@@ -50,12 +52,12 @@ async function storeAwaited(
 ): Promise<void> {
   const filter = reactor.filter.map(({ family, types }) => ({
     family,
-    types: types.filter((type) => missed.includes(type)),
+    types: types.filter((type) => missed.includes(reactor.awaits.get(type) ?? '')),
   }));
   const upTo = claim.checkpoint;
   for (let after = oldest; after < upTo; ) {
     const page = await log.readAll({ after, upTo, filter, limit: pageSize });
-    const found = page.events.flatMap((event): AwaitedEvent[] => {
+    const found = page.events.flatMap((event) => {
       const problem = unreadable(event);
       if (isVersionUnknown(problem)) throw problem;
       const { key, keyError } = awaitedBy(reactor, event);
@@ -64,9 +66,19 @@ async function storeAwaited(
           { reactor: reactor.name, event: event.id, err: keyError.error },
           `${reactor.name}: nobody can wait for '${event.type}' at position ${event.position}, because its key can't be computed.`,
         );
-      return key === undefined ? [] : [{ position: event.position, id: event.id, type: event.type, key }];
+      return awaitedEvent(reactor, event, key) ?? [];
     });
     if (found.length > 0) await insertAwaitedEvents(db, claim, found);
     after = page.upTo;
   }
+}
+
+/** An event as it is stored; undefined if nobody waits for its type, or if it has no key. */
+export function awaitedEvent(
+  { awaits }: Reactor,
+  { position, id, type }: RecordedEvent,
+  key: string | undefined,
+): AwaitedEvent | undefined {
+  const storedType = awaits.get(type);
+  return key === undefined || storedType === undefined ? undefined : { position, id, type: storedType, key };
 }

@@ -17,8 +17,8 @@ export interface WaitStore {
 
 export interface HandlerWaitsOptions {
   readonly event: RecordedEvent;
-  /** The types that the reactor declares in `waitsFor`. */
-  readonly awaits: readonly string[];
+  /** The types that the reactor declares in `waitsFor`, each with the name under which the log keeps it. */
+  readonly awaits: ReadonlyMap<string, string>;
   readonly names: StepNames;
   readonly store: WaitStore;
   readonly log: Pick<EventLog, 'readAt'>;
@@ -71,9 +71,10 @@ export function createHandlerWaits(options: HandlerWaitsOptions): HandlerWaits {
     return new Promise<never>(() => {});
   }
 
-  async function find(types: readonly string[], { key, timeout, step: given }: WaitForOptions) {
-    const problem = problemOf(types, key, timeout, awaits);
+  async function find(declared: readonly string[], { key, timeout, step: given }: WaitForOptions) {
+    const problem = problemOf(declared, key, timeout, awaits);
     if (problem) throw names.invalid(problem);
+    const types = declared.map((type) => awaits.get(type) ?? type);
     const step = names.ofWait('wait.for', `wait:${types.join('|')}`, given);
     const input = { wait: 'for', types: types.toSorted(), key, timeout: timeout ?? null };
     const wait = { types, key, until: null, timeout: timeout ?? null, received };
@@ -125,8 +126,8 @@ function storedWait(step: Step, input: unknown, wait: Omit<Wait, 'stepKey' | 'st
   return { ...wait, stepKey: step.key, step: step.name, work };
 }
 
-function problemOf(types: readonly unknown[], key: unknown, timeout: unknown, awaits: readonly string[]) {
-  const unknown = types.find((type) => typeof type !== 'string' || !awaits.includes(type));
+function problemOf(types: readonly unknown[], key: unknown, timeout: unknown, awaits: ReadonlyMap<string, string>) {
+  const unknown = types.find((type) => typeof type !== 'string' || !awaits.has(type));
   if (unknown !== undefined)
     return `'waitsFor' of the reactor does not name '${String(unknown)}'. Add it there, with a function that returns its key.`;
   if (types.length === 0) return `'wait.for' needs an event type, such as 'PaymentReceived'.`;

@@ -29,7 +29,7 @@ export function reactorTask(reactor: Reactor, event: RecordedEvent): ReactorTask
 
 /** Whether the event needs a task. One that is only awaited needs none, unless its key can't be computed. */
 export function needsHandling({ handled, awaits }: Reactor, { event, keyError }: ReactorTask): boolean {
-  if (awaits.length === 0 || keyError) return true;
+  if (awaits.size === 0 || keyError) return true;
   return handled.some(({ family, types }) => family === event.family && types.includes(event.type));
 }
 

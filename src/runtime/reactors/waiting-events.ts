@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { type AwaitedEvent, insertAwaitedEvents } from '../../store/reactors/awaited-events.ts';
+import { insertAwaitedEvents } from '../../store/reactors/awaited-events.ts';
 import { decideWaits, type WaitScope, type WokenInstance } from '../../store/reactors/decide-waits.ts';
 import {
   findWait,
@@ -13,7 +13,7 @@ import {
 } from '../../store/reactors/reactor-instances.ts';
 import { stepChanged } from '../commands/execute-step.ts';
 import type { Step } from '../commands/step-names.ts';
-import { storeMissedAwaited, type WaitingEventsOptions } from './awaited-history.ts';
+import { awaitedEvent, storeMissedAwaited, type WaitingEventsOptions } from './awaited-history.ts';
 import { DueTimer } from './due-timer.ts';
 import type { WaitStore } from './handler-waits.ts';
 import { awaitedBy } from './reactor-task.ts';
@@ -50,7 +50,7 @@ export class WaitingEvents implements WaitStore {
       db,
       log,
       claim,
-      awaits: reactor.awaits,
+      awaits: [...reactor.awaits.values()],
       hasRoom: () => this.#woken.size < maxWoken,
       onWoken: (woken) => this.#wake(woken),
       onError: (error) => this.#listener?.onError(error),
@@ -141,10 +141,7 @@ export class WaitingEvents implements WaitStore {
    */
   async read(events: readonly RecordedEvent[], upTo?: GlobalPosition): Promise<void> {
     const { db, reactor, claim } = this.#options;
-    const awaited = events.flatMap((event): AwaitedEvent[] => {
-      const { key } = awaitedBy(reactor, event);
-      return key === undefined ? [] : [{ position: event.position, id: event.id, type: event.type, key }];
-    });
+    const awaited = events.flatMap((event) => awaitedEvent(reactor, event, awaitedBy(reactor, event).key) ?? []);
     if (awaited.length > 0) {
       await insertAwaitedEvents(db, claim, awaited);
       await this.#decide({ kind: 'keys', keys: [...new Set(awaited.map(({ key }) => key))] });

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -6,14 +6,18 @@ import { z } from 'zod';
 import {
   defineCommand,
   defineConfig,
+  defineEvents,
   defineReactor,
+  type EventFamily,
   globalPosition,
   type Reactor,
   type ReactorContext,
   type ReactorErrorPolicy,
   type RecordedEvent,
   type RecordedEventOf,
+  RefoldError,
 } from '../../../src/index.ts';
+import { createReactorProcessor } from '../../../src/runtime/reactors/reactor-processor.ts';
 import { WaitingEvents } from '../../../src/runtime/reactors/waiting-events.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
@@ -42,9 +46,9 @@ afterEach(async () => {
   await database.drop();
 });
 
-async function start(reactors: readonly Reactor[], { maintain = true } = {}) {
+async function start(reactors: readonly Reactor[], { maintain = true, events = [order] as EventFamily[] } = {}) {
   const runtime = await startRuntime({
-    config: defineConfig({ events: [order], reactors, runtime: { polling: { min: 10, max: 50 } } }),
+    config: defineConfig({ events, reactors, runtime: { polling: { min: 10, max: 50 } } }),
     url: database.url,
     owner: 'test',
     development: false,
@@ -191,7 +195,12 @@ test('an append that was under way when the timeout was over decides', async () 
     await runtime.reactors.pause('orders', step);
     await runtime.reactors.resume('orders', step);
     await until(async () => (await status(runtime))?.state === 'running');
-    await pause(150); // longer than one look for the end of writers; the result does not depend on it
+    // It has looked for writers under way, and found this one.
+    await until(async () => {
+      const text =
+        "select from pg_stat_activity where query like '%from refold.tags where tag <=%' and pid <> pg_backend_pid()";
+      return (await db.query({ text })).length > 0;
+    });
     expect(said).toEqual([]);
   });
   await finished(runtime);
@@ -483,6 +492,42 @@ test('types that a deployment adds are found back to the oldest waiting event, a
   expect(said).toEqual([['a', 3]]);
 });
 
+test('a wait survives that its event type is renamed', async () => {
+  const said: unknown[] = [];
+  const before = await start([onPlaced(async ({ streamId: key }, { wait }) => void (await wait.for('Paid', { key })))]);
+  await append(before, 'a', placed);
+  await append(before, 'b', placed);
+  await settled(before);
+  await append(before, 'p', paid('b', 1));
+  await until(async () => (await status(before))?.waiting === 1);
+  await stop(before);
+  const { Paid, ...schemas } = order.schemas;
+  const renamed = defineEvents('order', { ...schemas, Settled: Paid }, { types: { Settled: { was: ['Paid'] } } });
+  const reactor = defineReactor({
+    name: 'orders',
+    events: renamed,
+    waitsFor: { Settled: ({ payload }) => payload.order },
+    handle: {
+      async Placed({ streamId: key }, { wait }) {
+        const { type, payload } = await wait.for('Settled', { key });
+        said.push([key, type, payload.amount]);
+      },
+    },
+  });
+  const after = await start([reactor], { events: [renamed] });
+  const event = { type: 'Settled', payload: { order: 'a', amount: 2 } } as const;
+  await after.log.append({ family: renamed, streamId: 'p', events: [event] });
+  await finished(after);
+  await after.reactors.rewind('orders', globalPosition(0n), step);
+  await finished(after);
+  await until(() => said.length === 3);
+  expect(said.toSorted()).toEqual([
+    ['a', 'Settled', 2],
+    ['a', 'Settled', 2],
+    ['b', 'Settled', 1],
+  ]);
+});
+
 test('an awaited event that a restored log does not hold decides nothing, and an outcome that rests on one fails', async () => {
   const said: unknown[] = [];
   const reactor = onPlaced(
@@ -515,6 +560,67 @@ test('an awaited event that a restored log does not hold decides nothing, and an
     'had returned the event at position 3, which the log does not hold any more',
   );
   expect(said).toHaveLength(2);
+});
+
+test('a process that ends between any two statements loses no wait, no outcome and no event', async () => {
+  const said: string[] = [];
+  const reactor = onPlaced(async ({ streamId: key }, { wait, execute }) => {
+    await execute(pay, { order: key, amount: 1 }, { step: 'before' });
+    said.push(`${key} ${amountOf(await wait.for('Paid', { key, timeout: hour }))}`);
+    await wait.until('2020-01-01');
+    await execute(pay, { order: key, amount: 2 }, { step: 'after' });
+  });
+  const { log } = await start([reactor], { maintain: false });
+  const logger = pino({ level: 'silent' });
+  const isPaid = new Set<string>();
+  const rowsOf = (table: string, key: string) =>
+    db.query({ text: `select from ${table} where key = $1`, values: [`order/${key}`] });
+
+  /** Handles the order of this key in a process of its own, until the order is done or the process ends. */
+  async function own(through: Database, key: string, isEnded: () => boolean): Promise<void> {
+    const claim = await claimProcessor(db, { kind: 'reactor', name: 'orders', version: 0, partition: 0 }, 'test');
+    const options = { db: through, log, reactor, claim, processId: randomUUID(), grace: 0, logger };
+    const processor = await createReactorProcessor(options).catch(() => undefined);
+    let after = claim.checkpoint;
+    await until(async () => {
+      if (!processor || isEnded()) return true;
+      const horizon = await log.horizon();
+      const page = await log.readAll({ after, upTo: horizon, filter: reactor.filter, limit: 100 });
+      await processor.process({ after, horizon, ...page });
+      after = page.upTo;
+      if (!isPaid.has(key) && (await rowsOf('refold.reactor_instances', key)).length > 0) {
+        isPaid.add(key);
+        await log.append({ family: order, streamId: 'p', events: [paid(key, 7)] });
+      }
+      return isDone(key);
+    });
+    await processor?.interrupt?.(new Error('the process is gone'));
+  }
+  const isDone = async (key: string) =>
+    (await log.streamVersion(order, `paid ${key}`)) === 2 &&
+    (await rowsOf('refold.reactor_instances', key)).length === 0;
+
+  for (let survived = 0; ; survived++) {
+    const key = `o${survived}`;
+    await log.append({ family: order, streamId: key, events: [placed] });
+    let statements = 0;
+    const dying: Database = {
+      ...db,
+      async query(statement) {
+        if (statements > survived) throw new RefoldError('DATABASE_UNAVAILABLE', 'the process is gone');
+        const rows = await db.query(statement);
+        if (++statements > survived) throw new RefoldError('DATABASE_UNAVAILABLE', 'the process is gone');
+        return rows as never;
+      },
+    };
+    const isEnded = () => statements > survived;
+    await own(dying, key, isEnded);
+    const hasEnded = isEnded();
+    if (!(await isDone(key))) await own(db, key, () => false);
+    expect(await isDone(key)).toBe(true);
+    if (!hasEnded) break;
+  }
+  expect(new Set(said.map((one) => one.split(' ')[1]))).toEqual(new Set(['7']));
 });
 
 test('a reactor without waits costs one statement when it is claimed, and none for an event', async () => {
