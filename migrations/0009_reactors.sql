@@ -1,4 +1,4 @@
--- Reactors: their checkpoints, dead letters, attempts, handlers that wait, and the audit log of operators' steps.
+-- Reactors: their checkpoints, versions, dead letters, attempts, handlers that wait, and the audit log of operators' steps.
 --
 -- Needs: nothing
 -- Older processes: can run beside it
@@ -29,6 +29,17 @@ create table refold.reactors (
   updated_at timestamptz not null default now()
 ) with (fillfactor = 50); -- updated by each batch
 
+-- The versions of reactors, except a version 1 with which a reactor began. The highest version that begins before the position of an event handles
+-- it, whenever that is.
+create table refold.reactor_versions (
+  reactor text collate "C" not null references refold.reactors on delete cascade,
+  version integer not null,
+  -- it handles the events after this position: no earlier version has begun to handle any of them. 0 if the reactor began with it
+  from_position bigint not null,
+  begun_at timestamptz not null default now(),
+  primary key (reactor, version)
+);
+
 -- Dead letters of reactors, and events that wait behind one of the same key.
 create table refold.reactor_letters (
   reactor text collate "C" not null references refold.reactors on delete cascade,
@@ -51,12 +62,14 @@ create index requested_reactor_letters on refold.reactor_letters (reactor, key) 
 -- ends its process. Not in refold.reactors: a handler would wait for the row while the checkpoint is written.
 create table refold.reactor_attempts (
   reactor text collate "C" primary key references refold.reactors on delete cascade,
-  -- the fence: of the owner that has written it
+  -- the fence: of the last owner that has written it, or has begun a version
   epoch bigint not null,
   -- the process that has written it
   process text not null,
   -- by position: {"1042": {"failed": 2, "lost": 1, "running": true}}
-  events jsonb not null
+  events jsonb not null,
+  -- the highest position of an event of which a handler has run: a new version handles the events after it
+  begun_position bigint not null default 0
 ) with (fillfactor = 50); -- updated by each attempt
 
 -- Events whose handlers wait, for a time or for another event: from the first wait of the handler until the handler has ended. The outcome of a wait

@@ -19,7 +19,9 @@ create table refold.processes (
   started_at timestamptz not null default clock_timestamp(),
   heartbeat_at timestamptz not null default clock_timestamp(),
   -- the payload versions that it can read, as family → type → version; only types above version 1. It leaves other events to a process that can
-  payload_versions jsonb not null default '{}'
+  payload_versions jsonb not null default '{}',
+  -- the versions of reactors that it declares, as name → versions; only reactors that have others than version 1
+  reactor_versions jsonb not null default '{}'
 ) with (fillfactor = 50); -- updated by each heartbeat
 
 -- The owner of each unit, and until when unless it renews the lease, by this server's clock. Used instead of advisory locks behind a pooler in

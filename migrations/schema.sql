@@ -219,7 +219,8 @@ create table refold.processes (
   keeps text[] not null,
   started_at timestamp with time zone not null default clock_timestamp(),
   heartbeat_at timestamp with time zone not null default clock_timestamp(),
-  payload_versions jsonb not null default '{}'::jsonb
+  payload_versions jsonb not null default '{}'::jsonb,
+  reactor_versions jsonb not null default '{}'::jsonb
 ) with (fillfactor=50);
 
 alter table refold.processes add constraint processes_pkey PRIMARY KEY (id);
@@ -277,7 +278,8 @@ create table refold.reactor_attempts (
   reactor text collate "C" not null,
   epoch bigint not null,
   process text not null,
-  events jsonb not null
+  events jsonb not null,
+  begun_position bigint not null default 0
 ) with (fillfactor=50);
 
 alter table refold.reactor_attempts add constraint reactor_attempts_pkey PRIMARY KEY (reactor);
@@ -347,6 +349,17 @@ create table refold.reactor_steps (
 alter table refold.reactor_steps add constraint reactor_steps_pkey PRIMARY KEY (id);
 
 CREATE INDEX steps_of_reactor ON refold.reactor_steps USING btree (reactor, id);
+
+create table refold.reactor_versions (
+  reactor text collate "C" not null,
+  version integer not null,
+  from_position bigint not null,
+  begun_at timestamp with time zone not null default now()
+);
+
+alter table refold.reactor_versions add constraint reactor_versions_pkey PRIMARY KEY (reactor, version);
+
+alter table refold.reactor_versions add constraint reactor_versions_reactor_fkey FOREIGN KEY (reactor) REFERENCES refold.reactors(name) ON DELETE CASCADE;
 
 create table refold.reactors (
   name text collate "C" not null,

@@ -85,7 +85,7 @@ const refined: Readonly<Record<string, string>> = {
   'reactor_instances.received': 'readonly GlobalPosition[]',
   'reactor_letters.error': 'Json<LetterError>',
   'reactor_steps.step':
-    "'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'forgotten'",
+    "'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'version begun' | 'version withdrawn' | 'forgotten'",
   'reactors.error': 'Json<ProcessorError>',
   'rebuilds.error': 'Json<ProcessorError>',
   'rebuilds.state_before': 'VersionState',

@@ -161,6 +161,12 @@ export const refoldCodes = {
     why: 'Its handler failed after all retries, or returned `stop`.',
     do: 'Fix the cause, then run `refold reactor resume`.',
   },
+  REACTOR_VERSION_UNKNOWN: {
+    status: null,
+    what: 'A version of a reactor that no running process declares handles the next events: `reactor`, `version`. The reactor stopped before them.',
+    why: 'The version was removed while its events were under way, or a newer release was taken back.',
+    do: 'Deploy a process that declares the version: the reactor continues by itself. Or run `refold reactor withdraw`; the message says when.',
+  },
   REACTION_LOOP: {
     status: null,
     what: 'Too many reactions of one reactor, each caused by the one before it, led to an event: `reactor`, `reactions`. It was not handled.',

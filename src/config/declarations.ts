@@ -7,6 +7,7 @@ import { expectDistinctNames } from '../events/event-names.ts';
 import { checkRelations } from '../projections/declaration/check-relations.ts';
 import type { Projection } from '../projections/projection/projection.ts';
 import type { Reactor } from '../reactors/reactor.ts';
+import { checkReactorVersions } from '../reactors/versioned-reactor.ts';
 import { invalidConfig } from './option-checks.ts';
 
 /** The declarations of an application. */
@@ -15,7 +16,7 @@ export interface Declarations {
   readonly events?: readonly EventFamily[];
   readonly projections?: readonly Projection[];
   readonly commands?: readonly Command[];
-  /** Reactors: side effects of events, and workflows. */
+  /** Reactors: side effects of events, and workflows. Several versions of a reactor may stand beside each other. */
   readonly reactors?: readonly Reactor[];
   /** The imports that `refold import` can run. */
   readonly imports?: readonly Import[];
@@ -33,7 +34,7 @@ export function checkDeclarations(options: Declarations): void {
   checkProjections(projections);
   checkRelations(projections);
   checkNames(projections, commands);
-  checkReactors(reactors);
+  checkReactorVersions(reactors);
   checkAuth(options, projections, commands);
 }
 
@@ -79,14 +80,6 @@ function checkNames(projections: readonly Projection[], commands: readonly Comma
   for (const command of commands) {
     if (seen.has(command.name)) throw invalidDeclaration(`defineCommand('${command.name}')`, 'is declared twice.');
     seen.add(command.name);
-  }
-}
-
-function checkReactors(reactors: readonly Reactor[]): void {
-  const seen = new Set<string>();
-  for (const { name } of reactors) {
-    if (seen.has(name)) throw invalidDeclaration(`defineReactor('${name}')`, 'is declared twice.');
-    seen.add(name);
   }
 }
 

@@ -19,6 +19,13 @@ export type ReactorHandler<E extends RecordedEvent, Awaited extends RecordedEven
 export interface ReactorOptions<F extends EventFamily, W extends EventTypeOf<F> = never> {
   /** snake_case. It names the checkpoint, so a renamed reactor is a new reactor. */
   readonly name: string;
+  /**
+   * The version of the handlers: 1, 2, 3… Declare the next one beside this one to change a workflow while events are under way. It handles the
+   * events that no earlier version has begun to handle. Those that have begun end on their version, as long as it is declared; `refold reactor
+   * list` shows how many there are. `name`, `from` and `concurrency` are the same in all versions.
+   * @default 1
+   */
+  readonly version?: number;
   /** The event family or families that the reactor reads. */
   readonly events: F | readonly F[];
   /**
@@ -36,7 +43,8 @@ export interface ReactorOptions<F extends EventFamily, W extends EventTypeOf<F> 
     | { readonly [T in EventTypeOf<F>]?: ReactorHandler<RecordedEventOf<F, T>, RecordedEventOf<F, W>> };
   /**
    * Where a newly declared reactor starts: at the first event of the log, or with the events appended from now on. It counts only at the first
-   * start. Later the reactor continues from its checkpoint. An operator can set the checkpoint back with `refold reactor rewind`.
+   * start, whatever its version is then. Later the reactor continues from its checkpoint. An operator can set the checkpoint back with
+   * `refold reactor rewind`.
    * @default 'now': nobody receives mails about the past
    */
   readonly from?: 'beginning' | 'now';
@@ -77,7 +85,7 @@ export interface ReactorOptions<F extends EventFamily, W extends EventTypeOf<F> 
 }
 
 const known = [
-  ...['name', 'events', 'waitsFor', 'handle', 'from', 'concurrency', 'key'],
+  ...['name', 'version', 'events', 'waitsFor', 'handle', 'from', 'concurrency', 'key'],
   ...['timeout', 'onError', 'commands', 'maxChain'],
 ];
 
@@ -101,6 +109,7 @@ export function defineReactor<const F extends EventFamily, W extends EventTypeOf
 ): Reactor {
   const {
     name,
+    version = 1,
     from = 'now',
     concurrency = 1,
     timeout = 60_000,
@@ -116,6 +125,8 @@ export function defineReactor<const F extends EventFamily, W extends EventTypeOf
   }
   if (!/^[a-z][a-z0-9_]{0,62}$/.test(name))
     throw invalidDeclaration(subject, `a reactor is named in snake_case, such as 'confirmation_mails'.`);
+  if (!Number.isInteger(version) || version < 1 || version > 2 ** 31 - 1)
+    throw invalidDeclaration(subject, `'version' is a whole number from 1 on, found ${version}.`);
   if (from !== 'beginning' && from !== 'now')
     throw invalidDeclaration(subject, `'from' is 'beginning' or 'now', found '${String(from)}'.`);
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 1000)
@@ -137,6 +148,7 @@ export function defineReactor<const F extends EventFamily, W extends EventTypeOf
   return Object.freeze({
     kind: 'reactor',
     name,
+    version,
     families: Object.freeze([...families]),
     filter: Object.freeze(withAwaited(handled, awaited)),
     handled: Object.freeze(handled),

@@ -1,6 +1,8 @@
 import { RefoldError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
+import type { EventFilter } from '../projections/projection/projection.ts';
 import type { Reactor } from './reactor.ts';
+import { versionedReactors } from './versioned-reactor.ts';
 
 /** The reactions that lead to the events of a reaction to this event, for their metadata. */
 export function reactionsAfter({ name }: Reactor, event: RecordedEvent): Readonly<Record<string, number>> {
@@ -22,20 +24,26 @@ export function chainProblem({ name, maxChain }: Reactor, event: RecordedEvent):
 
 /** For each reactor whose declared commands may write an event that it handles itself, a warning. */
 export function selfFeedingWarnings(reactors: readonly Reactor[]): string[] {
-  return reactors.flatMap(({ name, commands = [], handled: handledTypes, maxChain }) =>
-    commands.flatMap(({ name: command, families, emits }) => {
-      const all = new Set(families.flatMap(({ types }) => types));
-      const isDeclared = families.length === 1 ? emits !== families[0]?.types : emits.length < all.size;
-      if (!isDeclared) return [];
-      const own = handledTypes.filter((one) => families.some((family) => family.name === one.family));
-      const handled = own.flatMap(({ types }) => types);
-      const type = emits.find((emitted) => handled.includes(emitted));
-      if (type === undefined) return [];
-      return [
-        `${name} handles '${type}', which its command '${command}' may write: it can react to itself, up to ${maxChain} times in a chain ('maxChain').`,
-      ];
-    }),
+  const warnings = versionedReactors(reactors).flatMap(({ handled, versions }) =>
+    // Any version may write an event that another one handles.
+    versions.flatMap((version) => selfFeeding(version, handled)),
   );
+  return [...new Set(warnings)];
+}
+
+function selfFeeding({ name, commands = [], maxChain }: Reactor, handledTypes: readonly EventFilter[]): string[] {
+  return commands.flatMap(({ name: command, families, emits }) => {
+    const all = new Set(families.flatMap(({ types }) => types));
+    const isDeclared = families.length === 1 ? emits !== families[0]?.types : emits.length < all.size;
+    if (!isDeclared) return [];
+    const own = handledTypes.filter((one) => families.some((family) => family.name === one.family));
+    const handled = own.flatMap(({ types }) => types);
+    const type = emits.find((emitted) => handled.includes(emitted));
+    if (type === undefined) return [];
+    return [
+      `${name} handles '${type}', which its command '${command}' may write: it can react to itself, up to ${maxChain} times in a chain ('maxChain').`,
+    ];
+  });
 }
 
 /** Metadata may come from anywhere, so the number is checked. */

@@ -96,6 +96,7 @@ export interface ReactorErrorPolicy {
 export interface Reactor {
   readonly kind: 'reactor';
   readonly name: string;
+  readonly version: number;
   readonly families: readonly EventFamily[];
   /** The event types that it handles or awaits. The query that reads the log applies it. */
   readonly filter: readonly EventFilter[];

@@ -69,7 +69,7 @@ export function startMaintenance({
     freeze: development,
     logger,
   });
-  const reactorUnits = createReactorUnits({ ...parts, reactors: config.reactors, grace: stopTimeout, logger });
+  const reactorUnits = createReactorUnits({ ...parts, reactors: config.reactors, owner, grace: stopTimeout, logger });
   const worker = createWorker({
     db: parts.db,
     versions: parts.versions,

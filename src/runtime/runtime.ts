@@ -5,6 +5,7 @@ import type { Config } from '../config/define-config.ts';
 import { payloadVersionsOf } from '../events/payload-versions.ts';
 import type { PositionToken } from '../events/position-token.ts';
 import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
+import { declaredVersions } from '../reactors/versioned-reactor.ts';
 import { createEventLog, type EventLog } from '../store/event-log.ts';
 import { readAnchor } from '../store/log/horizon.ts';
 import { createDatabase, type Database } from '../store/postgres/database.ts';
@@ -125,8 +126,8 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       development: options.development,
     });
     warnings.push(...selfFeedingWarnings(config.reactors), ...(await connectionLimitWarnings(db, config.database)));
+    warnings.push(...(await registerReactors(db, config.reactors, owner)));
     for (const warning of warnings) logger.warn(warning);
-    await registerReactors(db, config.reactors, owner);
 
     let watch: DatabaseWatch | undefined;
     const appends = openApplicationLog(db, config, {
@@ -224,6 +225,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       role: options.maintain ? (options.serves ? 'all' : 'worker') : 'gateway',
       versions: config.projections.map(({ id }) => id),
       payloadVersions: payloadVersionsOf(config.families),
+      reactorVersions: declaredVersions(config.reactors),
     };
     const tables = options.maintain ? createTableWatch({ db, projections: config.projections, logger }) : undefined;
     if (tables) {

@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { reactorsToText } from '../../src/cli/monitoring/reactor-status.ts';
+import { beginning, globalPosition } from '../../src/index.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readReactors } from '../../src/store/reactors/reactors.ts';
@@ -30,10 +32,12 @@ async function run(config: string, ...cliArguments: string[]): Promise<CliResult
 
 test('an operator sees reactors, pauses and rewinds them, and retries their dead letters from the command line', async () => {
   const mended = join(await userFolder(), 'mended');
-  const config = await applicationFile(`
+  const application = (version: number) =>
+    applicationFile(`
     import { existsSync } from 'node:fs';
     const watch = defineReactor({
       name: 'watch',
+      version: ${version},
       events: account,
       handle: {
         Credited() { if (!existsSync('${mended}')) throw new Error('bad luck'); },
@@ -42,6 +46,7 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
       onError: { policy: 'dead-letter', retries: [] },
     });
     export default defineConfig({ reactors: [watch] });`);
+  const config = await application(1);
   const worker = startCli(['start', '--role', 'worker', '--config', config], environment());
   await until(async () => (await readReactors(db))[0]?.status === 'running');
   const log = createEventLog(db, [account]);
@@ -62,6 +67,10 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
   expect(await run(config, 'dead-letters', 'retry', 'watch')).toMatchObject({
     code: 1,
     stdout: "watch: nothing could be handled, 2 left. 'refold dead-letters list watch' shows why.\n",
+  });
+  expect(await run(await application(2), 'check')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('note     watch@1 has 2 events under way, and this program does not declare it'),
   });
   await writeFile(mended, '');
   expect(await run(config, 'dead-letters', 'retry', 'watch', '--key', 'account/a')).toMatchObject({
@@ -85,7 +94,29 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
   expect(await run(config, 'reactor', 'cancel', 'watch', '3')).toMatchObject({
     stdout: 'watch does not continue with the event at position 3.\n',
   });
+  expect(await run(config, 'reactor', 'withdraw', 'watch', '1')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('watch has no version below 1.'),
+  });
   expect((await run(config, 'reactor', 'history', 'watch')).stdout).toMatch(/rewound +2 +1 +\S+ +lost mails\n/);
   expect(await worker.end('SIGTERM')).toMatchObject({ code: 0 });
   expect(await run(config, 'reactor', 'forget', 'watch')).toMatchObject({ stdout: 'watch is forgotten.\n' });
 }, 900_000); // a dozen processes, one after another, on a machine that may be busy
+
+test('the versions of a reactor are shown with what is left of them', () => {
+  const position = globalPosition('1042');
+  const versions = [
+    { version: 1, after: beginning, upTo: globalPosition('900'), underWay: 0, isNeeded: false },
+    { version: 2, after: globalPosition('900'), upTo: globalPosition('1000'), underWay: 3, isNeeded: true },
+    { version: 3, after: globalPosition('1000'), upTo: null, underWay: 0, isNeeded: true },
+  ];
+  const counts = { lag: 0n, handled: 7n, skipped: 0n, deadLetters: 0, waiting: 0, nextDue: null };
+  const watch = { name: 'watch', state: 'running', owner: 'host:1', position, head: position, ...counts } as const;
+  const text = reactorsToText([{ ...watch, versions, error: null }]);
+  expect(text.split('\n').slice(2)).toEqual([
+    'watch@1 handles the events up to position 900: none under way, so its declaration is not needed',
+    'watch@2 handles the events up to position 1,000: 3 under way',
+    'watch@3 handles the events after position 1,000: 0 under way',
+  ]);
+  expect(reactorsToText([{ ...watch, versions: versions.slice(2), error: null }])).not.toContain('watch@');
+});

@@ -15,6 +15,7 @@ import { givenReactor, givenStream } from '../../src/testing.ts';
 import { untilActive, untilCaughtUp } from '../support/patient.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { booking, bookingFlowV1, bookingFlowV2, charge, confirmBooking, holdRoom } from './booking-versions.ts';
 import { extendedShop } from './extended-shop.ts';
 import { invoice, invoices, tokenOf } from './invoices.ts';
 import { order, person } from './payload-evolution.ts';
@@ -186,6 +187,7 @@ test.each([
   ['evolution.md', 'OrderPlacedV1', 'payload-evolution.ts'],
   ['evolution.md', 'PersonV1', 'payload-evolution.ts'],
   ['reactors.md', 'waitsFor: {', 'reservation-expiry.ts'],
+  ['reactors.md', 'version: 2', 'booking-versions.ts'],
 ])('the code of %s with `%s` equals the code that runs', (page, part, file) => {
   const lines = (text: string) => text.split('\n').map((line) => line.trim());
   const blocks = [...readFileSync(join(folder, page), 'utf8').matchAll(/```ts\n(.*?)```/gs)].map(
@@ -238,6 +240,24 @@ test('the workflow of reactors.md releases a room that is not paid in time, and 
   await reminded.thenSteps({ command: remindGuest, input: { reservationId: 'r1' } });
   await reminded.thenResults('ack');
   await reminded.thenReplayable();
+});
+
+test('the versions of reactors.md stand beside each other, and run the steps that the page describes', async () => {
+  const reactors = [bookingFlowV1, bookingFlowV2];
+  expect(defineConfig({ reactors }).reactors).toEqual(reactors);
+  const events = [{ type: 'BookingRequested', payload: { guest: 'ada', price: 500 } }] as const;
+  const requested = { family: booking, streamId: 'b1', events };
+  const confirmed = { command: confirmBooking, input: { bookingId: 'b1' } };
+  await givenReactor(bookingFlowV1)
+    .when(requested)
+    .thenSteps({ command: charge, input: { guest: 'ada', amount: 500 } }, confirmed);
+  await givenReactor(bookingFlowV2)
+    .when(requested)
+    .thenSteps(
+      { command: holdRoom, input: { bookingId: 'b1' } },
+      { command: charge, input: { guest: 'ada', amount: 50 } },
+      confirmed,
+    );
 });
 
 describe.each(pages)('%s shows the real responses:', (page, examples) => {

@@ -149,7 +149,9 @@ describe('a declaration that can’t work is refused, with the way out', () => {
 
   test('two reactors with the same name', () => {
     const reactor = defineReactor({ name: 'mails', events: order, handle });
-    expect(() => defineConfig({ reactors: [reactor, reactor] })).toThrow("defineReactor('mails'): is declared twice.");
+    expect(() => defineConfig({ reactors: [reactor, reactor] })).toThrow(
+      "defineReactor('mails'): is declared twice. Give one of them another name, or the next version.",
+    );
     expect(defineConfig({ reactors: [reactor] }).families).toEqual([order]);
   });
 });
@@ -178,5 +180,18 @@ test('a start warns of a reactor whose commands may write an event that it handl
   expect(warnings([command(['OrderShipped'])])).toEqual([]);
   expect(warnings([command(['OrderShipped', 'OrderPlaced'])])).toEqual([
     "shipping handles 'OrderPlaced', which its command 'ship' may write: it can react to itself, up to 100 times in a chain ('maxChain').",
+  ]);
+  // A version may write what another one handles.
+  const ship = command(['OrderShipped']);
+  const handle = { OrderShipped: async () => {} };
+  const first = defineReactor({
+    name: 'shipping',
+    events: order,
+    commands: [ship],
+    handle: { OrderPlaced: async () => {} },
+  });
+  const second = defineReactor({ name: 'shipping', version: 2, events: order, handle });
+  expect(selfFeedingWarnings([first, second])).toEqual([
+    expect.stringContaining("shipping handles 'OrderShipped', which its command 'ship' may write"),
   ]);
 });

@@ -1,4 +1,5 @@
 import type { ReactorStatus } from '../../runtime/reactors/reactor-steps.ts';
+import type { ReactorVersionStatus } from '../../runtime/reactors/reactor-versions.ts';
 import type { WaitingEvent } from '../../store/reactors/reactor-instances.ts';
 import { integer } from '../shared/format.ts';
 import { textTable } from '../shared/text-table.ts';
@@ -18,7 +19,8 @@ export function reactorsToText(reactors: readonly ReactorStatus[]): string {
       reactor.owner ?? '-',
     ]),
   );
-  const notes = reactors.flatMap(({ name, deadLetters, waiting, nextDue, error }) => [
+  const notes = reactors.flatMap(({ name, deadLetters, versions, waiting, nextDue, error }) => [
+    ...(versions.length > 1 ? versions.map((version) => versionText(name, version)) : []),
     ...(waiting > 0
       ? [
           `${name}: the next wait is over ${nextDue ? `at ${nextDue}` : 'with its event'}: 'refold reactor show ${name}'`,
@@ -30,6 +32,12 @@ export function reactorsToText(reactors: readonly ReactorStatus[]): string {
     ...(error ? [`${name} stopped at ${error.at}: ${error.message}`] : []),
   ]);
   return [table, ...notes].join('\n');
+}
+
+function versionText(name: string, { version, after, upTo, underWay, isNeeded }: ReactorVersionStatus): string {
+  const events = `the events ${upTo === null ? `after position ${integer(after)}` : `up to position ${integer(upTo)}`}`;
+  const left = isNeeded ? `${integer(underWay)} under way` : 'none under way, so its declaration is not needed';
+  return `${name}@${version} handles ${events}: ${left}`;
 }
 
 /** Formats the events whose handlers wait. */

@@ -122,6 +122,27 @@ const skip = defineCommand({
   ),
 });
 
+const withdraw = defineCommand({
+  meta: {
+    name: 'withdraw',
+    description:
+      'Take back the newest version of a reactor, when its release was taken back for good: the version below handles its events.',
+  },
+  args: {
+    ...nameArgument,
+    version: { type: 'positional', description: 'Its newest version, such as 2', required: true },
+    ...reasonArgument,
+    ...configArgument,
+  },
+  run: withErrorReporting(({ args }) =>
+    change(args, async (reactors, step) => {
+      const version = versionOf(args.version);
+      await reactors.withdraw(args.name, version, step);
+      return `${args.name}@${version} is withdrawn: the version below handles its events.`;
+    }),
+  ),
+});
+
 const cancel = defineCommand({
   meta: {
     name: 'cancel',
@@ -151,9 +172,10 @@ const forget = defineCommand({
 export const reactor = defineCommand({
   meta: {
     name: 'reactor',
-    description: 'List, show, pause, resume, rewind, skip ahead or forget reactors, and cancel what waits.',
+    description:
+      'List, show, pause, resume, rewind, skip ahead or forget reactors, cancel what waits, and withdraw versions.',
   },
-  subCommands: { list, show, history, pause, resume, rewind, skip, cancel, forget },
+  subCommands: { list, show, history, pause, resume, rewind, skip, cancel, withdraw, forget },
 });
 
 async function change(
@@ -171,6 +193,11 @@ function positionOf(text: string): GlobalPosition {
   } catch (error) {
     throw new RefoldError('INVALID_CONFIG', error instanceof Error ? error.message : String(error));
   }
+}
+
+function versionOf(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new RefoldError('INVALID_CONFIG', `Expected a version, such as 2; found '${text.slice(0, 40)}'.`);
 }
 
 function toJson(value: unknown): string {

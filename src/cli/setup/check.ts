@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import { checkStoredDeclarations, type Finding } from '../../runtime/activation/check-declarations.ts';
+import { findUndeclaredVersions } from '../../runtime/reactors/reactor-versions.ts';
 import { checkSchema } from '../../schema/check-schema.ts';
-import { createDatabase } from '../../store/postgres/database.ts';
+import { createDatabase, type Database } from '../../store/postgres/database.ts';
 import { pendingMigrations } from '../../store/server/migrate.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -14,7 +15,7 @@ export const check = defineCommand({
   meta: {
     name: 'check',
     description:
-      'Build the schemas of the declarations, and compare the declarations with the database, and with a schema file: changed tables and code, missing versions, pending migrations. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
+      'Build the schemas of the declarations, and compare the declarations with the database, and with a schema file: changed tables and code, missing versions of projections and reactors, pending migrations. Exits with 1 if there is a problem. Changes nothing, except that it migrates an embedded server.',
   },
   args: {
     schema: { type: 'string', description: 'A file that refold schema wrote', valueHint: 'FILE' },
@@ -57,11 +58,16 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
           message: `The database lacks ${pending.length} of Refold's migrations (${pending.join(', ')}). Run 'refold migrate', then check again.`,
         },
       ];
-    return await checkStoredDeclarations(db, config);
+    return [...(await checkStoredDeclarations(db, config)), ...(await checkReactors(db, config))];
   } finally {
     await db.close();
     await server.stop();
   }
+}
+
+async function checkReactors(db: Database, { reactors }: Config): Promise<Finding[]> {
+  const missing = await findUndeclaredVersions(db, reactors);
+  return missing.map(({ isMissed, message }) => ({ kind: isMissed ? 'problem' : 'note', message }));
 }
 
 function toText(findings: readonly Finding[], problems: number): string {

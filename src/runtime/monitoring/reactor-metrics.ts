@@ -32,4 +32,19 @@ export function registerReactorMetrics(registry: Registry, look: () => Promise<r
   counter('refold_reactor_events_skipped_total', 'Events that the reactor has skipped.', ({ skipped }) =>
     Number(skipped),
   );
+
+  const versions = scrapedMetrics({
+    registry,
+    look: async () => (await look()).flatMap(({ name, versions }) => versions.map((version) => ({ name, version }))),
+    labelsOf: ({ name, version }) => ({ reactor: name, version: String(version.version) }),
+    labelNames: ['reactor', 'version'],
+  });
+  versions.gauge(
+    'refold_reactor_events_under_way',
+    'Events that the version of the reactor has begun to handle and not ended, with its dead letters.',
+    ({ version }) => version.underWay,
+  );
+  versions.gauge('refold_reactor_version_needed', '1 if the declaration of this version is needed.', ({ version }) =>
+    Number(version.isNeeded),
+  );
 }

@@ -2,11 +2,8 @@ import type { Logger } from 'pino';
 import { RefoldError } from '../../errors.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import { lastingFilter } from '../../events/event-names.ts';
-import { type PayloadVersions, payloadVersionsOf } from '../../events/payload-versions.ts';
-import { isVersionUnknown } from '../../events/read-payload.ts';
-import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { Ownership, OwnershipLock } from '../../store/ownership/ownership.ts';
-import type { OtherProcess } from '../../store/ownership/processes.ts';
+import type { KnownVersions, OtherProcess } from '../../store/ownership/processes.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { isOutage, isRefusedForGood } from '../../store/postgres/database-errors.ts';
 import {
@@ -21,7 +18,14 @@ import type { LogSubscription } from '../consumers/consumer.ts';
 import { lostProcessor } from '../processors/lost-history.ts';
 import type { MaintainedProcessor, MaintainedUnit } from '../processors/maintained-unit.ts';
 import { stopOf } from '../processors/stopped-processor.ts';
-import { isKnownElsewhere, isReadBetter } from './able-readers.ts';
+import {
+  isKnownElsewhere,
+  isReadBetter,
+  isUnknownVersion,
+  knownNowhere,
+  type ReadUnit,
+  type UnknownVersion,
+} from './able-readers.ts';
 import { fencedDatabase } from './fenced-database.ts';
 
 export interface ClaimOptions {
@@ -40,6 +44,8 @@ export interface ClaimOptions {
   others(): Promise<readonly OtherProcess[]>;
   /** The families that this process declares. */
   readonly families: readonly EventFamily[];
+  /** The versions of payloads and reactors that this process knows. */
+  readonly known: KnownVersions;
 }
 
 /** A unit while this process owns it. */
@@ -63,24 +69,20 @@ export class ClaimableUnit {
   readonly #maintained: MaintainedUnit;
   /** In the form of `unitText`. */
   readonly name: string;
-  /** Its event types, under the names that appends write. */
-  readonly #reads: readonly EventFilter[];
-  /** The payload versions that this process can read. */
-  readonly #known: PayloadVersions;
+  readonly #reads: ReadUnit;
   #owned: Owned | undefined;
   #failures = 0;
   #retryAt = 0;
   /** Whether another process can read more of its events, by the last announcements. */
   #isLeft = false;
-  /** Why it stopped, if it was a payload version that no process knew. */
-  #unread: RefoldError<'PAYLOAD_VERSION_UNKNOWN'> | undefined;
+  /** Why it stopped, if it was a version that no process knew. */
+  #unread: UnknownVersion | undefined;
 
   constructor(options: ClaimOptions, maintained: MaintainedUnit) {
     this.#options = options;
     this.#maintained = maintained;
     this.name = unitText(maintained.unit);
-    this.#reads = lastingFilter(options.families, maintained.filter);
-    this.#known = payloadVersionsOf(options.families);
+    this.#reads = { unit: maintained.unit, filter: lastingFilter(options.families, maintained.filter) };
   }
 
   get isOwned(): boolean {
@@ -100,10 +102,11 @@ export class ClaimableUnit {
 
   /** Whether this process leaves the unit to one of the others, because that one can read events that this one can't. */
   isLeftTo(others: readonly OtherProcess[]): boolean {
-    const { families } = this.#options;
-    this.#isLeft = isReadBetter(this.name, this.#reads, this.#known, others);
+    const { families, known } = this.#options;
+    this.#isLeft = isReadBetter(this.#reads, known, others);
     if (this.#isLeft) return true;
-    if (!this.isStopped || !this.#unread || !isKnownElsewhere(this.name, this.#unread, families, others)) return false;
+    if (!this.isStopped || !this.#unread || !isKnownElsewhere(this.#reads.unit, this.#unread, families, others))
+      return false;
     this.letOthersRetry();
     return true;
   }
@@ -213,12 +216,12 @@ export class ClaimableUnit {
 
   /** Leaves the unit to a process that can read its next event, or keeps it stopped. */
   async #end(owned: Owned, why: unknown): Promise<void> {
-    if (!isVersionUnknown(why)) return this.#keepStopped(owned, why);
+    if (!isUnknownVersion(why)) return this.#keepStopped(owned, why);
     const { families, others } = this.#options;
-    if (isKnownElsewhere(this.name, why, families, await others())) return this.#drop(owned, why);
+    const { id, unit } = this.#maintained;
+    if (isKnownElsewhere(unit, why, families, await others())) return this.#drop(owned, why);
     this.#unread = why;
-    const message = `${why.message} No running process that declares ${this.#maintained.id} knows it: deploy one.`;
-    return this.#keepStopped(owned, new RefoldError(why.code, message, why.fields));
+    return this.#keepStopped(owned, knownNowhere(id, why));
   }
 
   /** Keeps the ownership of a stopped processor, so no other process fails at the same event. */
@@ -252,7 +255,7 @@ export class ClaimableUnit {
     // A rebuild or a retry of dead letters changed the rows, so the processor starts again from them.
     const fenced = error instanceof RefoldError && error.code === 'PROCESSOR_FENCED';
     if (!fenced) this.#failures++;
-    const leaves = isVersionUnknown(error);
+    const leaves = isUnknownVersion(error);
     const backoff = Math.min(retryAtMost, 100 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
     const delay = leaves ? othersFirst : fenced ? retryFenced : backoff;
     this.#retryAt = performance.now() + delay;

@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { PayloadVersions } from '../../events/payload-versions.ts';
 import type { ProcessRole } from '../../store/ownership/live-processes.ts';
-import { announceProcess, withdrawProcess } from '../../store/ownership/processes.ts';
+import { announceProcess, type KnownVersions, withdrawProcess } from '../../store/ownership/processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { startPeriodicTask } from '../scheduling/periodic-task.ts';
 
 /** How a process describes itself to other processes, beside its units. */
-export interface ProcessDescription {
+export interface ProcessDescription extends KnownVersions {
   /** For example `host:4711`. */
   readonly name: string;
   readonly role: ProcessRole;
   /** The projection versions that it declares, for example `cart_summary@2`. */
   readonly versions: readonly string[];
-  /** The payload versions that it can read. */
-  readonly payloadVersions: PayloadVersions;
 }
 
 const announceMilliseconds = 2000;

@@ -69,6 +69,7 @@ class PeriodicWorker implements Worker {
       stopping: this.#stopping.signal,
       onFinished: () => this.#task.soon(),
       others: () => this.#rebalancer.others(this.#standing()),
+      known: described,
     };
     this.#task = startPeriodicTask(
       lookForWorkMilliseconds,

@@ -1,4 +1,4 @@
-import type { GlobalPosition } from '../../events/global-position.ts';
+import { beginning, type GlobalPosition, laterPosition } from '../../events/global-position.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import { type EventAttempts, writeReactorAttempts } from '../../store/reactors/reactor-attempts.ts';
@@ -17,6 +17,7 @@ export interface AttemptLogOptions {
 export class AttemptLog {
   readonly #options: AttemptLogOptions;
   readonly #events: Map<GlobalPosition, EventAttempts>;
+  #begun = beginning;
   /** The write that is under way, and the one after it, which covers everything changed until it begins. */
   #writing: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
@@ -33,6 +34,7 @@ export class AttemptLog {
   /** Stores that an attempt begins, and returns its number: 1, 2, 3… @throws RefoldError `PROCESSOR_FENCED` */
   async begin(position: GlobalPosition): Promise<number> {
     const { failed, lost } = this.#change(position, { running: true });
+    this.#begun = laterPosition(this.#begun, position);
     await this.#write();
     return failed + lost + 1;
   }
@@ -72,7 +74,7 @@ export class AttemptLog {
         this.#writing = this.#next ?? this.#writing;
         this.#next = undefined;
         const { db, claim, processId } = this.#options;
-        return writeReactorAttempts(db, claim, processId, this.#events.values());
+        return writeReactorAttempts(db, claim, processId, this.#events.values(), this.#begun);
       });
     return this.#next;
   }

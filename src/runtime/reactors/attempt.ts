@@ -89,7 +89,6 @@ export async function attempt(
 export interface UnhandledEventOptions {
   readonly db: Database;
   readonly claim: ProcessorClaim;
-  readonly reactor: Reactor;
   readonly logger: Logger;
 }
 
@@ -99,9 +98,9 @@ export async function applyPolicy(
   task: ReactorTask,
   { error, attempts }: { readonly error: unknown; readonly attempts: number },
 ): Promise<{ readonly policy: Reactor['policy']; readonly described: RefoldError }> {
-  const { reactor, logger } = options;
+  const { logger } = options;
+  const { event, reactor } = task;
   const { policy } = reactor;
-  const { event } = task;
   const described = reactionFailure(reactor, event, error, attempts);
   const fields = { reactor: reactor.name, event: event.id, err: error };
   if (policy === 'skip') {

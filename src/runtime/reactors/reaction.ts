@@ -69,7 +69,12 @@ export async function react(options: ReactionOptions, event: RecordedEvent, atte
 }
 
 /** Returns the error to record for a stop or a dead letter: what failed, where and why. */
-export function reactionFailure(reactor: Reactor, event: RecordedEvent, error: unknown, attempts: number): RefoldError {
+export function reactionFailure(
+  reactor: Pick<Reactor, 'name'>,
+  event: RecordedEvent,
+  error: unknown,
+  attempts: number,
+): RefoldError {
   const { type, position, streamId, id } = event;
   const tries = attempts === 1 ? '' : ` ${attempts} times`;
   const why = error instanceof Error ? error.message : String(error);
@@ -79,6 +84,13 @@ export function reactionFailure(reactor: Reactor, event: RecordedEvent, error: u
     { reactor: reactor.name, position: position.toString(), eventId: id },
     { cause: error },
   );
+}
+
+const stops: ReadonlySet<string> = new Set(['REACTION_FAILED', 'PAYLOAD_VERSION_UNKNOWN', 'REACTOR_VERSION_UNKNOWN']);
+
+/** Whether the reactor stops because of an event, in an orderly way. Other errors are those of a database, or of an owner that has changed. */
+export function isStop(error: unknown): error is RefoldError {
+  return error instanceof RefoldError && stops.has(error.code);
 }
 
 /** The error of an event whose attempts never ended, because their process did. */
@@ -160,6 +172,6 @@ function tookTooLong(reactor: Reactor, event: RecordedEvent): Error {
 }
 
 /** The reason to abort handlers that outlast a stop. */
-export function leftBehind(reactor: Reactor): Error {
+export function leftBehind(reactor: Pick<Reactor, 'name'>): Error {
   return new Error(`${reactor.name}: the process stops, and the time that it waits for running handlers is over.`);
 }

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
-import { RefoldError } from '../../errors.ts';
+import type { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
-import { isVersionUnknown } from '../../events/read-payload.ts';
-import type { Reactor } from '../../reactors/reactor.ts';
+import type { BegunReactor } from '../../reactors/begun-reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
@@ -14,16 +13,16 @@ import { withinGrace } from '../scheduling/grace.ts';
 import { createSignal } from '../scheduling/signal.ts';
 import { type AttemptOptions, applyPolicy, attempt, keepLetter } from './attempt.ts';
 import { AttemptLog } from './attempt-log.ts';
-import { leftBehind, stopRequested } from './reaction.ts';
+import { isStop, leftBehind, stopRequested } from './reaction.ts';
 import { ReactorCheckpoint } from './reactor-checkpoint.ts';
-import { needsHandling, type ReactorTask, reactorTask, readablePart } from './reactor-task.ts';
+import { type ReactorTask, reactorTask, readablePart } from './reactor-task.ts';
 import { BlockedKeys } from './redeliver-key.ts';
 import { WaitingEvents } from './waiting-events.ts';
 
 export interface ReactorProcessorOptions {
   readonly db: Database;
   readonly log: EventLog;
-  readonly reactor: Reactor;
+  readonly reactor: BegunReactor;
   readonly claim: ProcessorClaim;
   /** Identifies this process among those that own the reactor one after the other. */
   readonly processId: string;
@@ -53,7 +52,7 @@ export async function createReactorProcessor(options: ReactorProcessorOptions): 
 
 class KeyedReactions implements ReactorProcessor {
   readonly #options: ReactorProcessorOptions;
-  readonly #reaction: AttemptOptions;
+  readonly #reaction: Omit<AttemptOptions, 'reactor'>;
   readonly #checkpoint: ReactorCheckpoint;
   readonly #attempts: AttemptLog;
   readonly #blockedKeys: BlockedKeys;
@@ -70,13 +69,13 @@ class KeyedReactions implements ReactorProcessor {
   #failure: RefoldError | null = null;
 
   constructor(options: ReactorProcessorOptions, attempts: AttemptLog, blocked: BlockedKeys, waiting: WaitingEvents) {
-    const { db, log, reactor, claim, logger } = options;
+    const { db, log, claim, logger } = options;
     this.#options = options;
     this.#attempts = attempts;
     this.#blockedKeys = blocked;
     this.#waiting = waiting;
     this.#checkpoint = new ReactorCheckpoint({ db, claim, onError: (error) => this.#end(error) });
-    this.#reaction = { reactor, db, log, waits: waiting, logger, signal: this.#abandoned.signal, attempts };
+    this.#reaction = { db, log, waits: waiting, logger, signal: this.#abandoned.signal, attempts };
     this.#ended.promise.catch(() => {}); // a rejection is reported to those who await it, and must not be unhandled otherwise
     waiting.listen({ onWoken: () => this.#schedule(), onError: (error) => this.#end(error) });
     this.#schedule();
@@ -103,8 +102,8 @@ class KeyedReactions implements ReactorProcessor {
   }
 
   async process(page: EventPage): Promise<'continue' | 'stop'> {
-    const { reactor } = this.#options;
-    const { events, upTo, unread } = readablePart(page);
+    const { reactor, claim } = this.#options;
+    const { events, upTo, end } = readablePart(page, reactor, reactor.endAfter(claim.checkpoint));
     try {
       // Before the checkpoint can pass them.
       await this.#waiting.read(events, upTo);
@@ -116,17 +115,16 @@ class KeyedReactions implements ReactorProcessor {
       while (this.#checkpoint.tasks.length >= maxInWork && !this.#leaving) await this.#moved.next();
       if (this.#leaving) return 'stop';
       const task = reactorTask(reactor, event);
-      if (!needsHandling(reactor, task)) continue;
+      if (!task) continue;
       this.#checkpoint.accept(task);
       this.#schedule();
     }
     this.#checkpoint.reach(upTo);
-    if (unread) {
-      await this.#untilIdle(); // except events that wait for a retry
-      if (!this.#leaving) this.#end(unread);
-      return 'stop';
-    }
     this.#checkpoint.settle();
+    if (end) {
+      await this.#untilIdle(); // except events that wait for a retry
+      if (!this.#leaving) this.#end(end.error);
+    }
     return this.#leaving ? 'stop' : 'continue';
   }
 
@@ -189,8 +187,10 @@ class KeyedReactions implements ReactorProcessor {
 
   /** Handles an event again whose wait is over. Later events of its key went on meanwhile, and do not wait for it now. */
   async #resume(position: GlobalPosition, key: string): Promise<void> {
+    const reactor = this.#options.reactor.at(position);
+    if (!reactor) return this.#end(this.#options.reactor.unknownAt(position));
     const event = await this.#waiting.take(position);
-    if (event) await this.#handle({ event, key, keyError: undefined, isResumed: true, state: 'running' });
+    if (event) await this.#handle({ event, reactor, key, keyError: undefined, isResumed: true, state: 'running' });
   }
 
   async #attempt(task: ReactorTask): Promise<void> {
@@ -203,11 +203,11 @@ class KeyedReactions implements ReactorProcessor {
 
   async #handle(task: ReactorTask): Promise<void> {
     const { position } = task.event;
-    const outcome = await attempt(this.#reaction, task);
+    const outcome = await attempt({ ...this.#reaction, reactor: task.reactor }, task);
     switch (outcome.kind) {
       case 'handled':
         await this.#count(task, outcome.result === 'skip' ? 'skipped' : 'handled');
-        if (outcome.result === 'stop') this.#end(stopRequested(this.#options.reactor, task.event));
+        if (outcome.result === 'stop') this.#end(stopRequested(task.reactor, task.event));
         return;
       case 'suspended':
         task.state = 'done';
@@ -260,8 +260,8 @@ class KeyedReactions implements ReactorProcessor {
   }
 
   async #redeliverKey(key: string): Promise<void> {
-    const { db, claim } = this.#options;
-    const options = { ...this.#reaction, db, claim, waiting: this.#waiting };
+    const { db, claim, reactor } = this.#options;
+    const options = { ...this.#reaction, reactor, db, claim, waiting: this.#waiting };
     const later = await this.#blockedKeys.redeliver(options, key);
     if (later) this.#after(later.pause, later.resume);
   }
@@ -273,7 +273,7 @@ class KeyedReactions implements ReactorProcessor {
 
   /** Ends the processor, because of an event or of the database. */
   #end(error: unknown): void {
-    if (error instanceof RefoldError && (error.code === 'REACTION_FAILED' || isVersionUnknown(error))) {
+    if (isStop(error)) {
       this.#failure ??= error;
       void this.flush().then(this.#ended.resolve);
     } else {

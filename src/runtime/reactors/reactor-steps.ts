@@ -25,6 +25,8 @@ import {
 import { stepsForgottenAfter } from '../../store/reactors/step-keys.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
+import { withdrawVersion } from './begin-version.ts';
+import { type ReactorVersionStatus, readReactorVersions } from './reactor-versions.ts';
 
 /** The state and progress of a reactor. */
 export interface ReactorStatus {
@@ -44,12 +46,15 @@ export interface ReactorStatus {
   readonly waiting: number;
   /** When the next of these waits is over at the latest. Null if there is none, or if all wait without end. */
   readonly nextDue: string | null;
+  /** Its versions that have begun, the lowest first. */
+  readonly versions: readonly ReactorVersionStatus[];
   readonly error: { readonly message: string; readonly at: string } | null;
 }
 
 /** Returns all reactors that were ever declared and not forgotten, by name. */
 export async function readReactorStatus(db: Queryable, log: EventLog): Promise<ReactorStatus[]> {
   const reactors = await readReactors(db);
+  const versions = await readReactorVersions(db);
   // Read after the checkpoints. Otherwise a checkpoint could be ahead of the head.
   const head = reactors.length === 0 ? undefined : await log.head();
   return reactors.map((reactor) => ({
@@ -64,6 +69,7 @@ export async function readReactorStatus(db: Queryable, log: EventLog): Promise<R
     deadLetters: reactor.deadLetters,
     waiting: reactor.waiting,
     nextDue: reactor.nextDue,
+    versions: versions.get(reactor.name) ?? [],
     error: reactor.error,
   }));
 }
@@ -86,6 +92,11 @@ export interface ReactorSteps {
   rewind(name: string, to: GlobalPosition, step: TransitionReason): Promise<void>;
   /** Moves the checkpoint ahead: the events up to the position are left out, also those of them that wait. */
   skipAhead(name: string, to: GlobalPosition, step: TransitionReason): Promise<void>;
+  /**
+   * Takes back the newest version of a reactor, after its program was taken back for good: the version below handles its events, also those
+   * that have begun. Refused while a process that declares it runs. If it is declared again, it begins again.
+   */
+  withdraw(name: string, version: number, step: TransitionReason): Promise<void>;
   /** Deletes a reactor that is no longer declared, with its dead letters and waiting events. If it is declared again, it is new. */
   forget(name: string, step: TransitionReason): Promise<void>;
   /** Returns the operations on the reactor, the latest first. */
@@ -111,14 +122,18 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
   async function change(
     name: string,
     given: TransitionReason,
-    work: (tx: Queryable, found: LockedReactor) => Promise<{ step: ReactorStep['step']; to?: GlobalPosition }>,
+    work: (
+      tx: Queryable,
+      found: LockedReactor,
+    ) => Promise<{ step: ReactorStep['step']; to?: GlobalPosition; what?: string }>,
   ): Promise<void> {
     const { actor, reason } = checkReason(name, given);
     await db.transaction(async (tx) => {
       const found = await lockReactor(tx, name);
       if (!found) throw refused(name, `is not known; 'refold reactor list' shows those that are.`);
-      const { step, to = found.checkpoint } = await work(tx, found);
-      await insertReactorStep(tx, { reactor: name, step, from: found.checkpoint, to, actor, reason });
+      const { step, to = found.checkpoint, what } = await work(tx, found);
+      const why = what === undefined ? reason : `${what}: ${reason}`;
+      await insertReactorStep(tx, { reactor: name, step, from: found.checkpoint, to, actor, reason: why });
     });
   }
 
@@ -164,6 +179,12 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
         await deleteInstances(tx, name, checkpoint, to);
         await setReactorCheckpoint(tx, name, to);
         return { step: 'skipped ahead', to };
+      }),
+    withdraw: (name, version, step) =>
+      change(name, step, async (tx, { checkpoint }) => {
+        const problem = await withdrawVersion(tx, name, version, checkpoint);
+        if (problem !== undefined) throw refused(name, problem);
+        return { step: 'version withdrawn', what: `version ${version}` };
       }),
     forget: (name, step) =>
       change(name, step, async (tx, { owner }) => {

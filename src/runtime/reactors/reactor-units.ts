@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Reactor } from '../../reactors/reactor.ts';
+import { type VersionedReactor, versionedReactors } from '../../reactors/versioned-reactor.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readRunnableReactors } from '../../store/reactors/reactors.ts';
 import type { MaintainedUnit } from '../processors/maintained-unit.ts';
+import { beginNewestVersion } from './begin-version.ts';
 import { createReactorProcessor, type ReactorProcessor } from './reactor-processor.ts';
 
 export interface ReactorUnitsOptions {
   readonly db: Database;
   readonly log: EventLog;
   readonly reactors: readonly Reactor[];
+  /** Identifies this process in the audit log. */
+  readonly owner: string;
   /** How long the release of a reactor waits for running handlers, in milliseconds. */
   readonly grace: number;
   readonly logger: Logger;
@@ -18,7 +22,8 @@ export interface ReactorUnitsOptions {
 
 /** Lists a unit for each declared reactor that is not paused. Also passes requests for dead letters to the reactors that run here. */
 export function createReactorUnits(options: ReactorUnitsOptions): () => Promise<readonly MaintainedUnit[]> {
-  const { db, reactors } = options;
+  const { db } = options;
+  const reactors = versionedReactors(options.reactors);
   const processors = new Map<string, ReactorProcessor>();
   const processId = randomUUID();
   return async () => {
@@ -35,9 +40,9 @@ export function createReactorUnits(options: ReactorUnitsOptions): () => Promise<
 }
 
 function reactorUnit(
-  { log, processId, grace, logger }: ReactorUnitsOptions & { readonly processId: string },
+  { log, processId, owner, grace, logger }: ReactorUnitsOptions & { readonly processId: string },
   processors: Map<string, ReactorProcessor>,
-  reactor: Reactor,
+  reactor: VersionedReactor,
   generation: number,
 ): MaintainedUnit {
   return {
@@ -49,7 +54,8 @@ function reactorUnit(
     async start(db, claim) {
       // Handlers of an earlier ownership in this process must not run beside the new ones.
       await processors.get(reactor.name)?.interrupt?.();
-      const processor = await createReactorProcessor({ db, log, reactor, claim, processId, grace, logger });
+      const begun = await beginNewestVersion(db, claim, reactor, owner);
+      const processor = await createReactorProcessor({ db, log, reactor: begun, claim, processId, grace, logger });
       processors.set(reactor.name, processor);
       return processor;
     },

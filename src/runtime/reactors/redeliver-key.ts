@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import type { BegunReactor } from '../../reactors/begun-reactor.ts';
 import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
 import {
   deleteReactorLetter,
@@ -13,7 +14,8 @@ import { reactionFailure } from './reaction.ts';
 import { awaitedBy } from './reactor-task.ts';
 import type { WaitingEvents } from './waiting-events.ts';
 
-export interface RedeliveryOptions extends AttemptOptions {
+export interface RedeliveryOptions extends Omit<AttemptOptions, 'reactor'> {
+  readonly reactor: BegunReactor;
   readonly claim: ProcessorClaim;
   readonly waiting: WaitingEvents;
 }
@@ -127,7 +129,10 @@ async function redeliver(
   }
   await waiting.read([event]); // its key may not have been computable before
   const { keyError } = awaitedBy(reactor, event);
-  const outcome = await attempt(options, { event, keyError }, letter.attempts);
+  const version = reactor.at(letter.position);
+  const outcome = version
+    ? await attempt({ ...options, reactor: version }, { event, keyError }, letter.attempts)
+    : { kind: 'unreadable' as const, error: reactor.unknownAt(letter.position), attempts: letter.attempts };
   switch (outcome.kind) {
     case 'handled':
       return { kind: outcome.result === 'skip' ? 'skipped' : 'handled' };

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
+import { awaitedName } from '../../reactors/versioned-reactor.ts';
 import { insertAwaitedEvents } from '../../store/reactors/awaited-events.ts';
 import { decideWaits, type WaitScope, type WokenInstance } from '../../store/reactors/decide-waits.ts';
 import {
@@ -13,10 +14,9 @@ import {
 } from '../../store/reactors/reactor-instances.ts';
 import { stepChanged } from '../commands/execute-step.ts';
 import type { Step } from '../commands/step-names.ts';
-import { awaitedEvent, storeMissedAwaited, type WaitingEventsOptions } from './awaited-history.ts';
+import { awaitedEvents, storeMissedAwaited, type WaitingEventsOptions } from './awaited-history.ts';
 import { DueTimer } from './due-timer.ts';
 import type { WaitStore } from './handler-waits.ts';
-import { awaitedBy } from './reactor-task.ts';
 
 export interface WaitingEventsListener {
   /** There are woken events. */
@@ -50,7 +50,7 @@ export class WaitingEvents implements WaitStore {
       db,
       log,
       claim,
-      awaits: [...reactor.awaits.values()],
+      awaits: reactor.awaits,
       hasRoom: () => this.#woken.size < maxWoken,
       onWoken: (woken) => this.#wake(woken),
       onError: (error) => this.#listener?.onError(error),
@@ -141,7 +141,7 @@ export class WaitingEvents implements WaitStore {
    */
   async read(events: readonly RecordedEvent[], upTo?: GlobalPosition): Promise<void> {
     const { db, reactor, claim } = this.#options;
-    const awaited = events.flatMap((event) => awaitedEvent(reactor, event, awaitedBy(reactor, event).key) ?? []);
+    const awaited = events.flatMap((event) => awaitedEvents(reactor, event));
     if (awaited.length > 0) {
       await insertAwaitedEvents(db, claim, awaited);
       await this.#decide({ kind: 'keys', keys: [...new Set(awaited.map(({ key }) => key))] });
@@ -149,11 +149,14 @@ export class WaitingEvents implements WaitStore {
     if (upTo !== undefined) this.#timer.hasRead(upTo);
   }
 
-  async outcomeOf(event: RecordedEvent, step: Step, wait: Wait): Promise<WaitOutcome | undefined> {
+  async outcomeOf(event: RecordedEvent, step: Step, given: Wait): Promise<WaitOutcome | undefined> {
     const { db, claim, reactor } = this.#options;
+    const version = reactor.at(event.position);
+    if (!version) throw reactor.unknownAt(event.position);
+    const wait = { ...given, types: given.types.map((type) => awaitedName(version, type)) };
     const stored = await this.#find(event, step, wait);
     if (stored) return stored;
-    const due = await storeWait(db, claim, event, reactor.keyOf(event), wait);
+    const due = await storeWait(db, claim, event, version.keyOf(event), wait);
     this.#stored.add(event.position);
     const decided = await decideWaits(db, claim, { kind: 'event', position: event.position });
     const outcome = decided.length > 0 ? await this.#find(event, step, wait) : undefined;

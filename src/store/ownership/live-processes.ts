@@ -32,3 +32,18 @@ export async function readLiveProcesses(db: Queryable): Promise<LiveProcess[]> {
     values: [silentSeconds],
   });
 }
+
+/** The processes with a recent heartbeat that run reactors and declare this version of one above version 1. */
+export async function readDeclaringProcesses(db: Queryable, reactor: string, version: number): Promise<string[]> {
+  const rows = await db.query<ColumnsOf<'refold.processes', 'name'>>({
+    text: `
+      select name
+      from refold.processes
+      where heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+        and role is distinct from 'gateway'
+        and reactor_versions -> $2::text @> to_jsonb($3::integer)
+      order by name`,
+    values: [silentSeconds, reactor, version],
+  });
+  return rows.map(({ name }) => name);
+}

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { PayloadVersions } from '../../events/payload-versions.ts';
+import type { ReactorVersions } from '../../reactors/versioned-reactor.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { ProcessRole } from './live-processes.ts';
 
@@ -14,19 +15,23 @@ export interface AnnouncedProcess {
   readonly keeps: readonly string[];
 }
 
-/** Another process that maintains units. */
-export interface OtherProcess extends AnnouncedProcess {
+/** What the program of a process knows. */
+export interface KnownVersions {
+  /** The payload versions that it can read. */
   readonly payloadVersions: PayloadVersions;
+  /** The versions of reactors that it declares. */
+  readonly reactorVersions: ReactorVersions;
 }
 
-export interface Announcement extends AnnouncedProcess {
+/** Another process that maintains units. */
+export interface OtherProcess extends AnnouncedProcess, KnownVersions {}
+
+export interface Announcement extends AnnouncedProcess, KnownVersions {
   /** The process name, such as `host:4711`. */
   readonly name: string;
   readonly role: ProcessRole;
   /** The projection versions that it declares, such as `cart_summary@2`. */
   readonly versions: readonly string[];
-  /** The payload versions that it can read. */
-  readonly payloadVersions: PayloadVersions;
 }
 
 /** Records that the process is alive, and what it owns. */
@@ -46,17 +51,24 @@ export async function exchangeAnnouncements(
     name: 'exchange announcements',
     text: `
       with announced as (${announcement})
-      select id::text as id, declares, owns, keeps, payload_versions as "payloadVersions"
+      select
+        id::text as id,
+        declares,
+        owns,
+        keeps,
+        payload_versions as "payloadVersions",
+        reactor_versions as "reactorVersions"
       from refold.processes
-      where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $9)
+      where id <> $1 and declares <> '{}' and heartbeat_at > clock_timestamp() - make_interval(secs => $10)
       order by id`,
     values: [...valuesOf(own), seconds],
   });
 }
 
 const announcement = `
-  insert into refold.processes as process (id, name, declares, owns, keeps, role, versions, payload_versions)
-  values ($1, $2, $3, $4, $5, $6, $7, $8)
+  insert into refold.processes as process
+    (id, name, declares, owns, keeps, role, versions, payload_versions, reactor_versions)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   on conflict (id) do update
   set
     declares = excluded.declares,
@@ -64,8 +76,10 @@ const announcement = `
     keeps = excluded.keeps,
     heartbeat_at = clock_timestamp()`;
 
-function valuesOf({ id, name, declares, owns, keeps, role, versions, payloadVersions }: Announcement): unknown[] {
-  return [id, name, declares, owns, keeps, role, versions, JSON.stringify(payloadVersions)];
+function valuesOf({ payloadVersions, reactorVersions, ...own }: Announcement): unknown[] {
+  const { id, name, declares, owns, keeps, role, versions } = own;
+  const known = [JSON.stringify(payloadVersions), JSON.stringify(reactorVersions)];
+  return [id, name, declares, owns, keeps, role, versions, ...known];
 }
 
 /** A process that owns units according to the registry but is silent. */

@@ -61,7 +61,7 @@ const unitTables: Readonly<Record<ProcessorKind, UnitTable>> = {
     onMove: 'null',
     more: '',
   },
-  // So is a reactor, which has no versions.
+  // So is a reactor: its versions share one checkpoint.
   reactor: { table: 'refold.reactors', isUnit: 'name = $1 and $2 = 0 and $3 = 0', moves: '', onMove: 'null', more: '' },
 };
 

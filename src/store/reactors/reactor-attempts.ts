@@ -1,6 +1,6 @@
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
-import { type Queryable, refoldTables, run } from '../statements/statement.ts';
+import { onlyRow, type Queryable, refoldTables, run } from '../statements/statement.ts';
 import { reactorFenced } from './reactors.ts';
 
 /** The attempts to handle an event that have not succeeded yet. */
@@ -53,6 +53,7 @@ export async function readReactorAttempts(
 /**
  * Stores the attempts, unless a later owner has stored any. Not synced to disk: if the server crashes, the last ones may not be counted.
  *
+ * @param begun the highest position of an event of which an attempt has begun
  * @throws RefoldError `PROCESSOR_FENCED` if the reactor has another owner.
  */
 export async function writeReactorAttempts(
@@ -60,24 +61,51 @@ export async function writeReactorAttempts(
   { name, epoch }: ProcessorClaim,
   processId: string,
   attempts: Iterable<EventAttempts>,
+  begun: GlobalPosition,
 ): Promise<void> {
   const events = Object.fromEntries([...attempts].map(({ position, ...counts }) => [position, counts]));
   const written = await db.query({
     name: 'write reactor attempts',
     text: `
-      insert into refold.reactor_attempts as stored (reactor, epoch, process, events)
-      select $1::text, $2::bigint, $3::text, $4::jsonb
+      insert into refold.reactor_attempts as stored (reactor, epoch, process, events, begun_position)
+      select $1::text, $2::bigint, $3::text, $4::jsonb, $5::bigint
       where set_config('synchronous_commit', 'off', true) = 'off'
       on conflict (reactor) do update
-      set epoch = excluded.epoch, process = excluded.process, events = excluded.events
+      set
+        epoch = excluded.epoch,
+        process = excluded.process,
+        events = excluded.events,
+        begun_position = greatest(stored.begun_position, excluded.begun_position)
       where stored.epoch <= excluded.epoch
       returning reactor`,
-    values: [name, epoch, processId, JSON.stringify(events)],
+    values: [name, epoch, processId, JSON.stringify(events), begun],
   });
   if (written.length === 0) throw reactorFenced(name, epoch);
 }
 
-/** Forgets the attempts: all events start again with their first. */
+/** Forgets the attempts: all events start again with their first. The row stays, because it says how far handlers have run. */
 export async function deleteReactorAttempts(db: Queryable, reactor: string): Promise<void> {
-  await run(db, refoldTables.deleteFrom('refold.reactor_attempts').where('reactor', '=', reactor));
+  await run(
+    db,
+    refoldTables.updateTable('refold.reactor_attempts').set({ events: '{}' }).where('reactor', '=', reactor),
+  );
+}
+
+/**
+ * From now on, no attempt begins under an earlier epoch than the reactor has now. Returns the highest position of an event of which an attempt
+ * has begun. The transaction must have locked the reactor's row.
+ */
+export async function fenceReactorAttempts(tx: Queryable, reactor: string): Promise<GlobalPosition> {
+  const rows = await tx.query<{ begun: GlobalPosition }>({
+    text: `
+      insert into refold.reactor_attempts (reactor, epoch, process, events)
+      select name, epoch, '', '{}'::jsonb
+      from refold.reactors
+      where name = $1
+      on conflict (reactor) do update
+      set epoch = excluded.epoch
+      returning begun_position as begun`,
+    values: [reactor],
+  });
+  return onlyRow(rows).begun;
 }

@@ -241,3 +241,15 @@ export async function deleteInstances(
   );
   return gone.length;
 }
+
+/** The handlers of the waiting events after a position run again from their start. The transaction must have locked the reactor's row. */
+export async function wakeInstances(tx: Queryable, reactor: string, after: GlobalPosition): Promise<void> {
+  await run(
+    tx,
+    refoldTables
+      .updateTable('refold.reactor_instances')
+      .set({ woken: true })
+      .where('reactor', '=', reactor)
+      .where('position', '>', after),
+  );
+}

@@ -211,6 +211,8 @@ export interface ReactorStep {
     | 'letters retried'
     | 'letters discarded'
     | 'cancelled'
+    | 'version begun'
+    | 'version withdrawn'
     | 'forgotten';
   readonly from: GlobalPosition | null;
   readonly to: GlobalPosition;

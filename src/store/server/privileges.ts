@@ -32,6 +32,7 @@ export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> 
   reactor_instances: everyRow,
   reactor_letters: everyRow,
   reactor_steps: appendOnly,
+  reactor_versions: ['select', 'insert', 'delete'],
   reactors: everyRow,
   rebuilds: everyRow,
   runs: everyRow,

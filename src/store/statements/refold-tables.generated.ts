@@ -187,6 +187,7 @@ interface ProcessesTable {
   started_at: Generated<string>;
   heartbeat_at: Generated<string>;
   payload_versions: Generated<Json<unknown>>;
+  reactor_versions: Generated<Json<unknown>>;
 }
 
 interface ProcessorsTable {
@@ -229,6 +230,7 @@ interface ReactorAttemptsTable {
   epoch: Int8;
   process: string;
   events: Json<unknown>;
+  begun_position: Generated<GlobalPosition>;
 }
 
 interface ReactorInstancesTable {
@@ -263,12 +265,19 @@ interface ReactorLettersTable {
 interface ReactorStepsTable {
   id: GeneratedAlways<bigint>;
   reactor: string;
-  step: 'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'forgotten';
+  step: 'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'version begun' | 'version withdrawn' | 'forgotten';
   from_position: GlobalPosition | null;
   to_position: GlobalPosition;
   actor: string;
   reason: string;
   at: Generated<string>;
+}
+
+interface ReactorVersionsTable {
+  reactor: string;
+  version: number;
+  from_position: GlobalPosition;
+  begun_at: Generated<string>;
 }
 
 interface ReactorsTable {
@@ -506,6 +515,7 @@ export interface RefoldTables {
   'refold.reactor_instances': ReactorInstancesTable;
   'refold.reactor_letters': ReactorLettersTable;
   'refold.reactor_steps': ReactorStepsTable;
+  'refold.reactor_versions': ReactorVersionsTable;
   'refold.reactors': ReactorsTable;
   'refold.rebuilds': RebuildsTable;
   'refold.runs': RunsTable;

@@ -100,6 +100,7 @@ test('a warning is logged if all live processes together may need more connectio
     role: 'gateway',
     versions: [],
     payloadVersions: {},
+    reactorVersions: {},
     declares: [],
     owns: [],
     keeps: [],

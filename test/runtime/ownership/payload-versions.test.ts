@@ -21,6 +21,7 @@ import {
 import { isKnownElsewhere, isReadBetter } from '../../../src/runtime/ownership/able-readers.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { unitText } from '../../../src/store/server/processor-unit.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -340,19 +341,25 @@ test.each([
   expect(handled).toEqual(['old 100', type === 'Paid' ? 'new 20' : 'new 200']);
 });
 
-test('which process can read more is decided by all event types that a unit reads', () => {
+const unit = { kind: 'reactor', name: 'mails', version: 0, partition: 0 } as const;
+
+test('which process can read more is decided by all event types that a unit reads, and by the versions of a reactor', () => {
   const filter = [{ family: 'ledger', types: ['Paid', 'Refunded'] }];
-  const other = (payloadVersions: Record<string, Record<string, number>>, declares = ['unit']) => [
-    { id: 'other', declares, owns: [], keeps: [], payloadVersions },
-  ];
-  const better = (own: Record<string, number>, ...others: ReturnType<typeof other>) =>
-    isReadBetter('unit', filter, { ledger: own }, others);
-  expect(better({}, ...other({ ledger: { Paid: 2 } }))).toBe(true);
-  expect(better({ Paid: 2 }, ...other({ ledger: { Paid: 2 } }))).toBe(false);
-  expect(better({}, ...other({ ledger: { Noted: 2 } }))).toBe(false);
-  expect(better({}, ...other({ ledger: { Paid: 2 } }, ['another']))).toBe(false);
-  expect(better({ Refunded: 2 }, ...other({ ledger: { Paid: 2 } }))).toBe(false);
-  expect(better({ Refunded: 2 }, ...other({ ledger: { Paid: 2, Refunded: 2 } }))).toBe(true);
+  type Known = { readonly ledger?: Record<string, number>; readonly mails?: readonly number[] };
+  const known = ({ ledger = {}, mails = [1] }: Known) => ({ payloadVersions: { ledger }, reactorVersions: { mails } });
+  const better = (own: Known, other: Known, declares = [unitText(unit)]) =>
+    isReadBetter({ unit, filter }, known(own), [{ id: 'other', declares, owns: [], keeps: [], ...known(other) }]);
+  expect(better({}, { ledger: { Paid: 2 } })).toBe(true);
+  expect(better({ ledger: { Paid: 2 } }, { ledger: { Paid: 2 } })).toBe(false);
+  expect(better({}, { ledger: { Noted: 2 } })).toBe(false);
+  expect(better({}, { ledger: { Paid: 2 } }, ['another'])).toBe(false);
+  expect(better({ ledger: { Refunded: 2 } }, { ledger: { Paid: 2 } })).toBe(false);
+  expect(better({ ledger: { Refunded: 2 } }, { ledger: { Paid: 2, Refunded: 2 } })).toBe(true);
+  expect(better({}, { mails: [1, 2] })).toBe(true);
+  expect(better({ mails: [1, 2] }, {})).toBe(false);
+  expect(better({}, { mails: [2] })).toBe(false);
+  expect(better({ ledger: { Paid: 2 } }, { mails: [1, 2] })).toBe(false);
+  expect(better({ ledger: { Paid: 2 } }, { ledger: { Paid: 2 }, mails: [1, 2] })).toBe(true);
 });
 
 test('what a process can read is compared under the names of the log', () => {
@@ -368,10 +375,14 @@ test('what a process can read is compared under the names of the log', () => {
   const reads = (family: EventFamily, type: string) =>
     lastingFilter([family], [{ family: family.name, types: [type] }]);
   const another = (payloadVersions: PayloadVersions) => [
-    { id: 'other', declares: ['unit'], owns: [], keeps: [], payloadVersions },
+    { id: 'other', declares: [unitText(unit)], owns: [], keeps: [], payloadVersions, reactorVersions: {} },
   ];
   const better = (family: EventFamily, type: string, other: EventFamily) =>
-    isReadBetter('unit', reads(family, type), payloadVersionsOf([family]), another(payloadVersionsOf([other])));
+    isReadBetter(
+      { unit, filter: reads(family, type) },
+      { payloadVersions: payloadVersionsOf([family]), reactorVersions: {} },
+      another(payloadVersionsOf([other])),
+    );
   expect(payloadVersionsOf([both])).toEqual({ ledger: { Paid: 2, Charged: 2 } });
   expect(better(inEuros, 'Paid', both)).toBe(true);
   expect(better(renamed, 'Charged', both)).toBe(true);
@@ -382,7 +393,7 @@ test('what a process can read is compared under the names of the log', () => {
 
   const place = { position: globalPosition(1n), streamId: 'a', payloadVersion: 2 };
   const known = (family: EventFamily, type: string, other: EventFamily) =>
-    isKnownElsewhere('unit', versionUnknown(family, { ...place, type }), [family], another(payloadVersionsOf([other])));
+    isKnownElsewhere(unit, versionUnknown(family, { ...place, type }), [family], another(payloadVersionsOf([other])));
   expect(known(inEuros, 'Paid', both)).toBe(true);
   expect(known(renamed, 'Charged', inCents)).toBe(true);
   expect(known(renamed, 'Charged', inEuros)).toBe(false);

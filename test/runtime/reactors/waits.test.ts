@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
+  beginning,
   defineCommand,
   defineConfig,
   defineEvents,
@@ -17,6 +18,8 @@ import {
   type RecordedEventOf,
   RefoldError,
 } from '../../../src/index.ts';
+import { begunReactor } from '../../../src/reactors/begun-reactor.ts';
+import { versionedReactors } from '../../../src/reactors/versioned-reactor.ts';
 import { createReactorProcessor } from '../../../src/runtime/reactors/reactor-processor.ts';
 import { WaitingEvents } from '../../../src/runtime/reactors/waiting-events.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
@@ -562,15 +565,21 @@ test('an awaited event that a restored log does not hold decides nothing, and an
   expect(said).toHaveLength(2);
 });
 
+function begun(declared: Reactor) {
+  const [versions] = versionedReactors([declared]);
+  return begunReactor(versions ?? expect.unreachable(), [{ version: 1, after: beginning }]);
+}
+
 test('a process that ends between any two statements loses no wait, no outcome and no event', async () => {
   const said: string[] = [];
-  const reactor = onPlaced(async ({ streamId: key }, { wait, execute }) => {
+  const declared = onPlaced(async ({ streamId: key }, { wait, execute }) => {
     await execute(pay, { order: key, amount: 1 }, { step: 'before' });
     said.push(`${key} ${amountOf(await wait.for('Paid', { key, timeout: hour }))}`);
     await wait.until('2020-01-01');
     await execute(pay, { order: key, amount: 2 }, { step: 'after' });
   });
-  const { log } = await start([reactor], { maintain: false });
+  const { log } = await start([declared], { maintain: false });
+  const reactor = begun(declared);
   const logger = pino({ level: 'silent' });
   const isPaid = new Set<string>();
   const rowsOf = (table: string, key: string) =>
@@ -624,8 +633,8 @@ test('a process that ends between any two statements loses no wait, no outcome a
 });
 
 test('a reactor without waits costs one statement when it is claimed, and none for an event', async () => {
-  const reactor = defineReactor({ name: 'orders', events: order, handle: { Placed: async () => 'ack' } });
-  const runtime = await start([reactor], { maintain: false });
+  const declared = defineReactor({ name: 'orders', events: order, handle: { Placed: async () => 'ack' } });
+  const runtime = await start([declared], { maintain: false });
   await append(runtime, 'a', placed);
   const claim = await claimProcessor(db, { kind: 'reactor', name: 'orders', version: 0, partition: 0 }, 'test');
   let statements = 0;
@@ -637,6 +646,7 @@ test('a reactor without waits costs one statement when it is claimed, and none f
     },
   };
   const logger = pino({ level: 'silent' });
+  const reactor = begun(declared);
   const waiting = await WaitingEvents.open({ db: counting, log: runtime.log, reactor, claim, logger });
   const events = await runtime.log.readAt([globalPosition(1n)]);
   await waiting.read(events, globalPosition(1n));

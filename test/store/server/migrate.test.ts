@@ -95,6 +95,7 @@ describe('a migration that older processes can’t run beside', () => {
       role: 'gateway',
       versions: [],
       payloadVersions: {},
+      reactorVersions: {},
     } as const;
     await announceProcess(db, { ...announced, id: randomUUID(), name: 'shop:7' });
     const ended = randomUUID();
@@ -124,7 +125,15 @@ describe('a migration that older processes can’t run beside', () => {
   test('any other is applied while processes run', async () => {
     const folder = folderWith('-- Older processes: can run beside it\ncomment on schema refold is null;\n');
     await migrate(db);
-    const announced = { declares: [], owns: [], keeps: [], role: 'all', versions: [], payloadVersions: {} } as const;
+    const announced = {
+      declares: [],
+      owns: [],
+      keeps: [],
+      role: 'all',
+      versions: [],
+      payloadVersions: {},
+      reactorVersions: {},
+    } as const;
     await announceProcess(db, { ...announced, id: randomUUID(), name: 'shop:7' });
     expect(await migrate(db, { folder })).toEqual({ applied: ['9000_next'] });
   });
