@@ -101,7 +101,7 @@ export interface Runtime {
 }
 
 export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
-  const { config, url, owner } = options;
+  const { config, url, owner, development } = options;
   const outages = createOutages(options.logger);
   const { logger } = outages;
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
@@ -118,20 +118,14 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     await checkSessions(db, { sessions });
     const undeclared = await checkLoggedNames(db, config.families);
     if (undeclared !== undefined) logger.warn(undeclared);
-    const warnings = await registerVersions({
-      db,
-      readSchema,
-      declarations: config,
-      actor: owner,
-      development: options.development,
-    });
+    const warnings = await registerVersions({ db, readSchema, declarations: config, actor: owner, development });
     warnings.push(...selfFeedingWarnings(config.reactors), ...(await connectionLimitWarnings(db, config.database)));
     warnings.push(...(await registerReactors(db, config.reactors, owner)));
     for (const warning of warnings) logger.warn(warning);
 
     let watch: DatabaseWatch | undefined;
     const appends = openApplicationLog(db, config, {
-      freeze: options.development,
+      freeze: development,
       logger: options.logger,
       onAppended: (position) => source.appended(position),
       onSent: (error) => watch?.appended(error),
@@ -231,7 +225,6 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     if (tables) {
       stops.push(() => tables.stop());
       const parts = { db, log, source, history, versions, positions, lifecycle, tables };
-      const { development } = options;
       stops.push(startMaintenance({ config, url, owner, development, ...parts, logger, described }));
     } else if (options.serves) {
       const presence = announcePresence(db, described, logger);

@@ -178,7 +178,7 @@ test('the README links to every page, and no link is broken', () => {
 test.each([
   ['security.md', 'access: {', 'invoices.ts'],
   ['extending.md', 'extendSchema(', 'extended-shop.ts'],
-  ['evolution.md', 'defineEvents(', 'renamed-guests.ts'],
+  ['evolution.md', "was: ['visitor']", 'renamed-guests.ts'],
   ['extending.md', "'smallCarts'", 'extended-shop.ts'],
   ['extending.md', "'checkOut'", 'extended-shop.ts'],
   ['extending.md', "'serverTime'", 'extended-shop.ts'],
