@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefold, defineConfig, type Refold } from '../../src/index.ts';
 import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { settingsOfStatements } from '../../src/store/postgres/session-settings.ts';
 import { balanceV1, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -19,8 +20,8 @@ beforeAll(async () => {
   database = await createTestDatabase();
   // Without notifications, a process can't set them for a session.
   const name = new URL(database.url).pathname.slice(1);
-  await database.administer(`alter database ${name} set default_transaction_isolation = 'read committed'`);
-  await database.administer(`alter database ${name} set array_nulls = 'on'`);
+  for (const [setting, value] of Object.entries(settingsOfStatements))
+    await database.administer(`alter database ${name} set ${setting} = '${value}'`);
   db = createDatabase({ url: database.url });
   worker = await start('all');
   gateway = await start('gateway');

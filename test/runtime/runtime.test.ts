@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { defineConfig } from '../../src/index.ts';
 import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import { settingsOfStatements } from '../../src/store/postgres/session-settings.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -106,9 +107,10 @@ test('an idempotency key is refused with another input, and returns the first re
 
 test('a process folds its own appends without a notification or a poll', async () => {
   const seldom = { min: 3_600_000, max: 3_600_000 };
-  // A shared connection can't have it set for the session.
+  // A shared connection can't have them set for the session.
   const name = new URL(database.url).pathname.slice(1);
-  await database.administer(`alter database ${name} set default_transaction_isolation = 'read committed'`);
+  for (const [setting, value] of Object.entries(settingsOfStatements))
+    await database.administer(`alter database ${name} set ${setting} = '${value}'`);
   const runtime = await start([balanceV1, balanceV2, openingsV1], {
     database: { notifications: false },
     runtime: { ownership: 'lease', polling: seldom },

@@ -145,6 +145,24 @@ test('an application works with any defaults of its role or database', async () 
   expect(await statusOf(runtime, inlineBalance)).toMatchObject({ inline: 'live' });
 });
 
+test('a transaction works with any defaults where no session setting can be used', async () => {
+  await setDefaults(setting.database.administer, `database ${name}`);
+  const shared = createDatabase({ url: setting.database.url, sessions: false });
+  const found = await shared.transaction((tx) =>
+    tx.query({
+      text: String.raw`
+        select
+          current_setting('transaction_isolation') as isolation,
+          $1::text[] = array['a', null] as nulls,
+          length('\n') as backslash,
+          '\x00ff'::bytea::text as bytes`,
+      values: [['a', null]],
+    }),
+  );
+  await shared.close();
+  expect(found).toEqual([{ isolation: 'read committed', nulls: true, backslash: 2, bytes: '\\x00ff' }]);
+});
+
 const openings = defineImport({
   name: 'openings',
   async *toAppends(lines) {

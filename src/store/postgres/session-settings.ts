@@ -1,22 +1,32 @@
 import pg from 'pg';
 
+/** Settings on which results depend. */
+const formats = {
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+  // JSON and arrays contain bytes as this text, which is their canonical form in rows.
+  bytea_output: 'hex',
+} as const;
+
+/** What every statement requires. If sessions can't be given these settings, the role must have them: the startup check refuses other values. */
+export const settingsOfStatements: Readonly<Record<string, string>> = {
+  // A statement that waited for a lock must see what was committed in the meantime.
+  default_transaction_isolation: 'read committed',
+  ...formats,
+};
+
 /**
  * The session settings that Refold requires, because a role or a database may have changed them. Settings that are not listed keep the
  * server's value: `work_mem`, `search_path` (every name is qualified), `synchronous_commit`, `default_transaction_read_only` (set by a
  * server that is out of space).
  */
 const reliedOn: Readonly<Record<string, string>> = {
-  // A statement that waited for a lock must see what was committed in the meantime.
-  default_transaction_isolation: 'read committed',
+  ...settingsOfStatements,
   // Batches, builds and rebuilds may take any time. Code that needs a limit sets it.
   lock_timeout: '0',
   idle_in_transaction_session_timeout: '0',
   // Statements are short and frequent. JIT compilation takes longer than running them, and happens in every connection.
   jit: 'off',
-  standard_conforming_strings: 'on',
-  array_nulls: 'on',
-  // JSON and arrays contain bytes as this text, which is their canonical form in rows.
-  bytea_output: 'hex',
 };
 
 /** Settings that only some versions and systems have. */
@@ -64,10 +74,10 @@ export async function settleSession(
 
 /**
  * The same for one transaction behind a pooler in transaction mode: the text after its `begin`. The isolation level is part of the `begin`.
- * For statements outside of transactions, the startup check refuses another default.
  */
 export function settleTransaction(statementTimeoutMs = 0): string {
   const settings = {
+    ...formats,
     jit: 'off',
     lock_timeout: '0',
     idle_in_transaction_session_timeout: '0',

@@ -1,5 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import { databaseAddress } from '../postgres/database-errors.ts';
+import { settingsOfStatements } from '../postgres/session-settings.ts';
 import { onlyRow, type Queryable } from '../statements/statement.ts';
 
 /** What a server reports about itself and about the session's database. */
@@ -13,8 +14,8 @@ export interface ServerFacts {
   readonly encoding: string;
   /** Whether transactions are read-only by default. */
   readonly isReadOnly: boolean;
-  /** The isolation level of a statement outside of a transaction, such as `read committed`. */
-  readonly isolation: string;
+  /** The values of `settingsOfStatements` for a statement outside of a transaction. */
+  readonly settings: Readonly<Record<string, string>>;
   /** Whether writes of the session fire no triggers, as in replication. */
   readonly skipsTriggers: boolean;
 }
@@ -32,7 +33,7 @@ export function refuseServer(url: string, problem: string | undefined): void {
 
 /** Why Refold cannot run on this server; undefined if it can. */
 export function serverProblem(facts: ServerFacts): string | undefined {
-  const { version, versionNumber, encoding, isolation } = facts;
+  const { version, versionNumber, encoding, settings } = facts;
   if (versionNumber < 140_000) return `PostgreSQL ${version} found; Refold needs 14 or newer.`;
   if (facts.isStandby)
     return 'a standby was found; the event log is written and read on the primary. Connect to the primary.';
@@ -40,9 +41,12 @@ export function serverProblem(facts: ServerFacts): string | undefined {
     return `the encoding of the database is ${encoding}, which can't hold every text; Refold needs UTF8. Create another: \`create database refold encoding 'UTF8' template template0\`.`;
   if (facts.isReadOnly)
     return 'the database is read-only: default_transaction_read_only is on. Some services set it when their storage is full; otherwise set it to off for the database and the role.';
-  // Refold sets it in each session. Behind a pooler in transaction mode it cannot.
-  if (isolation !== 'read committed')
-    return `statements run under the isolation level ${isolation}; Refold needs read committed, and can't set it behind a pooler in transaction mode. Run \`alter role … set default_transaction_isolation = 'read committed'\`, and reconnect the pooler.`;
+  // Refold sets them in each session. Behind a pooler in transaction mode it cannot.
+  const wrong = Object.entries(settingsOfStatements).find(([name, value]) => settings[name] !== value);
+  if (wrong) {
+    const [name, value] = wrong;
+    return `statements run with ${name} = '${settings[name]}'; Refold needs '${value}', and can't set it behind a pooler in transaction mode. Run \`alter role … set ${name} = '${value}'\`, and reconnect the pooler.`;
+  }
   if (facts.skipsTriggers)
     return 'session_replication_role is replica, under which the triggers of refold.events do not fire. Set it to origin for the role and the database.';
   return undefined;
@@ -57,8 +61,9 @@ async function readServerFacts(target: Queryable): Promise<ServerFacts> {
         pg_is_in_recovery() as "isStandby",
         current_setting('server_encoding') as encoding,
         current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
-        current_setting('default_transaction_isolation') as isolation,
+        (select json_object_agg(name, current_setting(name)) from unnest($1::text[]) as name) as settings,
         current_setting('session_replication_role') = 'replica' as "skipsTriggers"`,
+    values: [Object.keys(settingsOfStatements)],
   });
   return onlyRow(facts);
 }

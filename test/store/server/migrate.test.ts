@@ -6,6 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { announceProcess } from '../../../src/store/ownership/processes.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { settingsOfStatements } from '../../../src/store/postgres/session-settings.ts';
 import { migrate, pendingMigrations } from '../../../src/store/server/migrate.ts';
 import { readMigrations } from '../../../src/store/server/migration-files.ts';
 import { checkServer, logProblem } from '../../../src/store/server/server-check.ts';
@@ -186,7 +187,7 @@ describe('a start is refused', () => {
       isStandby: false,
       encoding: 'UTF8',
       isReadOnly: false,
-      isolation: 'read committed',
+      settings: settingsOfStatements,
       skipsTriggers: false,
     };
     expect(serverProblem(facts)).toBeUndefined();

@@ -53,18 +53,26 @@ test.for([
   expect(await db.query({ text: "select to_regnamespace('refold')::text as schema" })).toEqual([{ schema: null }]);
 });
 
-test.for<[what: string, setting: string, message: string, options: Partial<ConnectionOptions>]>([
-  ['read-only', "default_transaction_read_only = 'on'", 'the database is read-only', {}],
-  ['without triggers', "session_replication_role = 'replica'", 'session_replication_role is replica', {}],
+test.for<[what: string, settings: Readonly<Record<string, string>>, message: string, sessions: boolean]>([
+  ['read-only', { default_transaction_read_only: 'on' }, 'the database is read-only', true],
+  ['without triggers', { session_replication_role: 'replica' }, 'session_replication_role is replica', true],
   [
     'under another isolation level that sessions can’t set',
-    "default_transaction_isolation = 'serializable'",
-    'statements run under the isolation level serializable',
-    { sessions: false },
+    { default_transaction_isolation: 'serializable' },
+    "statements run with default_transaction_isolation = 'serializable'; Refold needs 'read committed'",
+    false,
   ],
-])('a database that is %s is refused', async ([, setting, message, options]) => {
+  [
+    'without nulls in arrays where sessions can’t set it',
+    { default_transaction_isolation: 'read committed', array_nulls: 'off' },
+    "statements run with array_nulls = 'off'; Refold needs 'on'",
+    false,
+  ],
+])('a database that is %s is refused', async ([, settings, message, sessions]) => {
+  const options = { sessions };
   const { name, url } = await newDatabase(`template ${inject('postgres').template}`);
-  await admin.query(`alter database ${name} set ${setting}`);
+  for (const [setting, value] of Object.entries(settings))
+    await admin.query(`alter database ${name} set ${setting} = '${value}'`);
   const refusal = { code: 'DATABASE_UNSUITABLE', message: expect.stringContaining(message) };
   await expect(checkServer(openDatabase(url, options), 'read_models')).rejects.toMatchObject(refusal);
   await expect(migrate(openDatabase(url, options))).rejects.toMatchObject(refusal);
