@@ -58,8 +58,6 @@ const longClosures: Exceptions = {
   'gateway/transports/web-socket.ts createWebSocketEndpoint': [135, 'the callbacks of one protocol'],
   'runtime/consumers/log-source.ts createLogSource': [130, 'one poll for all readers, and what they share of it'],
   'runtime/live/follower.ts createFollower': [170, 'one round, in its order'],
-  'runtime/processors/projection-processor.ts createProjectionProcessor': [165, 'to be divided'],
-  'runtime/processors/set-based-processor.ts createSetBasedProcessor': [140, 'to be divided'],
   'runtime/runtime.ts startRuntime': [180, 'the ordered list of what a process starts'],
   'runtime/versions/versions.ts createVersions': [135, 'the view of the registry, replaced as a whole'],
   'store/inline/inline-appends.ts createInlineAppends': [210, 'one transaction, in its order'],

@@ -1,38 +1,15 @@
-import type { Logger } from 'pino';
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
+import type { EventFilter } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
-import type { EventLog } from '../../store/event-log.ts';
-import type { Database } from '../../store/postgres/database.ts';
-import type { ProcessorClaim } from '../../store/processors/checkpoints.ts';
-import { savepoint } from '../../store/statements/savepoint.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import type { EventPage } from '../consumers/event-source.ts';
-import { bisectFailures } from './bisect-failures.ts';
-import { createCompletion } from './completion.ts';
+import { type Completion, createCompletion } from './completion.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
-import { createPruning } from './pruning.ts';
-import { createRowBatch, type Move } from './row-batch.ts';
-import { writeIsDue } from './write-back.ts';
+import { RowWriter, type RowWriterOptions } from './row-writer.ts';
 
-export interface ProjectionProcessorOptions {
-  readonly db: Database;
-  readonly readSchema: string;
-  readonly projection: Projection;
-  readonly claim: ProcessorClaim;
-  /** Where events are read again after the database refused a row. */
-  readonly log: Pick<EventLog, 'readAll'>;
-  /** The version's state when the processor was claimed. */
-  readonly state: VersionState;
-  /** Freezes rows and events, so an impure `evolve` fails at its own line. */
-  readonly freeze: boolean;
-  readonly logger: Logger;
-  /** Called with each checkpoint after its commit. */
-  onWritten?(checkpoint: GlobalPosition): void;
+export interface ProjectionProcessorOptions extends RowWriterOptions {
   /** Called between two batches when the table of a build is {@link createCompletion complete}. Returns the version's state from then on. */
   onCaughtUp(progress: BuildProgress): Promise<VersionState | 'over'>;
 }
@@ -51,168 +28,69 @@ export interface BuildProgress {
  * of the owner's epoch. Each event therefore takes effect exactly once, whatever process is killed at whatever time.
  */
 export function createProjectionProcessor(options: ProjectionProcessorOptions): MaintainedProcessor {
-  const { db, projection, claim, log } = options;
-  const batch = createRowBatch(options);
-  const prune = createPruning(db, claim);
-  const completion = createCompletion(projection);
-  let state = options.state;
-  let checkpoint = claim.checkpoint;
-  let reached = claim.checkpoint;
-  let lastWrite = performance.now();
-  let writeTook = 0;
-  let failure: RefoldError | null = null;
-  let busyMs = 0;
-  let busySince = performance.now();
+  return new ProjectionProcessor(options);
+}
 
-  async function process(page: EventPage): Promise<'continue' | 'stop'> {
-    busySince = performance.now();
-    const next = await takeIn(page);
-    busyMs += performance.now() - busySince;
+class ProjectionProcessor implements MaintainedProcessor {
+  readonly id: string;
+  readonly filter: readonly EventFilter[];
+  readonly checkpoint: GlobalPosition;
+  readonly #rows: RowWriter;
+  readonly #completion: Completion;
+  readonly #onCaughtUp: ProjectionProcessorOptions['onCaughtUp'];
+
+  constructor(options: ProjectionProcessorOptions) {
+    const { projection, claim } = options;
+    this.id = claim.partitions === 1 ? projection.id : `${projection.id}/${claim.partition}`;
+    this.filter = projection.filter;
+    this.checkpoint = claim.checkpoint;
+    this.#rows = new RowWriter(options);
+    this.#completion = createCompletion(projection);
+    this.#onCaughtUp = (progress) => options.onCaughtUp(progress);
+  }
+
+  get failure(): RefoldError | null {
+    return this.#rows.failure;
+  }
+
+  flush(): Promise<void> {
+    return this.#rows.flush();
+  }
+
+  async process(page: EventPage): Promise<'continue' | 'stop'> {
+    const { times } = this.#rows;
+    times.begin();
+    const next = await this.#takeIn(page);
+    times.end();
     return next;
   }
 
-  async function takeIn(page: EventPage): Promise<'continue' | 'stop'> {
-    const poison = await batch.fold(page.events);
+  async #takeIn(page: EventPage): Promise<'continue' | 'stop'> {
+    const rows = this.#rows;
+    const poison = await rows.fold(page);
     if (poison) {
-      reached = globalPosition(poison.position - 1n);
-      await flush();
-      failure ??= poison.error;
+      await rows.flush();
+      rows.failure ??= poison.error;
       return 'stop';
     }
-    reached = page.upTo;
     const caughtUp = page.upTo >= page.horizon;
-    if (caughtUp || isDue()) await flush();
-    const goal = state === 'building' && !failure ? completion.goal(page) : undefined;
-    if (goal !== undefined) {
-      if (!caughtUp) await flush();
-      if (failure) return 'stop';
-      const next = await options.onCaughtUp({ checkpoint, goal, finish });
-      if (next === 'over') return 'stop';
-      state = next;
-    }
-    return failure ? 'stop' : 'continue';
+    if (caughtUp || rows.isDue) await rows.flush();
+    if (rows.failure) return 'stop';
+    const goal = rows.state === 'building' ? this.#completion.goal(page) : undefined;
+    if (goal === undefined) return 'continue';
+    if (!caughtUp) await rows.flush();
+    return rows.failure ? 'stop' : this.#complete(goal);
   }
 
-  function isDue(): boolean {
-    const sinceMs = performance.now() - lastWrite;
-    return writeIsDue({ state, ...batch.size, sinceMs, writeTook });
+  async #complete(goal: GlobalPosition): Promise<'continue' | 'stop'> {
+    const rows = this.#rows;
+    const next = await this.#onCaughtUp({
+      checkpoint: rows.checkpoint,
+      goal,
+      finish: (tx, events, upTo) => rows.finish(tx, events, upTo),
+    });
+    if (next === 'over') return 'stop';
+    rows.state = next;
+    return 'continue';
   }
-
-  async function flush(): Promise<void> {
-    if (reached === checkpoint) return;
-    const upTo = reached;
-    try {
-      await written(upTo, () => batch.write(moveTo(upTo)));
-    } catch (error) {
-      if (!isRowRefusal(error)) throw error;
-      batch.revert();
-      await writeAround(
-        upTo,
-        (move) => batch.write(move),
-        (work) => db.transaction(work),
-      );
-      reached = checkpoint;
-    }
-    if (state !== 'building') await prune();
-  }
-
-  /**
-   * Handles a batch of which the database refused some row. Which events led to that row is unknown. So it folds the events again in
-   * smaller and smaller batches, until each event that leads to a refused row is alone.
-   */
-  async function writeAround(
-    upTo: GlobalPosition,
-    write: (move: Move) => Promise<void>,
-    transaction: (work: (tx: Queryable) => Promise<void>) => Promise<void>,
-    source?: Queryable,
-  ): Promise<void> {
-    await bisectFailures(
-      checkpoint,
-      upTo,
-      async (after, to) => {
-        try {
-          await foldAgain(after, to, source);
-          await written(to, () => write(moveTo(to)));
-        } catch (error) {
-          batch.revert();
-          throw error;
-        }
-      },
-      async (position, error) => {
-        const event = await foldAgain(globalPosition(position - 1n), position, source);
-        if (!event) throw error;
-        try {
-          await written(position, () => transaction((tx) => batch.writeAcceptable(tx, event, moveTo(position))));
-          return 'skip';
-        } catch (refused) {
-          batch.revert();
-          if (!isEvolveFailure(refused)) throw refused;
-          failure = refused;
-          return 'stop';
-        }
-      },
-    );
-  }
-
-  /** @returns the last event */
-  async function foldAgain(
-    from: GlobalPosition,
-    upTo: GlobalPosition,
-    source?: Queryable,
-  ): Promise<RecordedEvent | undefined> {
-    let last: RecordedEvent | undefined;
-    for (let after = from; after < upTo; ) {
-      const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
-      const poison = await batch.fold(page.events, source);
-      if (poison) throw poison.error;
-      last = page.events.at(-1) ?? last;
-      after = page.upTo;
-    }
-    return last;
-  }
-
-  async function written(to: GlobalPosition, write: () => Promise<void>): Promise<void> {
-    const start = performance.now();
-    await write();
-    batch.settle(state);
-    checkpoint = to;
-    options.onWritten?.(checkpoint);
-    busyMs = 0;
-    busySince = performance.now();
-    lastWrite = performance.now();
-    writeTook = lastWrite - start;
-  }
-
-  function moveTo(to: GlobalPosition): Move {
-    return { from: checkpoint, to, state, busyMs: Math.round(busyMs + performance.now() - busySince) };
-  }
-
-  async function finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
-    const poison = await batch.fold(events);
-    if (poison) throw poison.error;
-    try {
-      // Write even if nothing is left: the fence keeps a former owner from completing a table that another owner has continued.
-      await savepoint(tx, () => batch.writeWithin(tx, moveTo(upTo)));
-    } catch (error) {
-      if (!isRowRefusal(error)) throw error;
-      batch.revert();
-      const part = (work: (tx: Queryable) => Promise<void>) => savepoint(tx, () => work(tx));
-      await writeAround(upTo, (move) => part((within) => batch.writeWithin(within, move)), part, tx);
-      if (failure) throw failure; // the transaction is the caller's, so only an error can end it
-    }
-  }
-
-  return {
-    id: claim.partitions === 1 ? projection.id : `${projection.id}/${claim.partition}`,
-    filter: projection.filter,
-    checkpoint: claim.checkpoint,
-    process,
-    flush,
-    get failure() {
-      return failure;
-    },
-  };
 }
-
-// A build may have to fold again everything that it keeps in memory, so the pages are large.
-const pageSize = 10_000;

@@ -4,6 +4,7 @@ import { earlierPosition, type GlobalPosition, globalPosition } from '../../even
 import { isEvolveFailure, sqlFoldFailed } from '../../projections/fold/fold-failures.ts';
 import type { FoldFailure, Projection } from '../../projections/projection/projection.ts';
 import type { SqlFold } from '../../projections/projection/sql-fold.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { insertChanges } from '../../store/processors/changes.ts';
 import { addWork, advanceCheckpoint } from '../../store/processors/checkpoints.ts';
@@ -12,11 +13,11 @@ import { qualified } from '../../store/statements/identifiers.ts';
 import { savepoint } from '../../store/statements/savepoint.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
-import { createSetMerge } from '../../store/tables/sql-fold.ts';
+import { createSetMerge, type SetMerge } from '../../store/tables/sql-fold.ts';
 import type { EventPage } from '../consumers/event-source.ts';
 import { logSkips } from '../dead-letters/skips.ts';
 import { bisectFailures, upToUnreadable } from './bisect-failures.ts';
-import { createCompletion } from './completion.ts';
+import { type Completion, createCompletion } from './completion.ts';
 import type { MaintainedProcessor } from './maintained-unit.ts';
 import type { ProjectionProcessorOptions } from './projection-processor.ts';
 import { createPruning } from './pruning.ts';
@@ -38,144 +39,163 @@ const largestUpcastBatch = 5_000n;
  * into this process. Rows, checkpoint and changes commit together under the fence of the owner's epoch, as with `evolve`.
  */
 export function createSetBasedProcessor(options: SetBasedProcessorOptions): MaintainedProcessor {
-  const { db, projection, claim, log, fold } = options;
-  const merge = createSetMerge(projection, fold, qualified(options.readSchema, projection.tableName));
-  let state = options.state;
-  let checkpoint = claim.checkpoint;
-  const prune = createPruning(db, claim);
-  const completion = createCompletion(projection);
-  let interrupted = false;
-  let failure: RefoldError | null = null;
+  return new SetBasedProcessor(options);
+}
 
-  async function process(page: EventPage): Promise<'continue' | 'stop'> {
+class SetBasedProcessor implements MaintainedProcessor {
+  readonly id: string;
+  /** Subscribes to no events: the pages only show how far the log can be read. */
+  readonly filter = [];
+  readonly checkpoint: GlobalPosition;
+  failure: RefoldError | null = null;
+  readonly #options: SetBasedProcessorOptions;
+  readonly #merge: SetMerge;
+  readonly #completion: Completion;
+  readonly #prune: () => Promise<void>;
+  #state: VersionState;
+  /** Everything up to here is written. */
+  #written: GlobalPosition;
+  #interrupted = false;
+
+  constructor(options: SetBasedProcessorOptions) {
+    const { db, projection, claim, fold, readSchema, state } = options;
+    this.id = projection.id;
+    this.checkpoint = claim.checkpoint;
+    this.#options = options;
+    this.#merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName));
+    this.#completion = createCompletion(projection);
+    this.#prune = createPruning(db, claim);
+    this.#state = state;
+    this.#written = claim.checkpoint;
+  }
+
+  async process(page: EventPage): Promise<'continue' | 'stop'> {
     const atHead = page.upTo >= page.horizon;
     // A shared reading has smaller pages. Collect many of them into one batch.
-    if (!atHead && state === 'building' && page.upTo - checkpoint < batchSize()) return 'continue';
-    while (checkpoint < page.upTo) {
-      if (interrupted) return 'stop';
-      const unread = await upToUnreadable(batchEnd(page.upTo), foldUpTo);
-      failure ??= unread;
-      if (failure) return 'stop';
+    if (!atHead && this.#state === 'building' && page.upTo - this.#written < this.#batchSize) return 'continue';
+    while (this.#written < page.upTo) {
+      if (this.#interrupted) return 'stop';
+      const end = earlierPosition(globalPosition(this.#written + this.#batchSize), page.upTo);
+      const unread = await upToUnreadable(end, (to) => this.#foldUpTo(to));
+      this.failure ??= unread;
+      if (this.failure) return 'stop';
     }
-    const goal = state === 'building' ? completion.goal(page) : undefined;
-    if (goal !== undefined) {
-      const next = await options.onCaughtUp({ checkpoint, goal, finish });
-      if (next === 'over') return 'stop';
-      state = next;
-    }
+    const goal = this.#state === 'building' ? this.#completion.goal(page) : undefined;
+    return goal === undefined ? 'continue' : this.#complete(goal);
+  }
+
+  /** No rows are kept in memory between batches. */
+  async flush(): Promise<void> {}
+
+  async interrupt(): Promise<void> {
+    this.#interrupted = true;
+  }
+
+  get #batchSize(): bigint {
+    const { building, live } = largestBatch;
+    return this.#merge.upcast.length > 0 ? largestUpcastBatch : this.#state === 'building' ? building : live;
+  }
+
+  async #complete(goal: GlobalPosition): Promise<'continue' | 'stop'> {
+    const next = await this.#options.onCaughtUp({
+      checkpoint: this.#written,
+      goal,
+      finish: (tx, _, end) => this.#finish(tx, end),
+    });
+    if (next === 'over') return 'stop';
+    this.#state = next;
     return 'continue';
   }
 
-  const batchEnd = (most: GlobalPosition) => earlierPosition(globalPosition(checkpoint + batchSize()), most);
-  function batchSize(): bigint {
-    return merge.upcast.length > 0 ? largestUpcastBatch : largestBatch[state === 'building' ? 'building' : 'live'];
-  }
-
-  async function foldUpTo(end: GlobalPosition): Promise<void> {
+  async #foldUpTo(end: GlobalPosition): Promise<void> {
+    const { db, projection, logger } = this.#options;
     await bisectFailures(
-      checkpoint,
+      this.#written,
       end,
       async (after, upTo) => {
-        const upcast = await upcastEvents(log, merge.upcast, after, upTo);
-        await db.transaction((tx) => write(tx, after, upTo, upcast));
-        moved(upTo);
+        const upcast = await this.#upcast(after, upTo);
+        await db.transaction((tx) => this.#write(tx, after, upTo, upcast));
+        this.#moved(upTo);
       },
       async (position, error) => {
-        const failed = await failureAt(position, error);
+        const failed = await this.#failureAt(position, error);
         if (projection.onError.policy === 'stop') {
-          failure = failed.error;
+          this.failure = failed.error;
           return 'stop';
         }
-        await db.transaction((tx) => skip(tx, failed));
-        moved(position);
-        logSkips(options.logger, projection.id, [failed]);
+        await db.transaction((tx) => this.#skip(tx, failed));
+        this.#moved(position);
+        logSkips(logger, projection.id, [failed]);
         return 'skip';
       },
     );
-    if (state !== 'building') await prune();
+    if (this.#state !== 'building') await this.#prune();
   }
 
-  function moved(to: GlobalPosition): void {
-    checkpoint = to;
-    options.onWritten?.(to);
+  /** Folds everything up to a position within the caller's transaction. */
+  async #finish(tx: Queryable, end: GlobalPosition): Promise<void> {
+    await bisectFailures(
+      this.#written,
+      end,
+      async (after, upTo) => {
+        const upcast = await this.#upcast(after, upTo);
+        await savepoint(tx, () => this.#write(tx, after, upTo, upcast));
+      },
+      async (position, error) => {
+        const failed = await this.#failureAt(position, error);
+        if (this.#options.projection.onError.policy === 'stop') {
+          this.failure = failed.error;
+          throw failed.error; // the transaction is the caller's, so only an error can end it
+        }
+        await this.#skip(tx, failed);
+        return 'skip';
+      },
+    );
   }
 
-  async function write(
+  #upcast(after: GlobalPosition, upTo: GlobalPosition): Promise<readonly RecordedEvent[]> {
+    return upcastEvents(this.#options.log, this.#merge.upcast, after, upTo);
+  }
+
+  #moved(to: GlobalPosition): void {
+    this.#written = to;
+    this.#options.onWritten?.(to);
+  }
+
+  async #write(
     tx: Queryable,
     after: GlobalPosition,
     upTo: GlobalPosition,
     upcast: readonly RecordedEvent[],
   ): Promise<void> {
+    const { claim } = this.#options;
+    const keys = this.#state !== 'building';
     const since = performance.now();
     // The fence comes first: a former owner fails before it writes anything, and the row lock keeps a new owner from starting in between.
     await advanceCheckpoint(tx, { claim, from: after, to: upTo, events: 0, rows: 0, busyMs: 0 });
-    const { events, rows, upserted, deleted } = await merge.run(
-      tx,
-      { after, upTo, upcast },
-      { keys: state !== 'building' },
-    );
+    const { events, rows, upserted, deleted } = await this.#merge.run(tx, { after, upTo, upcast }, { keys });
     const busyMs = Math.round(performance.now() - since);
     if (events > 0) await addWork(tx, claim, { events, rows, busyMs });
     if (upserted.length + deleted.length > 0)
       await insertChanges(tx, claim, upTo, `[${upserted.join(',')}]`, `[${deleted.join(',')}]`);
   }
 
-  async function finish(tx: Queryable, _: readonly RecordedEvent[], end: GlobalPosition): Promise<void> {
-    await bisectFailures(
-      checkpoint,
-      end,
-      async (after, upTo) => {
-        const upcast = await upcastEvents(log, merge.upcast, after, upTo);
-        await savepoint(tx, () => write(tx, after, upTo, upcast));
-      },
-      async (position, error) => {
-        const failed = await failureAt(position, error);
-        if (projection.onError.policy === 'stop') {
-          failure = failed.error;
-          throw failure; // the transaction is the caller's, so only an error can end it
-        }
-        await skip(tx, failed);
-        return 'skip';
-      },
-    );
-  }
-
-  async function failureAt(position: GlobalPosition, error: unknown): Promise<FoldFailure> {
+  async #failureAt(position: GlobalPosition, error: unknown): Promise<FoldFailure> {
+    const { log, projection } = this.#options;
     const [event] = await log.readAt([position]);
     if (!event) throw error;
     return failureOf(projection, event, error);
   }
 
   /** Moves the checkpoint past an event that the declared policy skips. */
-  async function skip(tx: Queryable, failed: FoldFailure): Promise<void> {
+  async #skip(tx: Queryable, failed: FoldFailure): Promise<void> {
+    const { claim, projection } = this.#options;
     const { position } = failed.event;
-    await advanceCheckpoint(tx, {
-      claim,
-      from: globalPosition(position - 1n),
-      to: position,
-      events: 1,
-      rows: 0,
-      busyMs: 0,
-    });
+    const from = globalPosition(position - 1n);
+    await advanceCheckpoint(tx, { claim, from, to: position, events: 1, rows: 0, busyMs: 0 });
     await recordSkips(tx, claim, projection.tableName, [failed]);
     projection.onError.onSkip?.(failed);
   }
-
-  return {
-    id: projection.id,
-    // Subscribes to no events: the pages only show how far the log can be read.
-    filter: [],
-    checkpoint: claim.checkpoint,
-    process,
-    // No rows are kept in memory between batches.
-    flush: async () => {},
-    async interrupt() {
-      interrupted = true;
-    },
-    get failure() {
-      return failure;
-    },
-  };
 }
 
 /** The failure of an event: its upcaster failed, or the database refuses the rows that it leads to. */

@@ -52,3 +52,44 @@ export function writeIsDue({ state, events, rows, letters, sinceMs, writeTook }:
   }
   return events >= served.events || rows >= changesPerBatch || sinceMs >= served.milliseconds;
 }
+
+/** How long a processor has been at work since its last write, and how long that write took. All in milliseconds. */
+export class WriteTimes {
+  #wroteAt = performance.now();
+  #tookMs = 0;
+  /** Of pages that are over. */
+  #busyMs = 0;
+  #busySince = performance.now();
+
+  /** The duration of the last write. */
+  get tookMs(): number {
+    return this.#tookMs;
+  }
+
+  get sinceMs(): number {
+    return performance.now() - this.#wroteAt;
+  }
+
+  get busyMs(): number {
+    return this.#busyMs + performance.now() - this.#busySince;
+  }
+
+  /** A page begins. */
+  begin(): void {
+    this.#busySince = performance.now();
+  }
+
+  /** The page is over. */
+  end(): void {
+    this.#busyMs = this.busyMs;
+  }
+
+  /** A write ends that began at this time. */
+  wrote(start: number): void {
+    const now = performance.now();
+    this.#busyMs = 0;
+    this.#busySince = now;
+    this.#wroteAt = now;
+    this.#tookMs = now - start;
+  }
+}

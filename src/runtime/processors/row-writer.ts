@@ -1,0 +1,177 @@
+import type { RefoldError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
+import type { VersionState } from '../../projections/projection/version-map.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import { savepoint } from '../../store/statements/savepoint.ts';
+import type { Queryable } from '../../store/statements/statement.ts';
+import { isRowRefusal } from '../../store/tables/refused-rows.ts';
+import type { EventPage } from '../consumers/event-source.ts';
+import { bisectFailures } from './bisect-failures.ts';
+import { createPruning } from './pruning.ts';
+import { createRowBatch, type Move, type RowBatch, type RowBatchOptions } from './row-batch.ts';
+import type { Poison } from './row-fold.ts';
+import { WriteTimes, writeIsDue } from './write-back.ts';
+
+export interface RowWriterOptions extends RowBatchOptions {
+  /** Where events are read again after the database refused a row. */
+  readonly log: Pick<EventLog, 'readAll'>;
+  /** The version's state when the processor was claimed. */
+  readonly state: VersionState;
+  /** Called with each checkpoint after its commit. */
+  onWritten?(checkpoint: GlobalPosition): void;
+}
+
+/** How a batch is written in parts, after the database refused a row of it. */
+interface Parts {
+  /** Where the rows of earlier parts are, if they are not committed. */
+  readonly source?: Queryable;
+  write(move: Move): Promise<void>;
+  transaction(work: (tx: Queryable) => Promise<void>): Promise<void>;
+}
+
+/** Folds events into rows, and writes them with the checkpoint. Writes around events that lead to rows which the database refuses. */
+export class RowWriter {
+  readonly times = new WriteTimes();
+  /** The version's state. */
+  state: VersionState;
+  /** The event that stops the processor. Everything before it is written. */
+  failure: RefoldError | null = null;
+  readonly #options: RowWriterOptions;
+  readonly #batch: RowBatch;
+  readonly #prune: () => Promise<void>;
+  /** Everything up to here is written. */
+  #checkpoint: GlobalPosition;
+  /** Everything up to here is folded. */
+  #reached: GlobalPosition;
+
+  constructor(options: RowWriterOptions) {
+    const { db, claim, state } = options;
+    this.#options = options;
+    this.#batch = createRowBatch(options);
+    this.#prune = createPruning(db, claim);
+    this.state = state;
+    this.#checkpoint = claim.checkpoint;
+    this.#reached = claim.checkpoint;
+  }
+
+  get checkpoint(): GlobalPosition {
+    return this.#checkpoint;
+  }
+
+  get isDue(): boolean {
+    const { sinceMs, tookMs: writeTook } = this.times;
+    return writeIsDue({ state: this.state, ...this.#batch.size, sinceMs, writeTook });
+  }
+
+  /** Folds a page, or the part of it before an event that stops the processor. Returns that event's failure. */
+  async fold({ events, upTo }: EventPage): Promise<Poison | null> {
+    const poison = await this.#batch.fold(events);
+    this.#reached = poison ? globalPosition(poison.position - 1n) : upTo;
+    return poison;
+  }
+
+  /** Writes what is folded. */
+  async flush(): Promise<void> {
+    if (this.#reached === this.#checkpoint) return;
+    const upTo = this.#reached;
+    try {
+      await this.#written(upTo, (move) => this.#batch.write(move));
+    } catch (error) {
+      if (!isRowRefusal(error)) throw error;
+      this.#batch.revert();
+      await this.#writeAround(upTo, {
+        write: (move) => this.#batch.write(move),
+        transaction: (work) => this.#options.db.transaction(work),
+      });
+      this.#reached = this.#checkpoint;
+    }
+    if (this.state !== 'building') await this.#prune();
+  }
+
+  /** Folds and writes these events, which reach up to a position, within the caller's transaction. */
+  async finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
+    const poison = await this.#batch.fold(events);
+    if (poison) throw poison.error;
+    try {
+      // Write even if nothing is left: the fence keeps a former owner from completing a table that another owner has continued.
+      await savepoint(tx, () => this.#batch.writeWithin(tx, this.#moveTo(upTo)));
+    } catch (error) {
+      if (!isRowRefusal(error)) throw error;
+      this.#batch.revert();
+      await this.#writeAround(upTo, {
+        source: tx,
+        write: (move) => savepoint(tx, () => this.#batch.writeWithin(tx, move)),
+        transaction: (work) => savepoint(tx, () => work(tx)),
+      });
+      if (this.failure) throw this.failure; // the transaction is the caller's, so only an error can end it
+    }
+  }
+
+  /**
+   * Handles a batch of which the database refused some row. Which events led to that row is unknown. So it folds the events again in
+   * smaller and smaller batches, until each event that leads to a refused row is alone.
+   */
+  async #writeAround(upTo: GlobalPosition, parts: Parts): Promise<void> {
+    await bisectFailures(
+      this.#checkpoint,
+      upTo,
+      async (after, to) => {
+        try {
+          await this.#foldAgain(after, to, parts.source);
+          await this.#written(to, parts.write);
+        } catch (error) {
+          this.#batch.revert();
+          throw error;
+        }
+      },
+      (position, error) => this.#writeAcceptable(position, error, parts),
+    );
+  }
+
+  /** Writes the rows that a single event leads to, except those that the database refuses. */
+  async #writeAcceptable(position: GlobalPosition, error: unknown, parts: Parts): Promise<'skip' | 'stop'> {
+    const event = await this.#foldAgain(globalPosition(position - 1n), position, parts.source);
+    if (!event) throw error;
+    try {
+      await this.#written(position, (move) => parts.transaction((tx) => this.#batch.writeAcceptable(tx, event, move)));
+      return 'skip';
+    } catch (refused) {
+      this.#batch.revert();
+      if (!isEvolveFailure(refused)) throw refused;
+      this.failure = refused;
+      return 'stop';
+    }
+  }
+
+  /** @returns the last event */
+  async #foldAgain(from: GlobalPosition, upTo: GlobalPosition, source?: Queryable): Promise<RecordedEvent | undefined> {
+    const { log, projection } = this.#options;
+    let last: RecordedEvent | undefined;
+    for (let after = from; after < upTo; ) {
+      const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
+      const poison = await this.#batch.fold(page.events, source);
+      if (poison) throw poison.error;
+      last = page.events.at(-1) ?? last;
+      after = page.upTo;
+    }
+    return last;
+  }
+
+  async #written(to: GlobalPosition, write: (move: Move) => Promise<void>): Promise<void> {
+    const start = performance.now();
+    await write(this.#moveTo(to));
+    this.#batch.settle(this.state);
+    this.#checkpoint = to;
+    this.#options.onWritten?.(to);
+    this.times.wrote(start);
+  }
+
+  #moveTo(to: GlobalPosition): Move {
+    return { from: this.#checkpoint, to, state: this.state, busyMs: Math.round(this.times.busyMs) };
+  }
+}
+
+// A build may have to fold again everything that it keeps in memory, so the pages are large.
+const pageSize = 10_000;
