@@ -89,6 +89,7 @@ class ProjectionProcessor implements MaintainedProcessor {
       goal,
       finish: (tx, events, upTo) => rows.finish(tx, events, upTo),
     });
+    rows.logLeftOut();
     if (next === 'over') return 'stop';
     rows.state = next;
     return 'continue';

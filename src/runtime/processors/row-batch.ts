@@ -52,8 +52,10 @@ export interface RowBatch {
   writeWithin(tx: Queryable, move: Move): Promise<void>;
   /** Writes the rows that one event leads to, except those that the database refuses. @throws RefoldError `EVOLVE_FAILED` with the policy `stop` */
   writeAcceptable(tx: Queryable, event: RecordedEvent, move: Move): Promise<void>;
-  /** Call it after the folded rows are written and committed. */
+  /** Call it after the folded rows are written. */
   settle(state: VersionState): void;
+  /** Logs what was left out of the rows up to the last {@link settle}. Call it after the commit. */
+  logLeftOut(): void;
   /** Discards what is folded: memory again equals the table. */
   revert(): void;
 }
@@ -121,6 +123,10 @@ class FoldedRows implements RowBatch {
 
   settle(state: VersionState): void {
     this.#rows.settle(state);
+  }
+
+  logLeftOut(): void {
+    this.#rows.logLeftOut();
   }
 
   revert(): void {

@@ -49,6 +49,8 @@ export class RowFold {
   #discarded: Discarded | undefined;
   #events = 0;
   #failures: UnwrittenFailures;
+  /** Written, but possibly not committed. */
+  #unlogged: UnwrittenFailures[] = [];
 
   constructor(options: RowFoldOptions) {
     const { projection, claim } = options;
@@ -104,12 +106,18 @@ export class RowFold {
     this.cache.revert(new Set(failures.map(keyOf)));
   }
 
-  /** Call it when everything is written and committed. */
+  /** Call it when everything is written. */
   settle(state: VersionState): void {
-    const { logger, projection } = this.#options;
-    logLeftOut(logger, projection.id, this.#failures);
+    if (!this.#failures.isEmpty) this.#unlogged.push(this.#failures);
     this.#begin();
     this.cache.written(rowsToKeep(state));
+  }
+
+  /** Logs what was left out up to the last {@link settle}. Call it after the commit. */
+  logLeftOut(): void {
+    const { logger, projection } = this.#options;
+    for (const failures of this.#unlogged) logLeftOut(logger, projection.id, failures);
+    this.#unlogged = [];
   }
 
   /** Discards what is not written: memory again equals the table. */

@@ -25,8 +25,8 @@ export interface RowWriterOptions extends RowBatchOptions {
 
 /** How a batch is written in parts, after the database refused a row of it. */
 interface Parts {
-  /** Where the rows of earlier parts are, if they are not committed. */
-  readonly source?: Queryable;
+  /** The caller's transaction, if the parts do not commit by themselves. */
+  readonly tx?: Queryable;
   write(move: Move): Promise<void>;
   transaction(work: (tx: Queryable) => Promise<void>): Promise<void>;
 }
@@ -90,23 +90,28 @@ export class RowWriter {
     if (this.state !== 'building') await this.#prune();
   }
 
-  /** Folds and writes these events, which reach up to a position, within the caller's transaction. */
+  /** Folds and writes these events, which reach up to a position, within the caller's transaction. Call `logLeftOut` after its commit. */
   async finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
     const poison = await this.#batch.fold(events);
     if (poison) throw poison.error;
     try {
       // Write even if nothing is left: the fence keeps a former owner from completing a table that another owner has continued.
-      await savepoint(tx, () => this.#batch.writeWithin(tx, this.#moveTo(upTo)));
+      await this.#written(upTo, (move) => savepoint(tx, () => this.#batch.writeWithin(tx, move)), tx);
     } catch (error) {
       if (!isRowRefusal(error)) throw error;
       this.#batch.revert();
       await this.#writeAround(upTo, {
-        source: tx,
+        tx,
         write: (move) => savepoint(tx, () => this.#batch.writeWithin(tx, move)),
         transaction: (work) => savepoint(tx, () => work(tx)),
       });
       if (this.failure) throw this.failure; // the transaction is the caller's, so only an error can end it
     }
+  }
+
+  /** Logs what was left out of the rows and is not logged yet. */
+  logLeftOut(): void {
+    this.#batch.logLeftOut();
   }
 
   /**
@@ -119,8 +124,8 @@ export class RowWriter {
       upTo,
       async (after, to) => {
         try {
-          await this.#foldAgain(after, to, parts.source);
-          await this.#written(to, parts.write);
+          await this.#foldAgain(after, to, parts.tx);
+          await this.#written(to, parts.write, parts.tx);
         } catch (error) {
           this.#batch.revert();
           throw error;
@@ -132,10 +137,11 @@ export class RowWriter {
 
   /** Writes the rows that a single event leads to, except those that the database refuses. */
   async #writeAcceptable(position: GlobalPosition, error: unknown, parts: Parts): Promise<'skip' | 'stop'> {
-    const event = await this.#foldAgain(globalPosition(position - 1n), position, parts.source);
+    const event = await this.#foldAgain(globalPosition(position - 1n), position, parts.tx);
     if (!event) throw error;
     try {
-      await this.#written(position, (move) => parts.transaction((tx) => this.#batch.writeAcceptable(tx, event, move)));
+      const write = (move: Move) => parts.transaction((tx) => this.#batch.writeAcceptable(tx, event, move));
+      await this.#written(position, write, parts.tx);
       return 'skip';
     } catch (refused) {
       this.#batch.revert();
@@ -159,12 +165,16 @@ export class RowWriter {
     return last;
   }
 
-  async #written(to: GlobalPosition, write: (move: Move) => Promise<void>): Promise<void> {
+  /** `within`: the caller's transaction, if the write does not commit by itself. */
+  async #written(to: GlobalPosition, write: (move: Move) => Promise<void>, within?: Queryable): Promise<void> {
     const start = performance.now();
     await write(this.#moveTo(to));
     this.#batch.settle(this.state);
     this.#checkpoint = to;
-    this.#options.onWritten?.(to);
+    if (!within) {
+      this.#batch.logLeftOut();
+      this.#options.onWritten?.(to);
+    }
     this.times.wrote(start);
   }
 

@@ -55,6 +55,8 @@ class SetBasedProcessor implements MaintainedProcessor {
   #state: VersionState;
   /** Everything up to here is written. */
   #written: GlobalPosition;
+  /** Skipped in a transaction that may not have committed yet. */
+  readonly #unlogged: FoldFailure[] = [];
   #interrupted = false;
 
   constructor(options: SetBasedProcessorOptions) {
@@ -102,6 +104,7 @@ class SetBasedProcessor implements MaintainedProcessor {
       goal,
       finish: (tx, _, end) => this.#finish(tx, end),
     });
+    logSkips(this.#options.logger, this.id, this.#unlogged.splice(0));
     if (next === 'over') return 'stop';
     this.#state = next;
     return 'continue';
@@ -148,6 +151,7 @@ class SetBasedProcessor implements MaintainedProcessor {
           throw failed.error; // the transaction is the caller's, so only an error can end it
         }
         await this.#skip(tx, failed);
+        this.#unlogged.push(failed);
         return 'skip';
       },
     );

@@ -1,8 +1,12 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
+import { defineConfig, defineProjection, globalPosition, type Projection, t } from '../../../src/index.ts';
+import { createProjectionUnits } from '../../../src/runtime/ownership/projection-units.ts';
+import type { MaintainedUnit } from '../../../src/runtime/processors/maintained-unit.ts';
 import { cancelRebuild, requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { readWork } from '../../../src/store/ownership/work.ts';
+import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { lockView } from '../../../src/store/tables/read-table.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
@@ -204,6 +208,76 @@ test('the first of several requests wins, and the others fail with its requester
       `balance@1 is being rebuilt already: ${rebuild?.requestedBy} asked for it at ${rebuild?.requestedAt} (a try); nobody yet works on it.`,
     );
   }
+});
+
+const credits = {
+  name: 'credits',
+  version: 1,
+  events: account,
+  table: { accountId: t.text().primaryKey(), amount: t.integer() },
+  onError: 'skip',
+  setUp: async ({ query, table }) => void (await query(`alter table ${table} add check (amount <> 14)`)),
+} as const satisfies Partial<Parameters<typeof defineProjection>[0]>;
+
+const creditsByEvolve = defineProjection({
+  ...credits,
+  key: (event) => event.streamId,
+  evolve: {
+    Credited: (_, { payload }) => {
+      if (payload.amount === '13') throw new Error('thirteen is bad luck');
+      return { amount: Number(payload.amount) };
+    },
+  },
+});
+
+const creditsBySql = defineProjection({
+  ...credits,
+  evolveSql: {
+    events: ['Credited'],
+    rows: `select stream_id as account_id, max((payload->>'amount')::integer) as amount from batch group by stream_id`,
+    merge: { amount: 'replace' },
+  },
+});
+
+test.each([
+  ['evolve fails', creditsByEvolve, '13'],
+  ['the database refuses its row', creditsByEvolve, '14'],
+  ['evolveSql fails', creditsBySql, 'much'],
+])('an event that the last step of a rebuild skips is logged once that step is committed: %s', async (_, projection, bad) => {
+  const runtime = await start([projection], false);
+  const { db, log, versions } = runtime;
+  const lines: string[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+  const tables = { damageOf: () => null, look: async () => null };
+  const options = { ...runtime, readSchema: 'read_models', projections: [projection], tables, owner: 'test', logger };
+  const units = createProjectionUnits({ ...options, freeze: true });
+  const started = async (kind: MaintainedUnit['unit']['kind']) => {
+    await versions.refresh();
+    const { unit, start: startUnit } = units(await readWork(db)).find((one) => one.unit.kind === kind) ?? expect.unreachable();
+    return startUnit(db, await claimProcessor(db, unit, 'test'));
+  };
+  const pageUpTo = async (position: bigint, after = 0n) => {
+    const upTo = globalPosition(position);
+    const read = { after: globalPosition(after), upTo, filter: projection.filter, limit: 10 };
+    return { ...read, horizon: upTo, events: (await log.readAll(read)).events };
+  };
+  const credit = (amount: string) =>
+    log.append({ family: account, streamId: 'a', events: [{ type: 'Credited', payload: { amount } }] });
+
+  await credit('1');
+  const processor = await started('processor');
+  await processor.process(await pageUpTo(1n));
+  await requestRebuild(db, projection, 'read_models', step);
+  // The rebuild has to come as far as the version, which is ahead of it.
+  await credit(bad);
+  await processor.process(await pageUpTo(2n, 1n));
+  expect(lines.splice(0)).toEqual([expect.stringMatching(/^credits@1: 1 events skipped\. /)]);
+  const rebuild = await started('rebuild');
+  expect(await rebuild.process(await pageUpTo(1n))).toBe('stop');
+  expect(rebuild.failure).toBeNull();
+  expect(lines).toEqual([expect.stringMatching(/^credits@1: 1 events skipped\. .* position 2 /)]);
+  expect(await readRebuilds(db)).toEqual([]);
+  expect((await runtime.status())[0]).toMatchObject({ position: 2n, eventsSkipped: 1n });
 });
 
 test('a cancelled rebuild leaves everything unchanged', async () => {
