@@ -1,58 +1,25 @@
-import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import {
-  defineConfig,
-  defineReactor,
-  type Reactor,
-  type ReactorContext,
-  type ReactorErrorPolicy,
-} from '../../../src/index.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { defineReactor, type Reactor, type ReactorContext, type ReactorErrorPolicy } from '../../../src/index.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { append, createReactorSetting, type ReactorSetting, settled, status } from '../../support/reactor-setting.ts';
 import { account } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses } from '../../support/worker-processes.ts';
 
-let database: TestDatabase;
+let setting: ReactorSetting;
 let db: Database;
-const running = new Set<Runtime>();
 const workers = createWorkerProcesses('runtime/reactors/deadly-process.ts');
 const step = { actor: 'ann', reason: 'fixed' };
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
+  setting = await createReactorSetting();
+  db = createDatabase({ url: setting.database.url });
 });
 afterEach(async () => {
   await workers.killAll();
-  for (const runtime of running) await runtime.stop();
-  running.clear();
   await db.close();
-  await database.drop();
+  await setting.close();
 });
-
-async function start(reactor: Reactor, { maintain = true, stopTimeout = 10_000 } = {}): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({
-      events: [account],
-      reactors: [reactor],
-      runtime: { polling: { min: 10, max: 50 }, stopTimeout },
-    }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
-}
 
 const reactorOf = (
   handle: (amount: string, context: ReactorContext) => unknown,
@@ -66,29 +33,17 @@ const reactorOf = (
     onError,
   });
 
-async function append({ log }: Runtime, streamId: string, ...amounts: string[]) {
-  for (const amount of amounts)
-    await log.append({ family: account, streamId, events: [{ type: 'Credited', payload: { amount } }] });
-}
-
-const status = async (runtime: Runtime) => (await runtime.reactors.status())[0];
-
-async function settled(runtime: Runtime): Promise<void> {
-  const head = await runtime.log.head();
-  await until(async () => ((await status(runtime))?.position ?? -1n) >= head);
-}
-
 test('an event that ends its process becomes a dead letter after the declared attempts, and everything else continues', async () => {
   const handled: string[] = [];
   const fixed = reactorOf((amount) => handled.push(amount), { policy: 'dead-letter' });
-  const runtime = await start(fixed, { maintain: false });
+  const runtime = await setting.start([fixed], { maintain: false });
   await append(runtime, 'a', '666', '1');
   await append(runtime, 'b', '2');
   for (const owner of ['first', 'second']) {
-    const worker = await workers.start({ url: database.url, owner });
+    const worker = await workers.start({ url: setting.database.url, owner });
     await worker.ended;
   }
-  const third = await workers.start({ url: database.url, owner: 'third' });
+  const third = await workers.start({ url: setting.database.url, owner: 'third' });
   await settled(runtime);
   const letters = await runtime.reactors.deadLetters('deadly');
   expect(letters.map(({ position, attempts, error }) => [position, attempts, error?.message])).toEqual([
@@ -99,7 +54,7 @@ test('an event that ends its process becomes a dead letter after the declared at
   await third.end('SIGTERM');
 
   // With other code, the dead letters are handled and counted.
-  await start(fixed);
+  await setting.start([fixed]);
   await runtime.reactors.redeliver('deadly', 'retry', step);
   await until(async () => (await status(runtime))?.deadLetters === 0);
   expect(handled).toEqual(['666', '1']);
@@ -109,7 +64,7 @@ test('an event that ends its process becomes a dead letter after the declared at
 test("with 'stop', a reactor stops at an event that has ended its process, also after restarts, and tries it again when it is resumed", async () => {
   const attempts: number[] = [];
   const reactor = reactorOf((_, { attempt }) => attempts.push(attempt));
-  const before = await start(reactor, { maintain: false });
+  const before = await setting.start([reactor], { maintain: false });
   await append(before, 'a', '666');
   // One attempt has failed, and six more have ended a process each. By default, five more may follow the first.
   await db.query({
@@ -117,14 +72,14 @@ test("with 'stop', a reactor stops at an event that has ended its process, also 
     values: [JSON.stringify({ 1: { failed: 1, lost: 5, running: true } })],
   });
   for (let restart = 0; restart < 2; restart++) {
-    const runtime = await start(reactor);
+    const runtime = await setting.start([reactor]);
     await until(async () => (await status(runtime))?.state === 'stopped');
     expect((await status(runtime))?.error?.message).toContain(
       "failed 7 times: the process ended 6 times while it handled 'Credited'",
     );
     expect(attempts).toEqual([]);
     if (restart === 0) {
-      await stop(runtime);
+      await setting.stop(runtime);
       continue;
     }
     await runtime.reactors.resume('deadly', step);
@@ -148,12 +103,12 @@ test('attempts are kept over restarts; one that a stop ended does not count', as
     },
     { policy: 'dead-letter', retries: [{ times: 3, first: 1, most: 1 }] },
   );
-  const first = await start(reactor, { stopTimeout: 0 });
+  const first = await setting.start([reactor], { stopTimeout: 0 });
   await append(first, 'a', '1');
   await until(() => attempts.length === 2);
-  await stop(first);
+  await setting.stop(first);
   isHeld = false;
-  const second = await start(reactor);
+  const second = await setting.start([reactor]);
   await settled(second);
   expect(attempts).toEqual([1, 2, 2, 3, 4]);
   expect((await second.reactors.deadLetters('deadly')).map((letter) => letter.attempts)).toEqual([4]);
@@ -171,7 +126,7 @@ test('while a retried dead letter waits for its next attempt, other events are h
     },
     { policy: 'dead-letter', retries: [{ on: () => isRetried, times: 1, first: 3_600_000 }] },
   );
-  const runtime = await start(reactor);
+  const runtime = await setting.start([reactor]);
   await append(runtime, 'a', '13');
   await settled(runtime);
   isRetried = true;

@@ -1,11 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
-import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   CommandRejected,
-  defineConfig,
   defineReactor,
   globalPosition,
   type Reactor,
@@ -13,43 +11,20 @@ import {
   type ReactorOptions,
   type RecordedEvent,
 } from '../../../src/index.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
 import { effort } from '../../support/effort.ts';
+import { append, createReactorSetting, type ReactorSetting, settled, status } from '../../support/reactor-setting.ts';
 import { account, credit, openAccount } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+let setting: ReactorSetting;
 const step = { actor: 'ann', reason: 'by the way' };
 
 beforeEach(async () => {
-  database = await createTestDatabase();
+  setting = await createReactorSetting();
 });
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(reactors: readonly Reactor[], options: { maintain?: boolean; stopTimeout?: number } = {}) {
-  const { maintain = true, stopTimeout = 10_000 } = options;
-  const runtime = await startRuntime({
-    config: defineConfig({ events: [account], reactors, runtime: { polling: { min: 10, max: 50 }, stopTimeout } }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
-}
+afterEach(() => setting.close());
+const start: ReactorSetting['start'] = (reactors, options) => setting.start(reactors, options);
+const stop: ReactorSetting['stop'] = (runtime) => setting.stop(runtime);
 
 /** A reactor to credits, with quick retries. */
 function onCredits(
@@ -68,18 +43,6 @@ function onCredits(
 }
 
 const quick = [{ times: 3, first: 1, most: 5 }];
-
-async function append(runtime: Runtime, streamId: string, ...amounts: string[]) {
-  for (const amount of amounts)
-    await runtime.log.append({ family: account, streamId, events: [{ type: 'Credited', payload: { amount } }] });
-}
-
-const status = async (runtime: Runtime) => (await runtime.reactors.status())[0];
-
-async function settled(runtime: Runtime): Promise<void> {
-  const head = await runtime.log.head();
-  await until(async () => ((await status(runtime))?.position ?? -1n) >= head);
-}
 
 test('a reactor handles past and new events in order, and continues from its checkpoint', async () => {
   const got: string[] = [];
@@ -116,9 +79,7 @@ test('every event is handled in the order of its stream for any failures, up to 
   );
   await fc.assert(
     fc.asyncProperty(events, fc.integer({ min: 1, max: 5 }), fc.boolean(), async (history, concurrency, restart) => {
-      const own = await createTestDatabase();
-      const shared = database;
-      database = own;
+      const own = await createReactorSetting();
       try {
         const handled: bigint[] = [];
         const seen = new Set<bigint>();
@@ -138,14 +99,14 @@ test('every event is handled in the order of its stream for any failures, up to 
           },
           { concurrency, onError: { policy: 'stop', retries: quick } },
         );
-        let runtime = await start([watch]);
+        let runtime = await own.start([watch]);
         for (const [index, { stream, failures }] of history.entries()) {
           await append(runtime, stream, String(failures));
           const checkpoint = (await status(runtime))?.position ?? 0n;
           for (let position = 1n; position <= checkpoint; position++) expect(seen.has(position)).toBe(true);
           if (restart && index === Math.floor(history.length / 2)) {
-            await stop(runtime);
-            runtime = await start([watch]);
+            await own.stop(runtime);
+            runtime = await own.start([watch]);
           }
         }
         await settled(runtime);
@@ -157,11 +118,9 @@ test('every event is handled in the order of its stream for any failures, up to 
         }
         expect(most).toBeLessThanOrEqual(concurrency);
         if (!restart) expect(handled.length).toBe(history.length);
-        await stop(runtime);
+        await own.stop(runtime);
       } finally {
-        for (const runtime of running) await stop(runtime);
-        await own.drop();
-        database = shared;
+        await own.close();
       }
     }),
     { numRuns: effort(12, 4) },
@@ -564,7 +523,7 @@ test('a reactor whose checkpoint the server refuses while events wait continues 
     },
     { concurrency: 2 },
   );
-  const admin = new pg.Client({ connectionString: database.superuserUrl });
+  const admin = new pg.Client({ connectionString: setting.database.superuserUrl });
   await admin.connect();
   await admin.query(`
     create sequence refusals;
@@ -595,7 +554,7 @@ test('a reactor whose checkpoint the server refuses while events wait continues 
 });
 
 test('a reactor that was claimed runs, also if its former owner can not be declared gone', async () => {
-  const admin = new pg.Client({ connectionString: database.superuserUrl });
+  const admin = new pg.Client({ connectionString: setting.database.superuserUrl });
   await admin.connect();
   await admin.query(`
     insert into refold.processes (id, name, declares, owns, keeps, role, versions)
