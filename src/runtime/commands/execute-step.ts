@@ -34,7 +34,7 @@ export async function executeStep(context: StepContext, command: Command, input:
   const { db, log, step, metadata } = context;
   const work = { command: command.name, input: inputFingerprint(input) };
   const before = await findStored(db, step, work);
-  if (before) return storedResult(log, step, before, command, input);
+  if (before) return storedResult(log, before);
   let outcome: QuietOutcome;
   try {
     const result = await executeCommand(
@@ -50,7 +50,7 @@ export async function executeStep(context: StepContext, command: Command, input:
   } catch (error) {
     // Another process may have run the step meanwhile, with another command or another input.
     const meanwhile = error instanceof InvalidInput ? await findStored(db, step, work) : undefined;
-    if (meanwhile) return storedResult(log, step, meanwhile, command, input);
+    if (meanwhile) return storedResult(log, meanwhile);
     if (!(error instanceof CommandRejected)) throw error;
     outcome = { kind: 'rejected', message: error.message, details: error.fields };
   }
@@ -60,36 +60,22 @@ export async function executeStep(context: StepContext, command: Command, input:
 
 /** The stored outcome of the step. @throws RefoldError `STEP_CHANGED` */
 async function findStored(db: Queryable, step: Step, work: StepWork): Promise<FoundStep | undefined> {
-  const { key, earlierKeys, takenOver } = step;
-  const rows = await findSteps(db, [key, ...earlierKeys.map((earlier) => earlier.key)]);
-  const found = new Map(rows.map((row) => [row.key, row]));
-  const own = found.get(key);
-  if (own?.work && own.work.input !== work.input) throw stepChanged(step, own.work.command);
+  const { key, earlierKey, takenOver } = step;
+  const found = await findSteps(db, earlierKey === undefined ? [key] : [key, earlierKey]);
+  const own = found.find((one) => one.key === key);
+  if (own && own.work.input !== work.input) throw stepChanged(step, own.work.command);
   if (own) return own;
-  for (const earlier of earlierKeys) {
-    const other = found.get(earlier.key);
-    if (!other || takenOver.has(earlier.key)) continue;
-    if (other.work ? other.work.input !== work.input : !earlier.withoutWork) continue;
-    takenOver.add(earlier.key);
-    return other;
-  }
-  return undefined;
+  const earlier = found.find((one) => one.key === earlierKey && one.work.input === work.input);
+  if (!earlier || takenOver.has(earlier.key)) return undefined;
+  takenOver.add(earlier.key);
+  return earlier;
 }
 
-async function storedResult(
-  log: EventLog,
-  step: Step,
-  found: FoundStep,
-  command: Command,
-  input: unknown,
-): Promise<StepResult> {
+async function storedResult(log: EventLog, found: FoundStep): Promise<StepResult> {
   if (found.quiet) return quietResult(found.quiet);
   const written = await log.findAppend(found.key);
   const stream = written?.streams[0];
   if (!written || !stream) throw new Error(`the step '${found.key}' has an outcome`); // it was just found
-  // Without a fingerprint, another stream is the only sign of another work.
-  const streams = found.work ? [] : command.streamsOf(await command.parse(input));
-  if (!found.work && stream.streamId !== streams[0]?.streamId) throw stepChanged(step, command.name);
   const { position, events } = written;
   return { position, streamId: stream.streamId, streamVersion: stream.version, events };
 }

@@ -13,27 +13,21 @@ export interface Step {
   readonly name: string;
   /** The outcome is stored under this key. */
   readonly key: string;
-  /** Where else the outcome may be: the step may have run before it got its name. */
-  readonly earlierKeys: readonly EarlierKey[];
-  /** The earlier keys that steps of this handling have taken over, so that no outcome is taken twice. */
+  /** The key of its command's execution without a name: the step may have run before it got its name. */
+  readonly earlierKey: string | undefined;
+  /** The earlier keys that steps of this handling have taken over. No outcome is taken twice. */
   readonly takenOver: Set<string>;
 }
 
 /** Names the steps of one handling of an event. Each throws RefoldError `INVALID_STEP` if a name is missing, empty, too long, or used before. */
 export interface StepNames {
   readonly reactor: string;
-  /** A named step keeps its key if its command is renamed. An unnamed one has the key that it always had, which is the number 1. */
+  /** A named step keeps its key if its command is renamed. A step without a name is the only execution of its command. */
   ofCommand(command: Pick<Command, 'name'>, given?: string): Step;
   /** @param unnamed the name if none is given */
   ofWait(kind: 'wait.for' | 'wait.until', unnamed: string, given?: string): Step;
   /** The error of a step that can't run. */
   invalid(problem: string): RefoldError;
-}
-
-export interface EarlierKey {
-  readonly key: string;
-  /** Whether an outcome counts that was stored before steps remembered their work. */
-  readonly withoutWork: boolean;
 }
 
 // Long enough for words, and far below the 1 KiB of a key.
@@ -44,7 +38,8 @@ export function createStepNames(
   event: RecordedEvent,
 ): StepNames {
   const names = new Set<string>();
-  const executions = new Map<string, { readonly count: number; readonly isNamed: boolean }>();
+  /** For each executed command, whether its last execution has a name. */
+  const executions = new Map<string, boolean>();
   const takenOver = new Set<string>();
   const place = `${reactor}/${event.id}`;
   const invalid = (problem: string) => invalidStep(reactor, event, problem);
@@ -58,23 +53,18 @@ export function createStepNames(
     ofCommand({ name: command }, given) {
       if (commands?.every((one) => one.name !== command))
         throw invalid(`the 'commands' of the reactor do not name '${command}'. Add it there.`);
-      const before = executions.get(command);
-      const call = (before?.count ?? 0) + 1;
-      executions.set(command, { count: call, isNamed: given !== undefined });
+      const isNamed = given !== undefined;
+      const isAmbiguous = executions.has(command) && !(isNamed && executions.get(command));
+      executions.set(command, isNamed);
       const name = given ?? command;
-      const problem = nameProblem(given) ?? (before && (given === undefined || !before.isNamed) && unnamed(command));
+      const problem = nameProblem(given) ?? (isAmbiguous && unnamed(command));
       if (problem) throw invalid(problem);
       claimName(name);
-      const keyOf = (step: string | number) => `${command}:${place}/${step}`;
-      const step = { reactor, event, command, name, takenOver };
-      if (given === undefined) return { ...step, key: keyOf(1), earlierKeys: [] };
-      // Before outcomes had fingerprints, the command's name was part of every key, and unnamed executions were numbered.
-      const earlierKeys = [
-        { key: keyOf(name), withoutWork: true },
-        { key: keyOf(call), withoutWork: true },
-        { key: keyOf(1), withoutWork: call === 1 },
-      ];
-      return { ...step, key: `:${place}/${name}`, earlierKeys };
+      const unnamedKey = `${command}:${place}/1`;
+      const keys = isNamed
+        ? { key: `:${place}/${name}`, earlierKey: unnamedKey }
+        : { key: unnamedKey, earlierKey: undefined };
+      return { reactor, event, command, name, takenOver, ...keys };
     },
     ofWait(command, unnamed, given) {
       const problem = nameProblem(given);
@@ -82,7 +72,7 @@ export function createStepNames(
       const name = given ?? unnamed;
       claimName(name);
       // refold.append_keys gets the outcome under the same key in decide-waits.ts.
-      return { reactor, event, command, name, takenOver, key: `:${place}/${name}`, earlierKeys: [] };
+      return { reactor, event, command, name, takenOver, key: `:${place}/${name}`, earlierKey: undefined };
     },
   };
 }

@@ -21,14 +21,13 @@ export interface StepWork {
 /** The stored outcome of a step. */
 export interface FoundStep {
   readonly key: string;
-  /** Undefined if the step ran before steps remembered their work. */
-  readonly work: StepWork | undefined;
+  readonly work: StepWork;
   /** Undefined if the step wrote events. */
   readonly quiet: QuietOutcome | undefined;
 }
 
 interface StoredOutcome {
-  readonly step?: string;
+  readonly step: string;
   readonly outcome?: {
     readonly kind: 'rejected' | 'nothing';
     readonly message?: string;
@@ -73,22 +72,22 @@ export async function keepOutcome(db: Queryable, key: string, work: StepWork, ou
   return kept.length > 0;
 }
 
-/** The stored outcomes under these keys. A result with an `input` belongs to a client that has guessed the key. */
+/** The stored outcomes under these keys. A result without a `step` belongs to another caller, who has guessed the key. */
 export async function findSteps(db: Queryable, keys: readonly string[]): Promise<FoundStep[]> {
   const rows = await db.query<{ key: string; result: StoredOutcome }>({
     name: 'find steps',
     text: `
       select key, result
       from refold.append_keys
-      where key = any ($1) and not result ? 'input'`,
+      where key = any ($1) and result ? 'step'`,
     values: [keys],
   });
   return rows.map(({ key, result }) => ({ key, work: workOf(result), quiet: quietOutcome(result) }));
 }
 
-function workOf({ step }: StoredOutcome): StepWork | undefined {
-  const [, command, input] = step?.split(':') ?? [];
-  return command === undefined || input === undefined ? undefined : { command, input };
+function workOf({ step }: StoredOutcome): StepWork {
+  const [, command = '', input = ''] = step.split(':');
+  return { command, input };
 }
 
 function quietOutcome({ outcome }: StoredOutcome): QuietOutcome | undefined {

@@ -78,10 +78,6 @@ async function paidFor({ streamId }: RecordedEvent): Promise<string[]> {
   return amounts;
 }
 
-/** Changes the stored outcomes of the event's steps to what was stored before outcomes had fingerprints. */
-const forgetWork = ({ id }: RecordedEvent) =>
-  database.administer(`update refold.append_keys set result = result - 'step' where key like '%${id}%'`);
-
 const ack = { kind: 'handled', result: 'ack' };
 
 test('a step that would take the outcome of another input fails, and nothing after it runs, whatever the handler catches', async () => {
@@ -209,33 +205,6 @@ test('steps that get a name while their event is under way keep their outcomes',
     expect(named).toEqual(ack);
     expect(await paidFor(event)).toEqual(['5', '4', '5']);
   }
-});
-
-test('outcomes without a fingerprint, of earlier releases, are taken as before: by number, and for the same stream', async () => {
-  const event = await opened();
-  const numbered = (number: number, step: string) =>
-    database.administer(
-      `update refold.append_keys set key = 'charge:payments/${event.id}/${number}' where key = ':payments/${event.id}/${step}'`,
-    );
-  await deliver(event, async ({ execute }, to) => {
-    await execute(charge, { to, amount: '1' }, { step: 'first' });
-    await execute(charge, { to, amount: '2' }, { step: 'second' });
-  });
-  await numbered(1, 'first');
-  await numbered(2, 'second');
-  await forgetWork(event);
-  const named = await deliver(event, async ({ execute }, to) => {
-    await execute(charge, { to, amount: '1' }, { step: 'first' });
-    await execute(charge, { to, amount: '2' }, { step: 'second' });
-    await execute(charge, { to, amount: '3' }, { step: 'third' });
-  });
-  expect(named).toEqual(ack);
-  expect(await paidFor(event)).toEqual(['1', '2', '3']);
-  expect(await deliver(event, ({ execute }, to) => execute(charge, { to, amount: '1' }))).toEqual(ack);
-  expect(await deliver(event, ({ execute }) => execute(charge, { to: 'other', amount: '1' }))).toMatchObject({
-    error: { code: 'STEP_CHANGED' },
-  });
-  expect(await paidFor(event)).toEqual(['1', '2', '3']);
 });
 
 test('a client that guesses the key of a step can not decide its outcome', async () => {
