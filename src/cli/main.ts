@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import module from 'node:module';
-import { defineCommand } from 'citty';
 import { runCommandLine } from './command-line.ts';
+import { refold } from './commands.ts';
 import { nodeProblem } from './node-version.ts';
 import { exitWithError } from './shared/exit-with-error.ts';
 
@@ -15,37 +15,9 @@ if (problem) {
 // Caches compiled modules between calls. It saves half of the time of a short command.
 module.enableCompileCache();
 
-const main = defineCommand({
-  meta: { name: 'refold', description: 'An event log in PostgreSQL, turned into a live GraphQL API.' },
-  subCommands: {
-    dev: () => import('./serving/dev.ts').then(({ dev }) => dev),
-    start: () => import('./serving/start.ts').then(({ start }) => start),
-    migrate: () => import('./setup/migrate.ts').then(({ migrateCommand }) => migrateCommand),
-    status: () => import('./monitoring/status.ts').then(({ status }) => status),
-    history: () => import('./versions/history.ts').then(({ history }) => history),
-    activate: () => import('./versions/activate.ts').then(({ activate }) => activate),
-    canary: () => import('./versions/canary.ts').then(({ canary }) => canary),
-    shadow: () => import('./versions/shadow.ts').then(({ shadow }) => shadow),
-    rollback: () => import('./versions/rollback.ts').then(({ rollback }) => rollback),
-    rebuild: () => import('./versions/rebuild.ts').then(({ rebuild }) => rebuild),
-    snapshot: () => import('./versions/snapshot.ts').then(({ snapshot }) => snapshot),
-    'dead-letters': () => import('./reactors/dead-letters.ts').then(({ deadLetters }) => deadLetters),
-    reactor: () => import('./reactors/reactor.ts').then(({ reactor }) => reactor),
-    verify: () => import('./versions/verify.ts').then(({ verify }) => verify),
-    changes: () => import('./versions/changes.ts').then(({ changes }) => changes),
-    usage: () => import('./versions/usage.ts').then(({ usage }) => usage),
-    diff: () => import('./versions/diff.ts').then(({ diff }) => diff),
-    retire: () => import('./versions/retire.ts').then(({ retire }) => retire),
-    check: () => import('./setup/check.ts').then(({ check }) => check),
-    url: () => import('./setup/url.ts').then(({ url }) => url),
-    schema: () => import('./setup/schema.ts').then(({ schema }) => schema),
-    import: () => import('./setup/import.ts').then(({ importCommand }) => importCommand),
-  },
-});
-
 process.on('unhandledRejection', exitWithError);
 // The reader of the output has closed it, as `head` does. That is no error; exit with the code of a program that SIGPIPE ends.
 process.stdout.on('error', (error) =>
   'code' in error && error.code === 'EPIPE' ? process.exit(141) : exitWithError(error),
 );
-void runCommandLine(main, process.argv.slice(2)).catch(exitWithError);
+void runCommandLine(refold, process.argv.slice(2)).catch(exitWithError);

@@ -9,6 +9,7 @@ import { readLiveProcesses } from '../../src/store/ownership/live-processes.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { runCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { applicationFile, userFolder } from './application-file.ts';
@@ -25,10 +26,14 @@ afterEach(async () => {
   await database.drop();
 });
 
-const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'warn' } });
+const environment = () => ({ DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'warn' });
 const application = (projections: string, before = '') =>
   applicationFile(`${before}\nexport default defineConfig({ projections: [${projections}] });`);
-const run = (config: string, ...cliArguments: string[]) => runCli([...cliArguments, '--config', config], environment());
+const run = (config: string, ...cliArguments: string[]) =>
+  runCliHere([...cliArguments, '--config', config], environment());
+/** In a process of its own. Once for each command, because only this shows that it ends its process. */
+const runAlone = (config: string, ...cliArguments: string[]) =>
+  runCli([...cliArguments, '--config', config], { env: environment() });
 
 /** Runs the application until its versions are idle; in this process, because another takes seconds to start. */
 async function deploy(file: string): Promise<void> {
@@ -53,7 +58,7 @@ test('check exits with 1 if there are problems, and distinguishes notes from pro
   const planned = await run(next, 'check');
   expect(planned.code).toBe(0);
   expect(planned.stdout).toMatch(/^note {5}balance@2 is new: [\s\S]*\nNo problem found\.\n$/);
-  const edited = await run(await application(balance(1, 'owner: t.text().nullable()')), 'check', '--json');
+  const edited = await runAlone(await application(balance(1, 'owner: t.text().nullable()')), 'check', '--json');
   expect(edited.code).toBe(1);
   expect(JSON.parse(edited.stdout)).toMatchObject({ ok: false, findings: [{ kind: 'problem' }] });
 });
@@ -61,7 +66,7 @@ test('check exits with 1 if there are problems, and distinguishes notes from pro
 test('check compares a schema file, and says when migrations are pending', async () => {
   const config = await application('openingsV1');
   const file = join(await userFolder(), 'schema.graphql');
-  expect(await run(config, 'schema', '--out', file)).toMatchObject({ code: 0 });
+  expect(await runAlone(config, 'schema', '--out', file)).toMatchObject({ code: 0 });
   expect(await run(config, 'check', '--schema', file)).toMatchObject({ code: 0 });
   await writeFile(file, (await readFile(file, 'utf8')).replace('opened', 'closed'));
   await db.query({ text: `delete from refold.migrations where name = '0011_evolution'` });
@@ -79,10 +84,10 @@ test('check compares a schema file, and says when migrations are pending', async
 test('history shows every transition with actor and reason, of all versions or of one', async () => {
   const config = await application('balanceV1, openingsV1');
   await deploy(config);
-  expect(await run(config, 'retire', 'openings@1', '--force', '--reason', 'nobody reads it')).toMatchObject({
+  expect(await runAlone(config, 'retire', 'openings@1', '--force', '--reason', 'nobody reads it')).toMatchObject({
     code: 0,
   });
-  const all = await run(config, 'history');
+  const all = await runAlone(config, 'history');
   expect(all.stdout).toMatch(/^at +version +step +actor +reason\n/);
   expect(all.stdout).toMatch(/openings@1 +active → retired +\S+@\S+ +nobody reads it\n$/);
   expect(all.stdout).toMatch(/balance@1 +building → ready/);
@@ -179,14 +184,14 @@ test('diff shows what clients would lose, and activate needs a confirmation for 
     `${balance(1, 'owner: t.text()')}, ${balance(2, 'owner: t.text().nullable()', "activation: 'manual'")}`,
   );
   await deploy(both);
-  const compared = await run(both, 'diff', 'balance@1', 'balance@2');
+  const compared = await runAlone(both, 'diff', 'balance@1', 'balance@2');
   expect(compared.stdout).toContain('clients of balance@1 would lose with balance@2:\n  Balance.owner changed type');
   const refused = await run(both, 'activate', 'balance@2');
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(
     /^refold: balance@2 would break clients of balance@1: 1 breaking change, see 'refold changes balance@2'\./,
   );
-  expect(await run(both, 'activate', 'balance@2', '--breaking')).toMatchObject({
+  expect(await runAlone(both, 'activate', 'balance@2', '--breaking')).toMatchObject({
     code: 0,
     stdout: 'balance@2 is active.\n',
   });
@@ -206,7 +211,7 @@ test('verify --payloads names each event that can not be read, or is read as som
       ) as given (number, version, payload)`,
   });
   const careful = await config('[(paid: any) => ({ cents: Math.round((paid.euros ?? 0) * 100) })]');
-  expect(await run(careful, 'verify', '--payloads')).toMatchObject({
+  expect(await runAlone(careful, 'verify', '--payloads')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
       /^All payloads up to position \d+ can be read and match their schemas: 4 events\.\n$/,

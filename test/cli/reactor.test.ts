@@ -7,6 +7,7 @@ import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readReactors } from '../../src/store/reactors/reactors.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -27,6 +28,11 @@ afterEach(async () => {
 const environment = () => ({ env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'fatal' } });
 
 async function run(config: string, ...cliArguments: string[]): Promise<CliResult> {
+  return runCliHere([...cliArguments, '--config', config], environment().env);
+}
+
+/** In a process of its own. */
+async function runAlone(config: string, ...cliArguments: string[]): Promise<CliResult> {
   return runCli([...cliArguments, '--config', config], environment());
 }
 
@@ -73,14 +79,14 @@ test('an operator sees reactors, pauses and rewinds them, and retries their dead
     stdout: expect.stringContaining('note     watch@1 has 2 events under way, and this program does not declare it'),
   });
   await writeFile(mended, '');
-  expect(await run(config, 'dead-letters', 'retry', 'watch', '--key', 'account/a')).toMatchObject({
+  expect(await runAlone(config, 'dead-letters', 'retry', 'watch', '--key', 'account/a')).toMatchObject({
     stdout: 'watch: 2 handled, 0 left.\n',
   });
 
   expect(await run(config, 'reactor', 'pause', 'watch')).toMatchObject({
     stdout: "watch is paused; 'refold reactor resume watch' resumes it.\n",
   });
-  expect(await run(config, 'reactor', 'rewind', 'watch', '1', '--reason', 'lost mails')).toMatchObject({
+  expect(await runAlone(config, 'reactor', 'rewind', 'watch', '1', '--reason', 'lost mails')).toMatchObject({
     stdout: 'watch continues after position 1: later events are handled again.\n',
   });
   expect((await run(config, 'reactor', 'list')).stdout).toMatch(/watch +paused +1 +1/);

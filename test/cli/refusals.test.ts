@@ -4,7 +4,8 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createRefold } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
-import { type CliOptions, type CliResult, runCli, startCli } from '../support/cli.ts';
+import { type CliResult, runCli, startCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { createTestDatabase, dropDatabase, type TestDatabase } from '../support/test-database.ts';
 import { applicationFile, userFolder } from './application-file.ts';
 
@@ -22,12 +23,22 @@ afterAll(async () => {
 
 const balances = 'export default defineConfig({ projections: [balanceV1] });';
 
+type Environment = Readonly<Record<string, string>>;
+
+const environment = (env: Environment) => ({ DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'silent', ...env });
+
 /** Runs a command on the test's database with an application of this source. */
-async function refold(cliArguments: readonly string[], text = balances, options: CliOptions = {}): Promise<CliResult> {
-  return runCli([...cliArguments, '--config', await applicationFile(text)], {
-    ...options,
-    env: { DATABASE_URL: database.url, PORT: '0', LOG_LEVEL: 'silent', ...options.env },
-  });
+async function refold(cliArguments: readonly string[], text = balances, env: Environment = {}): Promise<CliResult> {
+  return runCliHere([...cliArguments, '--config', await applicationFile(text)], environment(env));
+}
+
+/** In a process of its own: files are loaded by Node, and the end of the process is its own. */
+async function refoldAlone(
+  cliArguments: readonly string[],
+  text = balances,
+  env: Environment = {},
+): Promise<CliResult> {
+  return runCli([...cliArguments, '--config', await applicationFile(text)], { env: environment(env) });
 }
 
 /** Expects one line that says what to do, without a stack or other output, and an exit code for the failure. */
@@ -75,7 +86,7 @@ describe('an impossible declaration is named, with the fix', () => {
 describe('an invalid application file', () => {
   test('is missing', async () => {
     expectRefusal(
-      await runCli(['status', '--config', 'nowhere.ts']),
+      await runCliHere(['status', '--config', 'nowhere.ts']),
       "There is no file 'nowhere.ts'. Name the file that has 'export default defineConfig({ … })' with --config FILE.",
     );
     expectRefusal(
@@ -98,7 +109,7 @@ describe('an invalid application file', () => {
     ['imports a missing file', "import './nothing.ts';", /can't be loaded: Cannot find module '.*nothing\.ts'/],
     ['throws', "\n\nthrow new Error('no luck');", /can't be loaded: no luck \(at \/.*app\.ts:6\)$/m],
   ])('%s', async (_, text, message) => {
-    expectRefusal(await refold(['status'], text), message);
+    expectRefusal(await refoldAlone(['status'], text), message);
   });
 });
 
@@ -123,7 +134,7 @@ describe('a mistake in the command line', () => {
       "'refold activate' does not know what to do with 'now': refold activate VERSION. See 'refold activate --help'.",
     ],
   ])('%j', async (cliArguments, message) => {
-    expectRefusal(await runCli(cliArguments), message);
+    expectRefusal(await runCliHere(cliArguments), message);
   });
 
   test.each([
@@ -170,14 +181,14 @@ describe('an unsuitable environment', () => {
     ],
   ])('%s=%s', async (name, value, message) => {
     const text = 'export default defineConfig({});';
-    expectRefusal(await refold(['start'], text, { env: { [name]: value } }), message);
+    expectRefusal(await refold(['start'], text, { [name]: value }), message);
   });
 
   test('a database that does not exist', async () => {
     const url = new URL(database.url);
     url.pathname = '/nowhere';
     expectRefusal(
-      await refold(['start'], balances, { env: { DATABASE_URL: url.href } }),
+      await refoldAlone(['start'], balances, { DATABASE_URL: url.href }),
       /^refold: PostgreSQL at \S+\/nowhere: the database does not exist\. Create it, or correct its name in DATABASE_URL\.$/m,
     );
   });
@@ -187,7 +198,7 @@ describe('an unsuitable environment', () => {
     onTestFinished(() => void other.close());
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as AddressInfo; // listens on a port
-    const refusal = await refold(['start'], 'export default defineConfig({});', { env: { PORT: String(port) } });
+    const refusal = await refoldAlone(['start'], 'export default defineConfig({});', { PORT: String(port) });
     const start = `Port ${port} of 127.0.0.1 is taken by another program. Stop that program, or choose another port: PORT=`;
     expect(refusal.stderr).toContain(start);
     expectRefusal(refusal, /or gateway\.port in the configuration \(0 takes a free one\)\.$/m);
@@ -214,7 +225,7 @@ test('the error for a role without privileges names the missing grants', async (
   });
   url.username = name;
   expectRefusal(
-    await refold(['start'], balances, { env: { DATABASE_URL: url.href } }),
+    await refold(['start'], balances, { DATABASE_URL: url.href }),
     new RegExp(
       `: the role ${name} lacks privileges\\. As their owner run \`grant .*\`grant select, insert on refold\\.events to ${name}\``,
     ),
@@ -242,13 +253,13 @@ describe('a database that is not migrated', () => {
   test('is refused in production with the command to run, and nothing is written', async () => {
     const lacks =
       /^refold: The database lacks \d+ of Refold's migrations \(0001_event_log, .*\)\. Run `refold migrate`\.$/m;
-    expectRefusal(await refold(['start'], balances, { env: env() }), lacks);
-    expectRefusal(await refold(['status'], balances, { env: env() }), lacks);
+    expectRefusal(await refold(['start'], balances, env()), lacks);
+    expectRefusal(await refold(['status'], balances, env()), lacks);
     expect(await bare.query({ text: `select nspname from pg_namespace where nspname like 're%'` })).toEqual([]);
   });
 
   test('is migrated once, even if the command runs repeatedly', async () => {
-    const runs = await Promise.all([1, 2].map(() => refold(['migrate'], balances, { env: env() })));
+    const runs = await Promise.all([1, 2].map(() => refoldAlone(['migrate'], balances, env())));
     expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual([
       [0, ''],
       [0, ''],
@@ -257,11 +268,11 @@ describe('a database that is not migrated', () => {
       expect.stringMatching(/^Applied 0001_event_log, .*\.\n$/),
       'The database is up to date.\n',
     ]);
-    expect(await refold(['migrate'], balances, { env: env() })).toMatchObject({
+    expect(await refold(['migrate'], balances, env())).toMatchObject({
       code: 0,
       stdout: 'The database is up to date.\n',
     });
-    expect(await refold(['status'], balances, { env: env() })).toMatchObject({
+    expect(await refold(['status'], balances, env())).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^version .*\nbalance@1 +not registered( +-)+\n$/),
     });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { applicationFile } from './application-file.ts';
@@ -23,7 +24,7 @@ const application = (projections: string) =>
   applicationFile(`export default defineConfig({ projections: [${projections}] });`);
 
 async function run(config: string, ...cliArguments: string[]): Promise<CliResult> {
-  return runCli([...cliArguments, '--config', config], environment());
+  return runCliHere([...cliArguments, '--config', config], environment().env);
 }
 
 async function states(): Promise<string[]> {
@@ -39,7 +40,9 @@ test('a rollback takes the highest version out of service, and only the version 
     code: 1,
     stderr: 'refold: balance@2 is the highest active version, and the one to roll back, not @1.\n',
   });
-  expect(await run(config, 'rollback', 'balance', '--reason', 'odd figures')).toMatchObject({
+  expect(
+    await runCli(['rollback', 'balance', '--reason', 'odd figures', '--config', config], environment()),
+  ).toMatchObject({
     code: 0,
     stdout: "balance@1 answers again. balance@2 stays current and ready: 'refold activate balance@2' reactivates it.\n",
   });

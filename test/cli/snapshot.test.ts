@@ -3,6 +3,7 @@ import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
 import { account } from '../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -32,6 +33,9 @@ function twoHosts(): string {
 
 const environment = () => ({ env: { DATABASE_URL: twoHosts(), PORT: '0', LOG_LEVEL: 'warn' } });
 const run = (...cliArguments: string[]): Promise<CliResult> =>
+  runCliHere([...cliArguments, '--config', config], environment().env);
+/** In a process of its own. */
+const runAlone = (...cliArguments: string[]): Promise<CliResult> =>
   runCli([...cliArguments, '--config', config], environment());
 
 async function credit(times: number): Promise<void> {
@@ -51,7 +55,7 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   const worker = startCli(['start', '--role', 'worker', '--config', config], environment());
   await worker.prints(/maintains/);
   await credit(10);
-  expect((await run('snapshot', 'take', 'balance@1', '--reason', 'before the deploy')).stdout).toMatch(
+  expect((await runAlone('snapshot', 'take', 'balance@1', '--reason', 'before the deploy')).stdout).toMatch(
     /^balance@1: snapshot 1 at position 10 \(1 rows, [\d.]+ kB\)\.\n$/,
   );
   await credit(5);
@@ -60,7 +64,7 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   const list = (await run('snapshot', 'list', 'balance@1')).stdout;
   expect(list).toMatch(/balance@1 +2 +15 .*by hand\nbalance@1 +1 +10 .*before the deploy\n$/);
 
-  const bounded = await run('rebuild', 'balance@1', '--from-position', '14');
+  const bounded = await runAlone('rebuild', 'balance@1', '--from-position', '14');
   expect(bounded).toMatchObject({ code: 0, stderr: '' });
   expect(bounded.stdout).toBe(
     'balance@1 is being rebuilt by the process that maintains it.\nbalance@1: rebuilt up to position 15 from snapshot 1 at position 10, 5 events folded.\n',
@@ -75,11 +79,11 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   const mended = await applicationFile(
     "export default defineConfig({ projections: [{ ...balanceV1, codeFingerprint: 'mended' }] });",
   );
-  const undeployed = await runCli(['rebuild', 'balance@1', '--config', mended], environment());
+  const undeployed = await runCliHere(['rebuild', 'balance@1', '--config', mended], environment().env);
   expect(undeployed.stdout).toMatch(
     /15 events folded\.\nWarning: the process that rebuilt it has other code of balance@1 than this application, .*, then rebuild again\.\n$/,
   );
-  expect((await run('snapshot', 'restore', 'balance@1', '--snapshot', '1')).stdout).toMatch(
+  expect((await runAlone('snapshot', 'restore', 'balance@1', '--snapshot', '1')).stdout).toMatch(
     /^balance@1 serves snapshot 1 at position 10 \(1 rows, [\d.]+ kB\), and catches up from there\.\n$/,
   );
   await until(async () => (await readRegistry(db)).every(({ checkpoint }) => checkpoint === 15n));
