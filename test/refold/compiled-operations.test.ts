@@ -181,7 +181,7 @@ async function withCursors({ query, variables }: RandomOperation): Promise<Rando
 // Several operations at once: the database answers some while this process creates others.
 const atOnce = 10;
 /** 1,000 in CI, different ones each day. */
-const operations = Number(process.env.RUNS ?? (process.env.CI === undefined ? 60 : effort(1000, 100)));
+const operations = Number(process.env.RUNS ?? effort(1000, 60));
 
 // A thousand operations may take minutes where the machine is busy.
 test('any operation has the response of a naive evaluation over the rows, by one statement and by the executor, for any viewer', {

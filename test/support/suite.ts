@@ -35,7 +35,8 @@ export function suite(name: string): NonNullable<ViteUserConfig['test']> {
     sequence,
     // Each worker loads the sources and their imports once, not once per file: loading is half of the work of most files.
     isolate: false,
-    // No test measures time. This timeout only ends a test that would hang, also on a machine that is busy with other things. Unit tests have less.
+    // No test measures time. This timeout only ends a test that would hang. Less would end tests that pass: twenty take 20 to 60 seconds on two
+    // idle cores, and machines that are busy with other things are five times slower. Unit tests, which wait for nothing, have less.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 240_000 } },
