@@ -34,7 +34,7 @@ function twoHosts(): string {
 const environment = () => ({ env: { DATABASE_URL: twoHosts(), PORT: '0', LOG_LEVEL: 'warn' } });
 const run = (...cliArguments: string[]): Promise<CliResult> =>
   runCliHere([...cliArguments, '--config', config], environment().env);
-/** In a process of its own. */
+/** In a process of its own, as the worker: they compare the code. */
 const runAlone = (...cliArguments: string[]): Promise<CliResult> =>
   runCli([...cliArguments, '--config', config], environment());
 
@@ -69,7 +69,7 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   expect(bounded.stdout).toBe(
     'balance@1 is being rebuilt by the process that maintains it.\nbalance@1: rebuilt up to position 15 from snapshot 1 at position 10, 5 events folded.\n',
   );
-  const inPlace = await run('rebuild', 'balance@1', '--in-place', '--json');
+  const inPlace = await runAlone('rebuild', 'balance@1', '--in-place', '--json');
   expect(JSON.parse(inPlace.stdout)).toEqual({
     version: 'balance@1',
     asked: true,
@@ -79,7 +79,7 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   const mended = await applicationFile(
     "export default defineConfig({ projections: [{ ...balanceV1, codeFingerprint: 'mended' }] });",
   );
-  const undeployed = await runCliHere(['rebuild', 'balance@1', '--config', mended], environment().env);
+  const undeployed = await runCli(['rebuild', 'balance@1', '--config', mended], environment());
   expect(undeployed.stdout).toMatch(
     /15 events folded\.\nWarning: the process that rebuilt it has other code of balance@1 than this application, .*, then rebuild again\.\n$/,
   );

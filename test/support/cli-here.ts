@@ -19,7 +19,8 @@ const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /**
  * Runs `refold …` to its end within this process, which saves the second that a process takes to start. It uses this process's environment and
- * output, so only one may run at a time. Whether a command ends its process, and what it does with signals and pipes, only `runCli` shows.
+ * output, so only one may run at a time. Whether a command ends its process, and what it does with signals and pipes, only `runCli` shows. The
+ * application's code is compiled for tests, so its fingerprints differ from those of processes.
  */
 export async function runCliHere(
   cliArguments: readonly string[],
@@ -46,7 +47,10 @@ export async function runCliHere(
   ];
   process.exitCode = undefined;
   try {
-    await runCommandLine(refold, cliArguments).catch(exitWithError);
+    await runCommandLine(refold, cliArguments).catch((error: unknown) => {
+      if (error instanceof Exit) throw error;
+      exitWithError(error);
+    });
     return { code: Number(process.exitCode ?? 0), signal: null, ...printed };
   } catch (error) {
     if (!(error instanceof Exit)) throw error;
