@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { grantsScript } from '../../src/store/server/grants.ts';
 import { migrate } from '../../src/store/server/migrate.ts';
+import { removeBundles } from './bundled-program.ts';
 import { embeddedBinaries, type PostgresBinaries, startPostgresCluster } from './postgres-cluster.ts';
 
 declare module 'vitest' {
@@ -76,6 +77,7 @@ export async function serve(
       const kept = await leftDatabases(postgres);
       await query(postgres.adminUrl, `drop database ${postgres.template} with (force)`);
       await server.stop(kept);
+      removeBundles();
     };
   } catch (error) {
     await server.stop([]);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { DatabaseOptions } from '../../src/config/database-options.ts';
 import type { RuntimeOptions } from '../../src/config/runtime-options.ts';
+import { bundledProgram } from './bundled-program.ts';
 import type { Release } from './releases.ts';
 
 /** The options of a worker process, beside the sample domain. */
@@ -68,7 +69,8 @@ export function createWorkerProcesses(program = 'runtime/ownership/worker-proces
   const running = new Set<WorkerProcess>();
   return {
     async start(options) {
-      const child = spawn(process.execPath, [join(import.meta.dirname, '..', program), JSON.stringify(options)], {
+      const bundle = await bundledProgram(join(import.meta.dirname, '..', program));
+      const child = spawn(process.execPath, [bundle, JSON.stringify(options)], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       const said: WorkerProcess['said'][number][] = [];
