@@ -61,7 +61,9 @@ end $$;
 create function refold.enter_inline(
   of_families text[], names text[], versions int[], whole_keys bigint[], whole boolean[], row_owners int[], row_keys bigint[],
   lock_timeout_ms int
-) returns text[] language plpgsql volatile as $$
+) returns text[] language plpgsql volatile
+  set jit = off -- as in refold.append
+as $$
 declare
   tables text[] := array_fill(null::text, array[cardinality(names)]);
   leaves bigint;

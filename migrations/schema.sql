@@ -741,6 +741,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION refold.append(families text[], stream_ids text[], stream_sizes integer[], keys text[], part_appends integer[], part_streams integer[], part_expected bigint[], part_sizes integer[], part_offsets integer[], new_events json, inputs text[] DEFAULT NULL::text[], lock_timeout_ms integer DEFAULT NULL::integer, OUT starts bigint[], OUT positions bigint[], OUT recorded timestamp with time zone, OUT verdicts integer[], OUT actuals bigint[], OUT earlier jsonb)
  RETURNS record
  LANGUAGE plpgsql
+ SET jit TO 'off'
 AS $function$
 declare
   versions  bigint[]; -- of the streams, as if all appends were written
@@ -926,6 +927,7 @@ end $function$;
 CREATE OR REPLACE FUNCTION refold.enter_inline(of_families text[], names text[], versions integer[], whole_keys bigint[], whole boolean[], row_owners integer[], row_keys bigint[], lock_timeout_ms integer)
  RETURNS text[]
  LANGUAGE plpgsql
+ SET jit TO 'off'
 AS $function$
 declare
   tables text[] := array_fill(null::text, array[cardinality(names)]);

@@ -83,6 +83,38 @@ test('no statement of an append has a plan expensive enough for JIT, in foreign 
   expect(plans.some(({ plan }) => plan.includes('refold.inline_versions'))).toBe(true);
 });
 
+test('no planner switch makes the server compile a statement of refold.append, in foreign sessions either', async () => {
+  const runtime = await setting.start([inlineBalance, inlineOpenings]);
+  await untilLive(runtime, inlineBalance, inlineOpenings);
+  await open(runtime, 'account-3');
+  const { rows: switches } = await db.pool.query<{ name: string }>(
+    "select name from pg_settings where name like 'enable\\_%' and vartype = 'bool' order by name",
+  );
+  const compiled: string[] = [];
+  for (const { name: planner } of switches) {
+    const client = new pg.Client({ connectionString: setting.database.superuserUrl });
+    await client.connect();
+    const tx: Queryable = {
+      query: async <Row extends object>({ text, values }: Statement) =>
+        (await client.query<Row>(text, values as unknown[])).rows, // pg does not change its arguments
+    };
+    const plans = await costs(client, async () => {
+      await client.query(`set ${planner} = off; begin`);
+      const append = { ...creditOf('account-3'), idempotencyKey: planner };
+      await runtime.log.append(append, tx);
+      await runtime.log.append(append, tx);
+      const refused = { ...creditOf('account-3'), expectedVersion: 1_000 } as const;
+      await expect(runtime.log.append(refused, tx)).rejects.toMatchObject({ code: 'CONCURRENCY_CONFLICT' });
+      await client.query('rollback');
+    });
+    expect(plans.some(({ plan }) => plan.includes('refold.events'))).toBe(true);
+    compiled.push(...plans.filter(({ plan }) => plan.includes('JIT:')).map(({ plan }) => `${planner}: ${plan}`));
+    await client.end();
+  }
+  expect(switches.length).toBeGreaterThan(10);
+  expect(compiled).toEqual([]);
+});
+
 const defaults = {
   default_transaction_isolation: 'repeatable read',
   lock_timeout: '1ms',
