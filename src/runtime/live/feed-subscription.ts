@@ -79,7 +79,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       if (!outbox.isEmpty) {
         if (outbox.merge(relevant, at) > maxWaiting) return stall();
       } else if (given && !more && relevant.length === 0 && !isProgressDue()) {
-        given = cursorAt(laterToken(tokenIn(given), at));
+        given = cursorAt(laterToken(tokenIn(given), at), rows);
         return;
       } else {
         const reached = laterToken(at, { position: floor, anchor: null });
@@ -110,10 +110,6 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
     stalled = true;
   }
 
-  function cursorAt({ position, anchor }: PositionToken): ChangeCursor {
-    return { position, ...(anchor === null ? {} : { anchor }), rows: rows ?? null };
-  }
-
   return {
     attach(follower) {
       checkQuery(options, follower.projection);
@@ -139,7 +135,7 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       }
       const { reset, lagged, changes, at, complete } = update;
       const { position } = at;
-      const cursor = complete ? cursorAt(at) : null;
+      const cursor = complete ? cursorAt(at, rows) : null;
       given = cursor;
       if (reset) lost = null;
       floor = laterPosition(floor, position);
@@ -149,6 +145,10 @@ export function createFeedSubscription(options: FeedSubscriptionOptions): LiveSu
       return messageOf({ position, cursor, reset, lagged, changes: [...changes.values()] }, changes);
     },
   };
+}
+
+function cursorAt({ position, anchor }: PositionToken, rows: RowGeneration | undefined): ChangeCursor {
+  return { position, ...(anchor === null ? {} : { anchor }), rows: rows ?? null };
 }
 
 /** If the server refuses to read for one subscription (it takes too long), the retries must not block the others. */
