@@ -118,6 +118,7 @@ export type { EventPage, EventSource, Processor } from './runtime/consumers/even
 export type { PartitionStatus, VersionStatus, VersionVerification } from './runtime/monitoring/status.ts';
 export type { ReactorStatus, ReactorSteps } from './runtime/reactors/reactor-steps.ts';
 export type { ReactorVersionStatus } from './runtime/reactors/reactor-versions.ts';
+export type { RebuildRequest, Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
 export type { UsedChange, UsedChanges } from './runtime/schema-changes/change-usage.ts';
 export type { SchemaChanges } from './runtime/schema-changes/schema-changes.ts';
 export type { Difference } from './runtime/verification/verify.ts';

@@ -5,12 +5,15 @@ import type { Viewer } from './access.ts';
 import type { Command } from './commands/define-command.ts';
 import type { Config } from './config/define-config.ts';
 import { importWithGraphql } from './config/graphql-package.ts';
+import { maintainedBy } from './config/maintained.ts';
+import { invalidConfig } from './config/option-checks.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
 import type { SchemaEvolution } from './runtime/activation/schema-evolution.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
 import type { EventSource } from './runtime/consumers/event-source.ts';
 import type { VersionStatus } from './runtime/monitoring/status.ts';
 import type { ReactorSteps } from './runtime/reactors/reactor-steps.ts';
+import type { Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
 import { type Runtime, startRuntime } from './runtime/runtime.ts';
 import type { Lifecycle } from './runtime/versions/lifecycle.ts';
 import type { SchemaExtension } from './schema/extend-schema.ts';
@@ -24,6 +27,17 @@ export interface RefoldOptions {
    * @default 'all'
    */
   readonly role?: 'all' | 'gateway' | 'worker';
+  /**
+   * The versions and reactors that this process maintains, such as `['cart_summary@2', 'confirmation_mails']`. Other processes must maintain
+   * the rest. Not for a `gateway`, which maintains nothing.
+   * @default all that the application declares
+   */
+  readonly only?: readonly string[];
+  /**
+   * The name of this process in the registry, in the audit log and in `refold status`. Running processes need different names.
+   * @default host name and process id, such as `web-1:4711`
+   */
+  readonly name?: string;
   /**
    * Whether Refold migrates its own tables to the current version at startup. If false, startup fails with an older database.
    * @default true in development and on an embedded server, which has no other operator; else false
@@ -49,6 +63,8 @@ export interface Refold {
   readonly schemaEvolution: SchemaEvolution;
   /** The status of each reactor, and the operator's commands for it. */
   readonly reactors: ReactorSteps;
+  /** Rebuilds of read tables. */
+  readonly rebuilds: Rebuilds;
   /**
    * Executes a query or mutation in this process through the same pipeline as a client's operation. By default it runs as `system`, to
    * which no access rule applies; otherwise as the given viewer.
@@ -84,6 +100,11 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
   const development = config.development ?? process.env.NODE_ENV !== 'production';
   const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
   const role = options.role ?? 'all';
+  if (role === 'gateway' && options.only !== undefined)
+    throw invalidConfig(
+      "'only' names what a process maintains, and a gateway maintains nothing. Leave one of them out.",
+    );
+  const maintained = maintainedBy(config, options.only);
   // Loaded on demand: declarations, CLI commands and workers do not need GraphQL, and start in half the time without it.
   const { checkSchema } = await importWithGraphql(() => import('./schema/check-schema.ts'));
   checkSchema(config);
@@ -103,9 +124,10 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
     const runtime = await startRuntime({
       config,
       url: server.url,
-      owner: `${hostname()}:${process.pid}`,
+      owner: options.name ?? `${hostname()}:${process.pid}`,
       development,
       maintain: role !== 'gateway',
+      maintained,
       serves: role !== 'worker',
       logger,
     });
@@ -120,6 +142,7 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
       lifecycle: runtime.lifecycle,
       schemaEvolution: runtime.schemaEvolution,
       reactors: runtime.reactors,
+      rebuilds: runtime.rebuilds,
       graphql: async (source, variables, viewer) => (gateway ?? neverInWorkers()).execute(source, variables, viewer),
       execute: runtime.execute,
       status: runtime.status,

@@ -1,6 +1,9 @@
 import type { DatabaseOptions } from './database-options.ts';
 import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
 
+/** How processes agree on who maintains what. */
+export type OwnershipKind = 'advisory' | 'lease' | 'memory';
+
 export interface RuntimeOptions {
   /** The number of events read at once. Larger pages catch up faster and use more memory. @default 5000 */
   readonly pageSize?: number;
@@ -14,17 +17,25 @@ export interface RuntimeOptions {
   /**
    * How processes agree on who maintains what. `'advisory'` uses a lock in a session; the work of a killed process is free within a second.
    * `'lease'` uses a row that is renewed. It needs no session, so use it with a pooler in transaction mode. With either, the work of a host
-   * that vanishes or hangs is free after `leaseSeconds`. All processes of an application must use the same setting.
+   * that vanishes or hangs is free after `leaseSeconds`. `'memory'` asks no server. Use it if one process only maintains the read tables,
+   * for example in tests: two such processes would take the work from each other again and again, although no row would be wrong. All
+   * processes of an application must use the same setting.
    * @default 'advisory'
    */
-  readonly ownership?: 'advisory' | 'lease';
+  readonly ownership?: OwnershipKind;
   /**
-   * How long an owner may be silent, in seconds, before another process takes over its work. Owners send a heartbeat every third of this
-   * time. A shorter time means faster fail-over if a host or a network fails, but a process that stalls for this long loses its work to
+   * How long an owner may be silent, in seconds, before another process takes over its work. Owners send a heartbeat several times in this
+   * time, see `leaseRenewalFactor`. A shorter time means faster fail-over if a host or a network fails, but a process that stalls for this long loses its work to
    * another. All processes of an application must use the same setting.
    * @default 30
    */
   readonly leaseSeconds?: number;
+  /**
+   * The share of `leaseSeconds` after which an owner renews its leases, or sends its heartbeat: 0.01 to 0.9. A smaller share survives more
+   * renewals that fail, and costs more statements. A renewal has failed if the next one is due before its response is there.
+   * @default 1/3: one renewal may fail
+   */
+  readonly leaseRenewalFactor?: number;
   /**
    * How long the idempotency key of a command is kept, in days. A client that repeats the command within this time gets the first response.
    * Keys of imports and of `log.append` are kept with the log.
@@ -112,10 +123,12 @@ export function checkRuntime(
   runtime: RuntimeOptions,
   { notifications = true }: Pick<DatabaseOptions, 'notifications'>,
 ): CheckedRuntime {
-  refuseUnknown('runtime', runtime, ['polling', 'ownership', 'audit', ...Object.keys(numbers)]);
-  const { ownership = 'advisory', polling = {}, audit = false } = runtime;
-  if (ownership !== 'advisory' && ownership !== 'lease')
-    throw invalidConfig(`runtime.ownership is 'advisory' or 'lease', found '${String(ownership)}'.`);
+  refuseUnknown('runtime', runtime, ['polling', 'ownership', 'leaseRenewalFactor', 'audit', ...Object.keys(numbers)]);
+  const { ownership = 'advisory', leaseRenewalFactor = 1 / 3, polling = {}, audit = false } = runtime;
+  if (ownership !== 'advisory' && ownership !== 'lease' && ownership !== 'memory')
+    throw invalidConfig(`runtime.ownership is 'advisory', 'lease' or 'memory', found '${String(ownership)}'.`);
+  if (!(leaseRenewalFactor >= 0.01 && leaseRenewalFactor <= 0.9))
+    throw invalidConfig(`runtime.leaseRenewalFactor is a share from 0.01 to 0.9, found ${leaseRenewalFactor}.`);
   if (!notifications && ownership === 'advisory')
     throw invalidConfig(
       "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",
@@ -123,6 +136,7 @@ export function checkRuntime(
   return Object.freeze({
     polling: checkPolling(polling),
     ownership,
+    leaseRenewalFactor,
     audit: checkAudit(audit),
     ...checkNumbers('runtime', runtime, numbers),
   });

@@ -1,8 +1,11 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/define-config.ts';
+import type { Maintained } from '../config/maintained.ts';
 import type { EventLog } from '../store/event-log.ts';
 import { createAdvisoryOwnership } from '../store/ownership/advisory-ownership.ts';
 import { createLeaseOwnership } from '../store/ownership/lease-ownership.ts';
+import { createMemoryOwnership } from '../store/ownership/memory-ownership.ts';
+import type { Ownership } from '../store/ownership/ownership.ts';
 import { readWork } from '../store/ownership/work.ts';
 import type { Database } from '../store/postgres/database.ts';
 import { unitText } from '../store/server/processor-unit.ts';
@@ -25,6 +28,8 @@ import type { Versions } from './versions/versions.ts';
 
 export interface MaintenanceOptions {
   readonly config: Config;
+  /** What this process maintains of it. */
+  readonly maintained: Maintained;
   readonly url: string;
   /** Identifies this process in the registry and the audit log. */
   readonly owner: string;
@@ -48,6 +53,7 @@ export interface MaintenanceOptions {
  */
 export function startMaintenance({
   config,
+  maintained,
   url,
   owner,
   development,
@@ -56,20 +62,17 @@ export function startMaintenance({
   ...parts
 }: MaintenanceOptions): () => Promise<void> {
   const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
-  const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
-  const ownership =
-    config.runtime.ownership === 'lease'
-      ? createLeaseOwnership({ url, prepare, sessions, leaseSeconds })
-      : createAdvisoryOwnership({ url, leaseSeconds, answerTimeoutMs });
+  const { projections, reactors } = maintained;
+  const ownership = openOwnership(config, url);
   const projectionUnits = createProjectionUnits({
     ...parts,
     readSchema: config.database.readSchema,
-    projections: config.projections,
+    projections,
     owner,
     freeze: development,
     logger,
   });
-  const reactorUnits = createReactorUnits({ ...parts, reactors: config.reactors, owner, grace: stopTimeout, logger });
+  const reactorUnits = createReactorUnits({ ...parts, reactors, owner, grace: stopTimeout, logger });
   const worker = createWorker({
     db: parts.db,
     versions: parts.versions,
@@ -92,7 +95,7 @@ export function startMaintenance({
     described,
     logger,
   });
-  const checks = { ...parts, readSchema: config.database.readSchema, projections: config.projections, owner, logger };
+  const checks = { ...parts, readSchema: config.database.readSchema, projections, owner, logger };
   const retention = createRetention(parts.db, config.runtime, logger);
   const activator = createActivator(checks);
   const goLive = createGoLive({ ...checks, freeze: development });
@@ -105,4 +108,17 @@ export function startMaintenance({
     await Promise.all([worker.stop(), ...others]);
     await ownership.close();
   };
+}
+
+function openOwnership({ runtime, database }: Config, url: string): Ownership {
+  const { leaseSeconds, leaseRenewalFactor: renewalFactor } = runtime;
+  const { prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = database;
+  switch (runtime.ownership) {
+    case 'lease':
+      return createLeaseOwnership({ url, prepare, sessions, leaseSeconds, renewalFactor });
+    case 'advisory':
+      return createAdvisoryOwnership({ url, leaseSeconds, renewalFactor, answerTimeoutMs });
+    case 'memory':
+      return createMemoryOwnership(url);
+  }
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
 import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
+import type { Maintained } from '../config/maintained.ts';
 import { payloadVersionsOf } from '../events/payload-versions.ts';
 import type { PositionToken } from '../events/position-token.ts';
 import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
@@ -39,6 +40,7 @@ import { createReadModels, type ReadModelSource } from './reads/read-models.ts';
 import type { Replica } from './reads/replica.ts';
 import { createRowHistory } from './reads/row-history.ts';
 import { createServedReadModels, type ServedReadModels } from './reads/served-read-models.ts';
+import { createRebuilds, type Rebuilds } from './rebuilds/rebuild-requests.ts';
 import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
 import { registerVersions } from './versions/register-versions.ts';
 import { createTableWatch } from './versions/table-watch.ts';
@@ -56,6 +58,8 @@ export interface RuntimeParts {
   readonly development: boolean;
   /** Whether this process maintains read tables; otherwise it only reads them. */
   readonly maintain: boolean;
+  /** What it maintains. @default everything that is declared */
+  readonly maintained?: Maintained;
   /** Whether this process answers clients. If so, it records which fields they request. @default false */
   readonly serves?: boolean;
   readonly logger: Logger;
@@ -73,6 +77,7 @@ export interface Runtime {
   readonly lifecycle: Lifecycle;
   readonly schemaEvolution: SchemaEvolution;
   readonly reactors: ReactorSteps;
+  readonly rebuilds: Rebuilds;
   readonly positions: Positions;
   readonly readModels: ReadModelSource;
   /** Undefined if no replica is configured. */
@@ -101,7 +106,7 @@ export interface Runtime {
 }
 
 export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
-  const { config, url, owner, development } = options;
+  const { config, url, owner, development, maintained = config } = options;
   const outages = createOutages(options.logger);
   const { logger } = outages;
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
@@ -217,7 +222,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const described: ProcessDescription = {
       name: owner,
       role: options.maintain ? (options.serves ? 'all' : 'worker') : 'gateway',
-      versions: config.projections.map(({ id }) => id),
+      versions: (options.serves ? config : maintained).projections.map(({ id }) => id),
       payloadVersions: payloadVersionsOf(config.families),
       reactorVersions: declaredVersions(config.reactors),
     };
@@ -225,7 +230,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     if (tables) {
       stops.push(() => tables.stop());
       const parts = { db, log, source, history, versions, positions, lifecycle, tables };
-      stops.push(startMaintenance({ config, url, owner, development, ...parts, logger, described }));
+      stops.push(startMaintenance({ config, maintained, url, owner, development, ...parts, logger, described }));
     } else if (options.serves) {
       const presence = announcePresence(db, described, logger);
       stops.push(() => presence.stop());
@@ -241,6 +246,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       lifecycle,
       schemaEvolution: createSchemaEvolution(db, config, () => usage?.flush()),
       reactors: createReactorSteps(db, log),
+      rebuilds: createRebuilds({ db, log, readSchema, projections: config.projections }),
       positions,
       readModels,
       replica,

@@ -18,6 +18,11 @@ export const start = defineCommand({
       default: 'all',
       description: 'Answer clients, maintain read models, or both',
     },
+    only: {
+      type: 'string',
+      description: 'Maintain only these versions and reactors',
+      valueHint: 'cart_summary@2,…',
+    },
     embedded: {
       type: 'boolean',
       default: false,
@@ -41,6 +46,7 @@ export const start = defineCommand({
       },
       {
         role: args.role as 'all', // an enum argument has one of its options
+        ...(args.only === undefined ? {} : { only: args.only.split(',').map((name) => name.trim()) }),
         announce: (refold) => announcement(refold, config.gateway.graphiql ?? development),
       },
     );

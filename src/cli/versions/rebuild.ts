@@ -5,8 +5,8 @@ import { RefoldError } from '../../errors.ts';
 import { globalPosition } from '../../events/global-position.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
 import { readStatus, type VersionStatus } from '../../runtime/monitoring/status.ts';
-import { acceptRebuild, cancelRebuild, requestRebuild } from '../../runtime/rebuilds/rebuild.ts';
-import { rebuildInPlace } from '../../runtime/rebuilds/rebuild-in-place.ts';
+import { acceptRebuild, cancelRebuild } from '../../runtime/rebuilds/rebuild.ts';
+import { createRebuilds } from '../../runtime/rebuilds/rebuild-requests.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { lastReason } from '../../store/registry/transitions.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
@@ -45,6 +45,7 @@ export const rebuild = defineCommand({
       description: 'Let a rebuild that waits because of new dead letters take over',
     },
     cancel: { type: 'boolean', description: 'Cancel a running rebuild' },
+    wait: { type: 'boolean', description: 'Wait while another rebuild of the version runs, then request this one' },
     detach: { type: 'boolean', description: 'Request the rebuild and return at once' },
     json: { type: 'boolean', description: 'As JSON' },
     ...reasonArgument,
@@ -58,7 +59,8 @@ export const rebuild = defineCommand({
     const from = startArgument(args['from-snapshot'], args['from-position']);
     const inPlace = args['in-place'] === true;
     const accept = args['accept-dead-letters'] === true;
-    if ((args.cancel || accept) && (from || inPlace || (args.cancel && accept)))
+    const wait = args.wait === true;
+    if ((args.cancel || accept) && (from || inPlace || wait || (args.cancel && accept)))
       throw new RefoldError(
         'INVALID_CONFIG',
         `${accept ? '--accept-dead-letters' : '--cancel'} applies to the running rebuild; it can't be combined with other options.`,
@@ -71,9 +73,11 @@ export const rebuild = defineCommand({
         console.log(args.json ? json({ version: id, cancelled: true }) : `The rebuild of ${id} is cancelled.`);
         return;
       }
+      const onWait = (requestedBy: string) =>
+        args.json || console.log(`${id} is being rebuilt, as ${requestedBy} asked for. Waiting for its end.`);
+      const rebuilds = createRebuilds({ db, log, readSchema, projections: config.projections, onWait });
       if (accept) await acceptRebuild(db, name, version, step);
-      else if (inPlace) await rebuildInPlace({ db, log, readSchema, projection }, step, from);
-      else await requestRebuild(db, projection, readSchema, step, from && { log, snapshot: from });
+      else await rebuilds.request(id, { ...step, inPlace, wait, ...(from === undefined ? {} : { from }) });
       if (!args.json && !accept)
         console.log(`${id} is being rebuilt${inPlace ? ' in place' : ''} by the process that maintains it.`);
       const outcome = args.detach ? undefined : await follow(operation, name, version, args.json === true);

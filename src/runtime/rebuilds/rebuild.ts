@@ -103,10 +103,10 @@ export async function expectRebuildable(
   // After a failed rebuild in place, the table may be gone, and starting again is the only way out.
   const again = form === 'in place' && other?.form === 'in place' && found.state === 'failed';
   if (other && !again)
-    throw refused(
-      name,
-      version,
-      `is being rebuilt already: ${other.requestedBy} asked for it at ${other.requestedAt} (${other.reason}); ${other.owner ?? 'nobody yet'} works on it.`,
+    throw new RefoldError(
+      'INVALID_TRANSITION',
+      `${name}@${version} is being rebuilt already: ${other.requestedBy} asked for it at ${other.requestedAt} (${other.reason}); ${other.owner ?? 'nobody yet'} works on it.`,
+      { name, version, requestedBy: other.requestedBy },
     );
   if (found.state === 'building')
     throw refused(name, version, 'is being built for the first time; there is nothing to rebuild.');

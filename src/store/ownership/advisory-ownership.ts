@@ -9,6 +9,8 @@ import type { Ownership } from './ownership.ts';
 export interface AdvisoryOwnershipOptions extends Pick<ConnectionOptions, 'url' | 'answerTimeoutMs'> {
   /** How long an owner may be silent, in seconds. After that it loses ownership, and other processes may end its session. @default 30 */
   readonly leaseSeconds?: number;
+  /** The share of that time after which a heartbeat is sent. @default 1/3 */
+  readonly renewalFactor?: number;
   /** A monotonic clock, in milliseconds. @default performance.now */
   readonly now?: () => number;
 }
@@ -16,6 +18,8 @@ export interface AdvisoryOwnershipOptions extends Pick<ConnectionOptions, 'url' 
 interface Bound {
   /** In milliseconds. */
   readonly lasts: number;
+  /** In milliseconds. */
+  readonly beatEvery: number;
   readonly now: () => number;
 }
 
@@ -26,8 +30,9 @@ interface Bound {
  * sessions.
  */
 export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Ownership {
-  const { leaseSeconds = 30, now = () => performance.now() } = options;
-  const bound = { lasts: leaseSeconds * 1000, now };
+  const { leaseSeconds = 30, renewalFactor = 1 / 3, now = () => performance.now() } = options;
+  const lasts = leaseSeconds * 1000;
+  const bound = { lasts, beatEvery: lasts * renewalFactor, now };
   let session: Promise<Session> | undefined;
   let closed = false;
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -71,9 +76,6 @@ export function createAdvisoryOwnership(options: AdvisoryOwnershipOptions): Owne
     },
   };
 }
-
-// This many heartbeats may be missed before ownership ends.
-const heartbeatsInBound = 3;
 
 // How many times per bound a waiting process checks for a silent holder. The interval adds little to the time of a failover.
 const looksInBound = 10;
@@ -142,7 +144,7 @@ async function openSession(options: AdvisoryOwnershipOptions, bound: Bound, onEn
   });
   await settleSession(client);
   const beat = () => void query('select 1').catch(() => {}); // 'end' follows
-  if (!ended.signal.aborted) heartbeat = setInterval(beat, bound.lasts / heartbeatsInBound);
+  if (!ended.signal.aborted) heartbeat = setInterval(beat, bound.beatEvery);
   return { client, query, ended, verify };
 }
 
