@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents, type Refold } from '../../src/index.ts';
 import { createEventLog } from '../../src/store/event-log.ts';
+import type { Database } from '../../src/store/postgres/database.ts';
 import { untilActive } from '../../src/testing.ts';
 import { until } from '../support/until.ts';
 import { type Application, answers, caughtUp, createApplication, refuses, statusOf, stopped } from './application.ts';
@@ -106,7 +107,7 @@ test('6. The old table serves and stays current while the new one is built; quer
   await caughtUp(next, 'versioned_count@2');
   await shop.log.append(added('old', 4));
   await answers(next, '{ versionedCount(cartId: "old") { items } }', { versionedCount: { items: 7 } });
-  await refuses(next, '{ versionedCount(cartId: "old") { lines } }', 'GRAPHQL_VALIDATION_FAILED');
+  await refuses(next, '{ versionedCount(cartId: "old") { lines } }', 'Cannot query field "lines"');
   await next.lifecycle.activate('versioned_count', 2, step);
   await answers(next, '{ versionedCount(cartId: "old") { items lines } }', { versionedCount: { items: 7, lines: 3 } });
   await untilActive(next, 'near_count@2', { timeout: 240_000 });
@@ -234,18 +235,20 @@ test('14. The definition of every version is kept in the database', async () => 
 /** In another way: the statement that appends makes the check itself. */
 test('15. The check whether a projection is rebuilt costs an append no statement of its own', async () => {
   const note = defineEvents('note', { Taken: z.object({}) });
-  let statements = 0;
-  const counted =
-    <A extends readonly unknown[], R>(work: (...given: A) => R) =>
-    (...given: A): R => {
-      statements++;
-      return work(...given);
-    };
   const { db } = application;
-  const log = createEventLog(
-    { ...db, query: counted(db.query), transaction: counted(db.transaction), session: counted(db.session) },
-    [note],
-  );
+  const sent: string[] = [];
+  const watched: Database = {
+    ...db,
+    query(statement) {
+      sent.push(statement.text);
+      return db.query(statement);
+    },
+    transaction(work, options) {
+      sent.push('begin');
+      return db.transaction(work, options);
+    },
+  };
+  const log = createEventLog(watched, [note]);
   await log.append({ family: note, streamId: 'n1', events: [{ type: 'Taken', payload: {} }] });
-  expect(statements).toBe(1);
+  expect(sent).toEqual([expect.stringContaining('refold.append')]);
 });
