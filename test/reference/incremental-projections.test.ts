@@ -165,6 +165,7 @@ test('5. A batch without events changes no row, and the processor has nothing to
   expect(await statusOf(worker, 'turnover@1')).toMatchObject({ processor: 'running', lagEvents: 0n });
 });
 
+/** In another way: `evolveSql` has no dead letters. It finds the failing event by bisection, and stops there or skips it. */
 test('6. A failing event stops, is skipped or becomes a dead letter, as declared, with its reason; a replay finds the same ones', async () => {
   const process = await application.start({ projections: [strict, tolerant, careful] });
   await caughtUp(process, 'strict_count@1', 'tolerant_count@1', 'careful_count@1');
@@ -261,6 +262,7 @@ test('11. Corrections are events', async () => {
   });
 });
 
+/** In another way: keys of an `evolve` are sharded (`partitions`); an `evolveSql` has one owner. */
 test('12. A hot key is written once per batch, and keys are sharded over several owners', async () => {
   await caughtUp(worker, 'shared_count@1');
   const before = await workOf('shared_count');

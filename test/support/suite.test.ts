@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { announcements, leftOutLines } from './announcements.ts';
+import { announcements, realFileLine, testsOver } from './announcements.ts';
+import { realFiles } from './real-files.ts';
 import { seed, seedOf } from './seed.ts';
 import { testsWithoutServers } from './without-servers.ts';
 
@@ -21,7 +22,7 @@ test('the seed is new each day in CI, and each time elsewhere', () => {
   expect(seedOf({}, evening, 0.25)).not.toBe(seedOf({}, evening, 0.75));
 });
 
-test('a run prints its seed, prints it again after a failure, and lists what it leaves out', () => {
+test('a run prints its seed, and prints it again after a failure', () => {
   const lines: string[] = [];
   const { onTestRunStart, onTestRunEnd } = announcements((line) => lines.push(line));
   onTestRunStart?.([]);
@@ -30,8 +31,17 @@ test('a run prints its seed, prints it again after a failure, and lists what it 
   expect(told).toHaveLength(1);
   onTestRunEnd?.([], [], 'failed');
   expect(lines.at(-1)).toBe(told[0]);
-  const missing = { name: 'bookings.gz', variable: 'BOOKINGS', path: undefined };
-  expect(leftOutLines([missing, { ...missing, path: '/here' }])).toEqual([
-    'Left out: tests over the real file bookings.gz, which is missing. Set BOOKINGS to its path.',
-  ]);
+});
+
+test('a run lists the real files that it finds, and where tests are left out without the others', () => {
+  const lines: string[] = [];
+  announcements((line) => lines.push(line)).onTestRunStart?.([]);
+  for (const { name } of Object.values(realFiles)) expect(lines.join('\n')).toContain(`Real file ${name}: `);
+  const file = { name: 'bookings.gz', variable: 'BOOKINGS', path: undefined };
+  const tests = testsOver('bank');
+  expect(tests).toContain('test/examples/bank.test.ts');
+  expect(realFileLine({ ...file, path: '/here' }, tests)).toBe('Real file bookings.gz: found at /here.');
+  expect(realFileLine(file, ['a.test.ts'])).toBe(
+    'Real file bookings.gz: missing. Tests over it are left out, or use generated data, in a.test.ts. Set BOOKINGS to its path.',
+  );
 });
