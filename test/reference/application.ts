@@ -32,6 +32,9 @@ export interface Application {
 export async function createApplication(): Promise<Application> {
   const database = await createTestDatabase();
   const { url } = database;
+  const name = new URL(url).pathname.slice(1);
+  // Processes that poll can't set it for themselves, and the test server has another default.
+  await database.administer(`alter database ${name} set default_transaction_isolation = 'read committed'`);
   const db = createDatabase({ url });
   const running = new Set<Refold>();
   const known = new Map<string, Projection>();
@@ -86,16 +89,20 @@ export async function statusOf(refold: Pick<Refold, 'status'>, version: string):
   return found;
 }
 
-/** Waits until a version has caught up with everything that was appended before the call, and an inline version commits with appends. */
+/** Waits until versions have caught up with everything that was appended before the call, and no rebuild of them is left. */
 export async function caughtUp(refold: Refold, ...versions: readonly string[]): Promise<void> {
   const head = await refold.log.head();
   for (const version of versions) {
     await until(async () => {
-      const { state, position, inline, rebuild } = await statusOf(refold, version);
-      const served = state === 'ready' || state === 'active';
-      return served && position >= head && rebuild === null && (inline === null || inline === 'live');
+      const { state, position, rebuild } = await statusOf(refold, version);
+      return (state === 'ready' || state === 'active') && position >= head && rebuild === null;
     });
   }
+}
+
+/** Waits until the rows of an inline version commit with appends. */
+export async function live(refold: Refold, version: string): Promise<void> {
+  await until(async () => (await statusOf(refold, version)).inline === 'live');
 }
 
 /** Waits until a processor has stopped at an event, and returns its status. */

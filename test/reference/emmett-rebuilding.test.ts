@@ -6,7 +6,16 @@ import { createEventLog } from '../../src/store/event-log.ts';
 import type { Database } from '../../src/store/postgres/database.ts';
 import { untilActive } from '../../src/testing.ts';
 import { until } from '../support/until.ts';
-import { type Application, answers, caughtUp, createApplication, refuses, statusOf, stopped } from './application.ts';
+import {
+  type Application,
+  answers,
+  caughtUp,
+  createApplication,
+  live,
+  refuses,
+  statusOf,
+  stopped,
+} from './application.ts';
 import { added, itemAndLineCount, itemCount } from './cart.ts';
 
 const step = { actor: 'ann', reason: 'the counts were wrong' };
@@ -27,7 +36,6 @@ beforeAll(async () => {
       itemCount('rebuilt_count'),
     ],
   });
-  await caughtUp(shop, 'inline_count@1', 'versioned_count@1');
   await shop.log.append(added('old', 1, 2));
   next = await application.start({
     projections: [
@@ -53,7 +61,7 @@ test('1. A read model is declared as evolve(row or null, event), and the first e
 });
 
 test('2. An inline projection is updated in the transaction that appends', async () => {
-  await caughtUp(shop, 'inline_count@1');
+  await live(shop, 'inline_count@1');
   await shop.log.append(added('inline', 4));
   expect(await itemsIn('inline_count', 'inline')).toBe(4);
   const rolledBack = application.db.transaction(async (tx) => {
@@ -66,13 +74,13 @@ test('2. An inline projection is updated in the transaction that appends', async
 
 test('3. An asynchronous projection continues from its checkpoint after a failure', async () => {
   const withBug = itemCount('resumed_count', { fails: (quantity) => quantity === 13 });
-  const before = await application.start({ projections: [withBug] });
+  const before = await application.start({ projections: [withBug] }, { role: 'worker' });
   await caughtUp(before, 'resumed_count@1');
   await before.log.append(added('resumed', 1, 2, 13, 4));
   await stopped(before, 'resumed_count@1');
   expect(await itemsIn('resumed_count', 'resumed')).toBe(3);
   await before.stop();
-  const after = await application.start({ projections: [itemCount('resumed_count')] });
+  const after = await application.start({ projections: [itemCount('resumed_count')] }, { role: 'worker' });
   await caughtUp(after, 'resumed_count@1');
   expect(await itemsIn('resumed_count', 'resumed')).toBe(20);
   expect((await statusOf(after, 'resumed_count@1')).eventsFolded).toBe(await eventsAdded());
@@ -125,7 +133,7 @@ test('7. Queries go to the highest active version, in every process and at once'
 });
 
 test('8. Inline projections run concurrently, and serialize no appends', async () => {
-  await caughtUp(shop, 'inline_count@1');
+  await live(shop, 'inline_count@1');
   await application.db.transaction(async (tx) => {
     await shop.log.append(added('held', 1), tx);
     const others = Array.from({ length: 20 }, (_, n) => `free-${n}`);
@@ -140,7 +148,7 @@ const n = (cartId: string) => Number(cartId.split('-')[1]);
 
 /** In another way: a rebuild fills a table of its own, so appends fold into the old one until the last moment, and are never left out. */
 test('9. A rebuild waits for appends in flight; other appends go on meanwhile, and nothing of either is lost', async () => {
-  await caughtUp(shop, 'inline_count@1');
+  await live(shop, 'inline_count@1');
   await application.db.transaction(async (tx) => {
     await shop.log.append(added('in-flight', 1), tx);
     await shop.rebuilds.request('inline_count@1', step);
@@ -153,9 +161,9 @@ test('9. A rebuild waits for appends in flight; other appends go on meanwhile, a
 });
 
 test('10. A rebuild that ends at event 500 of 1000 leaves its status; event 1001 does not touch the half-built table, and the next process completes it', async () => {
-  let unable = 0;
+  let unable: number | undefined;
   const half = itemCount('half_count', { mode: 'inline', fails: (quantity) => quantity === unable });
-  const first = await application.start({ projections: [half] });
+  const first = await application.start({ projections: [half] }, { role: 'worker' });
   await caughtUp(first, 'half_count@1');
   const { position: last } = await first.log.append(added('half', ...Array.from({ length: 1000 }, (_, n) => n + 1)));
   unable = 500;
@@ -168,8 +176,8 @@ test('10. A rebuild that ends at event 500 of 1000 leaves its status; event 1001
     `select table_name as table from refold.projections where name = 'half_count'`,
   );
   expect(await itemsIn(String(row?.table), 'half')).toBe((499 * 500) / 2);
-  unable = 0;
-  const second = await application.start({ projections: [half] });
+  unable = undefined;
+  const second = await application.start({ projections: [half] }, { role: 'worker' });
   await caughtUp(second, 'half_count@1');
   expect(await itemsIn('half_count', 'half')).toBe((1001 * 1002) / 2);
   expect((await statusOf(second, 'half_count@1')).eventsFolded).toBe(await eventsAdded());
@@ -177,7 +185,7 @@ test('10. A rebuild that ends at event 500 of 1000 leaves its status; event 1001
 
 test('11. Of several rebuilds of a version the first wins; the others are refused, or wait for its end', async () => {
   const contested = itemCount('contested_count');
-  const builder = await application.start({ projections: [contested] });
+  const builder = await application.start({ projections: [contested] }, { role: 'worker' });
   await caughtUp(builder, 'contested_count@1');
   await builder.stop();
   const gateway = await application.start({}, { role: 'gateway' });
@@ -186,7 +194,7 @@ test('11. Of several rebuilds of a version the first wins; the others are refuse
   await request('ann');
   await expect(request('bob')).rejects.toThrow('is being rebuilt already: ann asked for it');
   const waiting = request('cat', true);
-  await application.start({ projections: [contested] });
+  await application.start({ projections: [contested] }, { role: 'worker' });
   await waiting;
   await caughtUp(gateway, 'contested_count@1');
   const asked = await application.sql(
@@ -201,8 +209,8 @@ test('12. Appends leave a new inline projection alone until it has been built', 
   await gateway.log.append(added('late', 1));
   expect(await itemsIn('late_count_v1', 'late')).toBeUndefined();
   expect(await statusOf(gateway, 'late_count@1')).toMatchObject({ state: 'building', inline: 'building' });
-  await application.start({ projections: [late] });
-  await caughtUp(gateway, 'late_count@1');
+  await application.start({ projections: [late] }, { role: 'worker' });
+  await live(gateway, 'late_count@1');
   await gateway.log.append(added('late', 2));
   expect(await itemsIn('late_count_v1', 'late')).toBe(3);
 });
@@ -210,9 +218,9 @@ test('12. Appends leave a new inline projection alone until it has been built', 
 test('13. An owner is named by its process; nobody takes the work of a running one, and another process takes that of a stopped one', async () => {
   const owned = itemCount('owned_count');
   const ownerOf = async (refold: Refold) => (await statusOf(refold, 'owned_count@1')).owner;
-  const one = await application.start({ projections: [owned] }, { name: 'one' });
+  const one = await application.start({ projections: [owned] }, { role: 'worker', name: 'one' });
   await caughtUp(one, 'owned_count@1');
-  const two = await application.start({ projections: [owned] }, { name: 'two' });
+  const two = await application.start({ projections: [owned] }, { role: 'worker', name: 'two' });
   await until(async () => (await application.sql(`select from refold.processes where name = 'two'`)).length > 0);
   expect(await ownerOf(two)).toBe('one');
   await one.stop();

@@ -50,7 +50,7 @@ const booked = (streamId: string, ...bookings: readonly (readonly [day: string, 
 };
 
 const skipped: FoldFailure[] = [];
-const isPoison = (quantity: number) => quantity === 13;
+const isPoison = (quantity: number) => quantity === 666;
 const tolerant = itemCount('tolerant_count', {
   fails: isPoison,
   onError: { policy: 'skip', onSkip: (failure) => skipped.push(failure) },
@@ -97,7 +97,7 @@ test('1. Each projection has a checkpoint: position, time, status, worker and no
   const [note] = await application.sql(
     `select to_state, reason from refold.transitions where name = 'plain_count' order by id desc limit 1`,
   );
-  expect(note).toEqual({ to_state: 'active', reason: "caught up, activation 'auto'" });
+  expect(note).toEqual({ to_state: 'active', reason: expect.stringContaining("activation 'auto'") });
 });
 
 test('2. Batches are bounded, and the same selection gives the same events in the same order', async () => {
@@ -170,19 +170,19 @@ test('6. A failing event stops, is skipped or becomes a dead letter, as declared
   const process = await application.start({ projections: [strict, tolerant, careful] });
   await caughtUp(process, 'strict_count@1', 'tolerant_count@1', 'careful_count@1');
   await process.log.append(added('well', 1));
-  await process.log.append(added('ill', 1, 13, 2));
+  await process.log.append(added('ill', 1, 666, 2));
   const { error } = await stopped(process, 'strict_count@1');
-  expect(error?.message).toContain("13 items can't be counted");
+  expect(error?.message).toContain("666 items can't be counted");
   await caughtUp(process, 'tolerant_count@1', 'careful_count@1');
   await answers(process, '{ tolerantCount(cartId: "ill") { items } carefulCount(cartId: "ill") { items } }', {
     tolerantCount: { items: 3 },
     carefulCount: { items: 1 },
   });
-  expect(skipped.map(({ event }) => event.payload)).toEqual([{ quantity: 13 }]);
+  expect(skipped.map(({ event }) => event.payload)).toEqual([{ quantity: 666 }]);
   expect((await statusOf(process, 'tolerant_count@1')).eventsSkipped).toBe(1n);
   const letters = () =>
     application.sql(
-      `select position, error ->> 'message' like '%13 items can''t be counted%' as failed
+      `select position, error ->> 'message' like '%666 items can''t be counted%' as failed
        from refold.dead_letters where name = 'careful_count' order by position`,
     );
   const kept = await letters();

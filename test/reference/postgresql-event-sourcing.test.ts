@@ -13,7 +13,7 @@ import {
   t,
 } from '../../src/index.ts';
 import { until } from '../support/until.ts';
-import { type Application, answers, caughtUp, createApplication, statusOf } from './application.ts';
+import { type Application, answers, caughtUp, createApplication, live, statusOf } from './application.ts';
 import { added, cart, itemCount } from './cart.ts';
 
 const order = defineEvents('order', {
@@ -132,7 +132,7 @@ let rides: Refold;
 beforeAll(async () => {
   application = await createApplication();
   rides = await application.start({ events: [cart], projections: [orders], reactors: [relay], commands });
-  await caughtUp(rides, 'ride_order@1');
+  await live(rides, 'ride_order@1');
 });
 afterAll(() => application.close());
 

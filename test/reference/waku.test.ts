@@ -17,13 +17,14 @@ import {
 import { createAdvisoryOwnership } from '../../src/store/ownership/advisory-ownership.ts';
 import { createLeaseOwnership } from '../../src/store/ownership/lease-ownership.ts';
 import { createMemoryOwnership } from '../../src/store/ownership/memory-ownership.ts';
+import { createDatabase } from '../../src/store/postgres/database.ts';
 import { createInMemoryLog, givenEvents, untilCaughtUp } from '../../src/testing.ts';
 import { applicationFile } from '../cli/application-file.ts';
-import { startCli } from '../support/cli.ts';
 import { patiently } from '../store/ownership/patient-owner.ts';
+import { startCli } from '../support/cli.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { type Application, answers, caughtUp, createApplication, statusOf } from './application.ts';
+import { type Application, answers, caughtUp, createApplication, live, statusOf } from './application.ts';
 import { added, cart, itemCount } from './cart.ts';
 
 const step = { actor: 'ann', reason: 'a fixed bug' };
@@ -55,7 +56,6 @@ beforeAll(async () => {
     events: [cart],
     projections: [itemCount('plain_count'), itemCount('inline_count', { mode: 'inline' }), hooked],
   });
-  await caughtUp(shop, 'plain_count@1', 'inline_count@1', 'hooked_count@1');
 });
 afterAll(() => application.close());
 
@@ -85,6 +85,7 @@ const reactorOf = async (refold: Refold, name: string) =>
   (await refold.reactors.status()).find((reactor) => reactor.name === name);
 
 test('1. An inline projection runs in the scope of the append', async () => {
+  await live(shop, 'inline_count@1');
   const seen = application.db.transaction(async (tx) => {
     await shop.log.append(added('w1', 7), tx);
     return tx.query({ text: `select items from read_models.inline_count where cart_id = 'w1'` });
@@ -112,7 +113,10 @@ test('2. A catch-up projection reads in batches, and keeps a checkpoint', async 
 test('3. Event types are filtered by the query that reads the log', async () => {
   await shop.log.append(added('w3', 1));
   await shop.log.append(confirmed('w3'));
-  const { events } = await shop.source.read(beginning, [{ family: 'cart', types: ['Confirmed'] }], 100);
+  const events = await until(async () => {
+    const page = await shop.source.read(beginning, [{ family: 'cart', types: ['Confirmed'] }], 100);
+    return page.events.length > 0 && page.events;
+  });
   expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['Confirmed']));
 });
 
@@ -170,6 +174,7 @@ test('5. Retries have a number, a base delay, a maximum delay and grow exponenti
 });
 
 test('6. A hook removes what a projection had set up when a rebuild has replaced its table', async () => {
+  await caughtUp(shop, 'hooked_count@1');
   await shop.rebuilds.request('hooked_count@1', step);
   await caughtUp(shop, 'hooked_count@1');
   await application.sql('update refold.old_tables set drop_after = now()');
@@ -195,17 +200,28 @@ test('8. A process stops in order by SIGTERM, by SIGINT, or by a call', async ()
   const database = await createTestDatabase();
   const file = await applicationFile('export default defineConfig({ projections: [balanceV1, openingsV1] });');
   const env = { DATABASE_URL: database.url, LOG_LEVEL: 'warn' };
+  const db = createDatabase({ url: database.url });
+  const isTaken = async (name: string) =>
+    (
+      await db.query({
+        text: 'select from refold.processors where name = $1 and started_at is not null',
+        values: [name],
+      })
+    ).length > 0;
   const ends = (['SIGTERM', 'SIGINT'] as const).map(async (signal) => {
     const worker = startCli(['start', '--role', 'worker', '--only', 'balance@1', '--config', file], { env });
     await worker.prints(/maintains/);
+    await until(() => isTaken('balance'));
     return worker.end(signal);
   });
   expect(await Promise.all(ends)).toMatchObject([
     { code: 0, signal: null },
     { code: 0, signal: null },
   ]);
+  expect(await isTaken('openings')).toBe(false);
+  await db.close();
   await database.drop(); // fails if a connection is open
-  const called = await application.start({ projections: [itemCount('called_count')] });
+  const called = await application.start({ projections: [itemCount('called_count')] }, { role: 'worker' });
   await caughtUp(called, 'called_count@1');
   await called.stop();
   expect(await statusOf(shop, 'called_count@1')).toMatchObject({ processor: 'idle', owner: null });
@@ -278,6 +294,9 @@ test('12. Locks: in memory, leases with time and renewal, and advisory locks; a 
   await application.sql(`update refold.leases set holder = gen_random_uuid() where name = 'stolen'`);
   await until(() => lease?.lost.aborted);
   await leases.close();
+  const runtime = { ownership: 'memory' } as const;
+  const process = await application.start({ projections: [itemCount('alone_count')], runtime }, { role: 'worker' });
+  await caughtUp(process, 'alone_count@1');
 });
 
 /** In another way: a consumer of your own keeps its checkpoint where you choose; those of read tables and reactors are in PostgreSQL. */
