@@ -33,7 +33,7 @@ export type {
   PersistedOperationsOptions,
   RateLimitOptions,
 } from './config/gateway-policies.ts';
-export type { AuditOptions, PollingOptions, RuntimeOptions } from './config/runtime-options.ts';
+export type { AuditOptions, OwnershipKind, PollingOptions, RuntimeOptions } from './config/runtime-options.ts';
 export type { InputIssue, RefoldErrorCode } from './errors.ts';
 export { CommandRejected, ConcurrencyConflict, InvalidInput, RefoldError } from './errors.ts';
 export type { Import, ImportedAppend, ImportLine } from './events/define-import.ts';
@@ -145,3 +145,4 @@ export type { ReactorLetter } from './store/reactors/reactor-letters.ts';
 export type { ReactorStep } from './store/reactors/reactors.ts';
 export type { FieldUsage, UsageQuery } from './store/registry/field-usage.ts';
 export type { Shadow, ShadowExample } from './store/registry/shadows.ts';
+export type { WhichSnapshot } from './store/tables/table-snapshots.ts';

@@ -75,6 +75,11 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
     asked: true,
     outcome: 'rebuilt in place, 15 events folded',
   });
+  const together = ['one', 'other'].map((reason) => run('rebuild', 'balance@1', '--wait', '--reason', reason));
+  expect((await Promise.all(together)).map(({ code, stderr }) => ({ code, stderr }))).toEqual([
+    { code: 0, stderr: '' },
+    { code: 0, stderr: '' },
+  ]);
   // The code is fixed here, but not in the running process: its rows must not pass for the result of the fixed code.
   const mended = await applicationFile(
     "export default defineConfig({ projections: [{ ...balanceV1, codeFingerprint: 'mended' }] });",

@@ -627,7 +627,12 @@ describe('an application is refused when', () => {
       'a kind of ownership is unknown',
       // @ts-expect-error an unknown kind
       () => defineConfig({ runtime: { ownership: 'leases' } }),
-      "runtime.ownership is 'advisory' or 'lease', found 'leases'.",
+      "runtime.ownership is 'advisory', 'lease' or 'memory', found 'leases'.",
+    ],
+    [
+      'leases would be renewed too late',
+      () => defineConfig({ runtime: { leaseRenewalFactor: 1 } }),
+      'runtime.leaseRenewalFactor is a share from 0.01 to 0.9, found 1.',
     ],
     [
       'sessions are shared and ownership needs one',
