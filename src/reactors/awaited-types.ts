@@ -32,7 +32,22 @@ export function awaitedTypes(subject: string, families: readonly EventFamily[], 
   });
   if (types.length === 0)
     throw invalidDeclaration(subject, `'waitsFor' names no event type; name at least one, or leave it out.`);
+  checkStoredTypes(
+    subject,
+    types.map(([type, { storedType }]) => [type, storedType]),
+  );
   return new Map(types);
+}
+
+/** Waits know a type by the name under which the log keeps it. */
+function checkStoredTypes(subject: string, types: readonly (readonly [string, string])[]): void {
+  for (const [storedType, same] of Map.groupBy(types, ([, stored]) => stored)) {
+    if (same.length > 1)
+      throw invalidDeclaration(
+        subject,
+        `waitsFor names ${same.map(([type]) => `'${type}'`).join(' and ')}, which the log keeps under one name, '${storedType}'. Wait for them in two reactors.`,
+      );
+  }
 }
 
 /** The family that defines the event type which an option names. @throws RefoldError `INVALID_DECLARATION` */

@@ -147,6 +147,19 @@ describe('a declaration that can’t work is refused, with the way out', () => {
     );
   });
 
+  test('two awaited types that the log keeps under one name', () => {
+    const renamed = defineEvents(
+      'visit',
+      { VisitLost: z.object({}) },
+      { types: { VisitLost: { was: ['ParcelLost'] } } },
+    );
+    const options = { name: 'mails', events: [parcel, renamed], handle: { ParcelLost: async () => {} } };
+    const waitsFor = { ParcelLost: () => 'a', VisitLost: () => 'b' };
+    expect(() => defineReactor({ ...options, waitsFor })).toThrow(
+      "waitsFor names 'ParcelLost' and 'VisitLost', which the log keeps under one name, 'ParcelLost'.",
+    );
+  });
+
   test('two reactors with the same name', () => {
     const reactor = defineReactor({ name: 'mails', events: order, handle });
     expect(() => defineConfig({ reactors: [reactor, reactor] })).toThrow(

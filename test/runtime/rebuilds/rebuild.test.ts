@@ -253,7 +253,8 @@ test.each([
   const units = createProjectionUnits({ ...options, freeze: true });
   const started = async (kind: MaintainedUnit['unit']['kind']) => {
     await versions.refresh();
-    const { unit, start: startUnit } = units(await readWork(db)).find((one) => one.unit.kind === kind) ?? expect.unreachable();
+    const { unit, start: startUnit } =
+      units(await readWork(db)).find((one) => one.unit.kind === kind) ?? expect.unreachable();
     return startUnit(db, await claimProcessor(db, unit, 'test'));
   };
   const pageUpTo = async (position: bigint, after = 0n) => {
