@@ -25,7 +25,7 @@ export const dispatch = defineCommand({
   }),
 });
 
-const untilItWorks = [{ times: Number.POSITIVE_INFINITY, first: 50, most: 500 }];
+const untilItWorks = [{ times: Number.POSITIVE_INFINITY, first: 50, maxPause: 500 }];
 
 /** A workflow, whose steps run once, and a message to the outside, which is sent at least once. The outside is a table. */
 export function reactorsOf(outside: pg.Pool): readonly Reactor[] {

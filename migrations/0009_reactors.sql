@@ -115,11 +115,11 @@ create table refold.awaited_events (
 );
 create index awaited_events_by_position on refold.awaited_events (reactor, position);
 
--- The audit log of operators' steps on reactors, and of their beginnings.
-create table refold.reactor_steps (
+-- The audit log of what operators do to reactors, and of their beginnings.
+create table refold.reactor_operations (
   id bigint generated always as identity primary key,
   reactor text collate "C" not null,
-  step text not null,
+  operation text not null,
   -- the checkpoint before and after
   from_position bigint,
   to_position bigint not null,
@@ -127,4 +127,4 @@ create table refold.reactor_steps (
   reason text not null,
   at timestamptz not null default now()
 );
-create index steps_of_reactor on refold.reactor_steps (reactor, id);
+create index operations_of_reactor on refold.reactor_operations (reactor, id);

@@ -335,10 +335,10 @@ CREATE INDEX reactor_letters_of_key ON refold.reactor_letters USING btree (react
 
 CREATE INDEX requested_reactor_letters ON refold.reactor_letters USING btree (reactor, key) WHERE (requested IS NOT NULL);
 
-create table refold.reactor_steps (
+create table refold.reactor_operations (
   id bigint not null generated always as identity,
   reactor text collate "C" not null,
-  step text not null,
+  operation text not null,
   from_position bigint,
   to_position bigint not null,
   actor text not null,
@@ -346,9 +346,9 @@ create table refold.reactor_steps (
   at timestamp with time zone not null default now()
 );
 
-alter table refold.reactor_steps add constraint reactor_steps_pkey PRIMARY KEY (id);
+alter table refold.reactor_operations add constraint reactor_operations_pkey PRIMARY KEY (id);
 
-CREATE INDEX steps_of_reactor ON refold.reactor_steps USING btree (reactor, id);
+CREATE INDEX operations_of_reactor ON refold.reactor_operations USING btree (reactor, id);
 
 create table refold.reactor_versions (
   reactor text collate "C" not null,
@@ -1538,7 +1538,7 @@ sequence refold.inline_leaves as bigint start 1 increment 1 cache 1;
 
 sequence refold.inline_lives as bigint start 1 increment 1 cache 1;
 
-sequence refold.reactor_steps_id_seq as bigint start 1 increment 1 cache 1;
+sequence refold.reactor_operations_id_seq as bigint start 1 increment 1 cache 1;
 
 sequence refold.table_snapshots_id_seq as bigint start 1 increment 1 cache 1;
 

@@ -84,7 +84,7 @@ const refined: Readonly<Record<string, string>> = {
   'projections.definition': 'Json<StoredDefinition>',
   'reactor_instances.received': 'readonly GlobalPosition[]',
   'reactor_letters.error': 'Json<LetterError>',
-  'reactor_steps.step':
+  'reactor_operations.operation':
     "'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'version begun' | 'version withdrawn' | 'forgotten'",
   'reactors.error': 'Json<ProcessorError>',
   'rebuilds.error': 'Json<ProcessorError>',

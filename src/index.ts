@@ -116,7 +116,7 @@ export type { EventProcessor, EventProcessorOptions } from './runtime/consumers/
 export { eventProcessor } from './runtime/consumers/event-processor.ts';
 export type { EventPage, EventSource, Processor } from './runtime/consumers/event-source.ts';
 export type { PartitionStatus, VersionStatus, VersionVerification } from './runtime/monitoring/status.ts';
-export type { ReactorStatus, ReactorSteps } from './runtime/reactors/reactor-steps.ts';
+export type { ReactorOperations, ReactorStatus } from './runtime/reactors/reactor-operations.ts';
 export type { ReactorVersionStatus } from './runtime/reactors/reactor-versions.ts';
 export type { RebuildRequest, Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
 export type { UsedChange, UsedChanges } from './runtime/schema-changes/change-usage.ts';
@@ -142,7 +142,7 @@ export type { AppendResult } from './store/log/append-result.ts';
 export type { StateOf, StateOfOptions } from './store/log/stream-state.ts';
 export type { WaitingEvent } from './store/reactors/reactor-instances.ts';
 export type { ReactorLetter } from './store/reactors/reactor-letters.ts';
-export type { ReactorStep } from './store/reactors/reactors.ts';
+export type { ReactorOperation } from './store/reactors/reactors.ts';
 export type { FieldUsage, UsageQuery } from './store/registry/field-usage.ts';
 export type { Shadow, ShadowExample } from './store/registry/shadows.ts';
 export type { WhichSnapshot } from './store/tables/table-snapshots.ts';

@@ -12,7 +12,7 @@ import type { SchemaEvolution } from './runtime/activation/schema-evolution.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
 import type { EventSource } from './runtime/consumers/event-source.ts';
 import type { VersionStatus } from './runtime/monitoring/status.ts';
-import type { ReactorSteps } from './runtime/reactors/reactor-steps.ts';
+import type { ReactorOperations } from './runtime/reactors/reactor-operations.ts';
 import type { Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
 import { type Runtime, startRuntime } from './runtime/runtime.ts';
 import type { Lifecycle } from './runtime/versions/lifecycle.ts';
@@ -62,7 +62,7 @@ export interface Refold {
   /** Compares versions: what a version changes for clients, and which fields clients use. */
   readonly schemaEvolution: SchemaEvolution;
   /** The status of each reactor, and the operator's commands for it. */
-  readonly reactors: ReactorSteps;
+  readonly reactors: ReactorOperations;
   /** Rebuilds of read tables. */
   readonly rebuilds: Rebuilds;
   /**

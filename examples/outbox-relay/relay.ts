@@ -18,7 +18,7 @@ export function outboxRelay(options: {
     concurrency: 50,
     timeout: 10_000,
     // If the broker is down, the relay waits. Receivers would miss a skipped message.
-    onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 100, most: 5_000 }] },
+    onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 100, maxPause: 5_000 }] },
     handle: (event) => options.broker.publish([messageOf(event)]),
   });
 }

@@ -4,7 +4,7 @@ import { closest } from '../events/closest.ts';
 /** Which errors a rule matches: a class, the `code` of an error (`'ECONNREFUSED'`), or a predicate. */
 export type ErrorClass = (abstract new (...args: never[]) => Error) | string | ((error: unknown) => boolean);
 
-/** When to retry after an error, with exponential backoff: `first · factorⁿ` up to `most`, minus a random share of `jitter`. */
+/** When to retry after an error, with exponential backoff: `first · factorⁿ` up to `maxPause`, minus a random share of `jitter`. */
 export interface RetryRule {
   /** @default every error */
   readonly on?: ErrorClass | readonly ErrorClass[];
@@ -15,7 +15,7 @@ export interface RetryRule {
   /** @default 2 */
   readonly factor?: number;
   /** The longest pause, in milliseconds. @default 30000 */
-  readonly most?: number;
+  readonly maxPause?: number;
   /** The random share of a pause, 0 to 1. It keeps events that failed together from being retried together. @default 0.5 */
   readonly jitter?: number;
 }
@@ -44,8 +44,8 @@ export function pauseBeforeRetry(
     ({ on }) => on === undefined || [on].flat().some((one) => fits(one, error)),
   );
   if (!rule || attempts > rule.times) return undefined;
-  const { first = 200, factor = 2, most = 30_000, jitter = 0.5 } = rule;
-  return Math.min(most, first * factor ** (attempts - 1)) * (1 - jitter * random);
+  const { first = 200, factor = 2, maxPause = 30_000, jitter = 0.5 } = rule;
+  return Math.min(maxPause, first * factor ** (attempts - 1)) * (1 - jitter * random);
 }
 
 // As many as the default rules declare.
@@ -64,22 +64,22 @@ export function retriesAfterLoss(rules: readonly RetryRule[], error: unknown): n
 /** @throws RefoldError `INVALID_DECLARATION` */
 export function checkRetries(subject: string, rules: readonly RetryRule[]): readonly RetryRule[] {
   if (!Array.isArray(rules)) throw invalidDeclaration(subject, `'retries' is a list of rules, such as [{ times: 5 }].`);
-  const known = ['on', 'times', 'first', 'factor', 'most', 'jitter'];
+  const known = ['on', 'times', 'first', 'factor', 'maxPause', 'jitter'];
   for (const rule of rules) {
     for (const name of Object.keys(rule)) {
       if (!known.includes(name))
         throw invalidDeclaration(subject, `unknown option '${name}' of a retry rule.${closest(name, known)}`);
     }
-    const { times, first = 0, factor = 1, most = 0, jitter = 0 } = rule;
+    const { times, first = 0, factor = 1, maxPause = 0, jitter = 0 } = rule;
     if (!(times === Number.POSITIVE_INFINITY || (Number.isInteger(times) && times >= 0)))
       throw invalidDeclaration(
         subject,
         `a retry rule's 'times' is a whole number from 0 on, or Infinity, found ${times}.`,
       );
-    if (!(first >= 0 && most >= 0 && factor >= 1))
+    if (!(first >= 0 && maxPause >= 0 && factor >= 1))
       throw invalidDeclaration(
         subject,
-        `a retry rule's 'first' and 'most' are milliseconds, and 'factor' is 1 or more.`,
+        `a retry rule's 'first' and 'maxPause' are milliseconds, and 'factor' is 1 or more.`,
       );
     if (!(jitter >= 0 && jitter <= 1))
       throw invalidDeclaration(subject, `a retry rule's 'jitter' is a share from 0 to 1, found ${jitter}.`);

@@ -32,7 +32,7 @@ import { connectionLimitWarnings } from './ownership/connection-limit.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
 import { createOutages } from './ownership/outages.ts';
 import { announcePresence, type ProcessDescription } from './ownership/presence.ts';
-import { createReactorSteps, type ReactorSteps } from './reactors/reactor-steps.ts';
+import { createReactorOperations, type ReactorOperations } from './reactors/reactor-operations.ts';
 import { registerReactors } from './reactors/register-reactors.ts';
 import { openReplica } from './reads/open-replica.ts';
 import { createPositions, type Positions } from './reads/positions.ts';
@@ -76,7 +76,7 @@ export interface Runtime {
   readonly versions: Versions;
   readonly lifecycle: Lifecycle;
   readonly schemaEvolution: SchemaEvolution;
-  readonly reactors: ReactorSteps;
+  readonly reactors: ReactorOperations;
   readonly rebuilds: Rebuilds;
   readonly positions: Positions;
   readonly readModels: ReadModelSource;
@@ -245,7 +245,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       versions,
       lifecycle,
       schemaEvolution: createSchemaEvolution(db, config, () => usage?.flush()),
-      reactors: createReactorSteps(db, log),
+      reactors: createReactorOperations(db, log),
       rebuilds: createRebuilds({ db, log, readSchema, projections: config.projections }),
       positions,
       readModels,

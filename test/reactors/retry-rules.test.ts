@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { CommandRejected, RefoldError } from '../../src/index.ts';
 import { defaultRetries, pauseBeforeRetry, type RetryRule, retriesAfterLoss } from '../../src/reactors/retry-rules.ts';
 
-const always = [{ times: Number.POSITIVE_INFINITY, first: 100, factor: 2, most: 5000, jitter: 0.5 }];
+const always = [{ times: Number.POSITIVE_INFINITY, first: 100, factor: 2, maxPause: 5000, jitter: 0.5 }];
 
 test('pauses double up to the maximum, less a random share', () => {
   const pauses = (random: number) =>
@@ -17,7 +17,7 @@ test('a pause is never longer than the maximum, never shorter than the jitter al
     times: fc.integer({ min: 0, max: 20 }),
     first: fc.integer({ min: 0, max: 10_000 }),
     factor: fc.double({ min: 1, max: 10, noNaN: true }),
-    most: fc.integer({ min: 0, max: 60_000 }),
+    maxPause: fc.integer({ min: 0, max: 60_000 }),
     jitter: fc.double({ min: 0, max: 1, noNaN: true }),
   });
   fc.assert(
@@ -27,8 +27,8 @@ test('a pause is never longer than the maximum, never shorter than the jitter al
       );
       expect(pauses.filter((pause) => pause !== undefined)).toHaveLength(given.times);
       for (const pause of pauses.slice(0, given.times)) {
-        expect(pause).toBeLessThanOrEqual(given.most);
-        expect(pause).toBeGreaterThanOrEqual(Math.min(given.first, given.most) * (1 - given.jitter) - 1e-6);
+        expect(pause).toBeLessThanOrEqual(given.maxPause);
+        expect(pause).toBeGreaterThanOrEqual(Math.min(given.first, given.maxPause) * (1 - given.jitter) - 1e-6);
       }
     }),
   );

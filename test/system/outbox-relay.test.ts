@@ -4,7 +4,7 @@ import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { order } from '../../examples/outbox-relay/app.ts';
 import { beginning, globalPosition, type RecordedEvent } from '../../src/index.ts';
-import { createReactorSteps } from '../../src/runtime/reactors/reactor-steps.ts';
+import { createReactorOperations } from '../../src/runtime/reactors/reactor-operations.ts';
 import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readReactors } from '../../src/store/reactors/reactors.ts';
@@ -132,7 +132,10 @@ test('a killed relay and a stopped broker lose no message, keep each stream in o
     for await (const message of subscription) sentAgain.push(asReceived(message));
   })();
   await connection.flush();
-  await createReactorSteps(db, log).rewind('order_relay', globalPosition('0'), { actor: 'ann', reason: 'once more' });
+  await createReactorOperations(db, log).rewind('order_relay', globalPosition('0'), {
+    actor: 'ann',
+    reason: 'once more',
+  });
   await relayedAll();
   await until(() => new Set(sentAgain.map(({ id }) => id)).size >= events.length);
   subscription.unsubscribe();

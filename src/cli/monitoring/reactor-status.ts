@@ -1,4 +1,4 @@
-import type { ReactorStatus } from '../../runtime/reactors/reactor-steps.ts';
+import type { ReactorStatus } from '../../runtime/reactors/reactor-operations.ts';
 import type { ReactorVersionStatus } from '../../runtime/reactors/reactor-versions.ts';
 import type { WaitingEvent } from '../../store/reactors/reactor-instances.ts';
 import { integer } from '../shared/format.ts';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
 import { readStatus, type VersionStatus } from '../../runtime/monitoring/status.ts';
-import type { ReactorStatus } from '../../runtime/reactors/reactor-steps.ts';
+import type { ReactorStatus } from '../../runtime/reactors/reactor-operations.ts';
 import { type AnsweringVersion, answeringVersions } from '../../runtime/versions/answering-versions.ts';
 import { canaryFiguresText, canaryText } from '../../runtime/versions/canary-steps.ts';
 import { missingIndexesText } from '../../runtime/versions/table-watch.ts';

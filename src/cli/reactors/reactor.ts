@@ -1,7 +1,7 @@
 import { defineCommand } from 'citty';
 import { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
-import type { ReactorSteps } from '../../runtime/reactors/reactor-steps.ts';
+import type { ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
 import type { TransitionReason } from '../../runtime/versions/transition-reason.ts';
 import { reactorsToText, waitingToText } from '../monitoring/reactor-status.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
@@ -53,15 +53,15 @@ const history = defineCommand({
   args: { ...nameArgument, ...jsonArgument, ...configArgument },
   run: withErrorReporting(async ({ args }) => {
     await withOperation(await loadConfig(args.config), async ({ reactors }) => {
-      const steps = await reactors.history(args.name);
-      if (args.json) console.log(toJson(steps));
+      const operations = await reactors.history(args.name);
+      if (args.json) console.log(toJson(operations));
       else
         console.log(
           textTable(
-            ['at', 'step', 'from', 'to', 'who', 'why'],
-            steps.map(({ at, step, from, to, actor, reason }) => [
+            ['at', 'operation', 'from', 'to', 'who', 'why'],
+            operations.map(({ at, operation, from, to, actor, reason }) => [
               at,
-              step,
+              operation,
               from === null ? '-' : integer(from),
               integer(to),
               actor,
@@ -180,7 +180,7 @@ export const reactor = defineCommand({
 
 async function change(
   args: { readonly config: string | undefined; readonly reason: string | undefined },
-  work: (reactors: ReactorSteps, step: TransitionReason) => Promise<string>,
+  work: (reactors: ReactorOperations, step: TransitionReason) => Promise<string>,
 ): Promise<void> {
   await withOperation(await loadConfig(args.config), async ({ reactors, actor }) => {
     console.log(await work(reactors, { actor, reason: args.reason ?? 'by hand' }));

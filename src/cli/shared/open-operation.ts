@@ -4,7 +4,7 @@ import type { Config } from '../../config/define-config.ts';
 import { embeddedDataDir } from '../../refold.ts';
 import { createSchemaEvolution, type SchemaEvolution } from '../../runtime/activation/schema-evolution.ts';
 import { openApplicationLog } from '../../runtime/commands/application-log.ts';
-import { createReactorSteps, type ReactorSteps } from '../../runtime/reactors/reactor-steps.ts';
+import { createReactorOperations, type ReactorOperations } from '../../runtime/reactors/reactor-operations.ts';
 import { createLifecycle, type Lifecycle } from '../../runtime/versions/lifecycle.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from '../../store/embedded/embedded-postgres.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -19,7 +19,7 @@ export interface Operation {
   readonly log: EventLog;
   readonly lifecycle: Lifecycle;
   readonly schemaEvolution: SchemaEvolution;
-  readonly reactors: ReactorSteps;
+  readonly reactors: ReactorOperations;
   /** The user who runs the command, for the audit log. */
   readonly actor: string;
   close(): Promise<void>;
@@ -54,7 +54,7 @@ export async function openOperation(config: Config): Promise<Operation> {
     log,
     lifecycle: createLifecycle(db, readSchema, config),
     schemaEvolution: createSchemaEvolution(db, config),
-    reactors: createReactorSteps(db, log),
+    reactors: createReactorOperations(db, log),
     actor: `${userInfo().username}@${hostname()}`,
     close,
   };

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import type { Database } from '../../store/postgres/database.ts';
 import type { History } from '../consumers/history.ts';
-import type { ReactorStatus } from '../reactors/reactor-steps.ts';
+import type { ReactorStatus } from '../reactors/reactor-operations.ts';
 import type { Replica } from '../reads/replica.ts';
 import type { ServedReadModels } from '../reads/served-read-models.ts';
 import { registerHistoryMetrics } from './history-metrics.ts';

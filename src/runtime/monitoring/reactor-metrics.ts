@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { ReactorStatus } from '../reactors/reactor-steps.ts';
+import type { ReactorStatus } from '../reactors/reactor-operations.ts';
 import { scrapedMetrics } from './scraped-metrics.ts';
 
 /** Registers metrics of the reactors. */

@@ -11,7 +11,7 @@ import {
   insertReactorVersion,
   readBegunVersions,
 } from '../../store/reactors/reactor-versions.ts';
-import { insertReactorStep, setReactorCheckpoint } from '../../store/reactors/reactors.ts';
+import { insertReactorOperation, setReactorCheckpoint } from '../../store/reactors/reactors.ts';
 import { silentSeconds } from '../../store/server/running-processes.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
@@ -40,9 +40,9 @@ export async function beginNewestVersion(
     const handled = await fenceReactorAttempts(tx, name);
     const after = [claim.checkpoint, handled, ...afterOf(begun)].reduce(laterPosition);
     await insertReactorVersion(tx, name, { version, after });
-    await insertReactorStep(tx, {
+    await insertReactorOperation(tx, {
       reactor: name,
-      step: 'version begun',
+      operation: 'version begun',
       from: claim.checkpoint,
       to: claim.checkpoint,
       actor,

@@ -4,7 +4,7 @@ import { newestOf, versionedReactors } from '../../reactors/versioned-reactor.ts
 import { readHead } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { insertReactorVersion } from '../../store/reactors/reactor-versions.ts';
-import { insertReactor, insertReactorStep } from '../../store/reactors/reactors.ts';
+import { insertReactor, insertReactorOperation } from '../../store/reactors/reactors.ts';
 import { findUndeclaredVersions } from './reactor-versions.ts';
 
 /**
@@ -26,7 +26,14 @@ export async function registerReactors(
       const { version } = newestOf(reactor);
       if (version > 1) await insertReactorVersion(tx, name, { version, after: beginning });
       const reason = `declared, from the ${from === 'beginning' ? 'beginning' : 'head of the log'}`;
-      await insertReactorStep(tx, { reactor: name, step: 'declared', from: null, to: checkpoint, actor, reason });
+      await insertReactorOperation(tx, {
+        reactor: name,
+        operation: 'declared',
+        from: null,
+        to: checkpoint,
+        actor,
+        reason,
+      });
     }
   });
   return (await findUndeclaredVersions(db, reactors)).map(({ message }) => message);

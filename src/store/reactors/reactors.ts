@@ -200,9 +200,9 @@ export async function deleteReactor(db: Queryable, name: string): Promise<void> 
   await run(db, refoldTables.deleteFrom('refold.reactors').where('name', '=', name));
 }
 
-export interface ReactorStep {
+export interface ReactorOperation {
   readonly reactor: string;
-  readonly step:
+  readonly operation:
     | 'declared'
     | 'paused'
     | 'resumed'
@@ -221,30 +221,30 @@ export interface ReactorStep {
 }
 
 /** Records an operation in the audit log. */
-export async function insertReactorStep(db: Queryable, step: ReactorStep): Promise<void> {
+export async function insertReactorOperation(db: Queryable, given: ReactorOperation): Promise<void> {
   await run(
     db,
-    refoldTables.insertInto('refold.reactor_steps').values({
-      reactor: step.reactor,
-      step: step.step,
-      from_position: step.from,
-      to_position: step.to,
-      actor: step.actor,
-      reason: step.reason,
+    refoldTables.insertInto('refold.reactor_operations').values({
+      reactor: given.reactor,
+      operation: given.operation,
+      from_position: given.from,
+      to_position: given.to,
+      actor: given.actor,
+      reason: given.reason,
     }),
   );
 }
 
 /** The audit log of a reactor, newest first. */
-export async function readReactorSteps(
+export async function readReactorOperations(
   db: Queryable,
   name: string,
-): Promise<(ReactorStep & { readonly at: string })[]> {
+): Promise<(ReactorOperation & { readonly at: string })[]> {
   return run(
     db,
     refoldTables
-      .selectFrom('refold.reactor_steps')
-      .select(['reactor', 'step', 'from_position as from', 'to_position as to', 'actor', 'reason', 'at'])
+      .selectFrom('refold.reactor_operations')
+      .select(['reactor', 'operation', 'from_position as from', 'to_position as to', 'actor', 'reason', 'at'])
       .where('reactor', '=', name)
       .orderBy('id', 'desc'),
   );

@@ -31,7 +31,7 @@ export const runtimeTables: Readonly<Record<string, readonly TablePrivilege[]>> 
   reactor_attempts: everyRow,
   reactor_instances: everyRow,
   reactor_letters: everyRow,
-  reactor_steps: appendOnly,
+  reactor_operations: appendOnly,
   reactor_versions: ['select', 'insert', 'delete'],
   reactors: everyRow,
   rebuilds: everyRow,

@@ -262,10 +262,10 @@ interface ReactorLettersTable {
   at: Generated<string>;
 }
 
-interface ReactorStepsTable {
+interface ReactorOperationsTable {
   id: GeneratedAlways<bigint>;
   reactor: string;
-  step: 'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'version begun' | 'version withdrawn' | 'forgotten';
+  operation: 'declared' | 'paused' | 'resumed' | 'rewound' | 'skipped ahead' | 'letters retried' | 'letters discarded' | 'cancelled' | 'version begun' | 'version withdrawn' | 'forgotten';
   from_position: GlobalPosition | null;
   to_position: GlobalPosition;
   actor: string;
@@ -514,7 +514,7 @@ export interface RefoldTables {
   'refold.reactor_attempts': ReactorAttemptsTable;
   'refold.reactor_instances': ReactorInstancesTable;
   'refold.reactor_letters': ReactorLettersTable;
-  'refold.reactor_steps': ReactorStepsTable;
+  'refold.reactor_operations': ReactorOperationsTable;
   'refold.reactor_versions': ReactorVersionsTable;
   'refold.reactors': ReactorsTable;
   'refold.rebuilds': RebuildsTable;

@@ -5,7 +5,7 @@ import { beginning, type GlobalPosition, globalPosition } from '../../../src/eve
 import { executeStep } from '../../../src/runtime/commands/execute-step.ts';
 import { createStepNames } from '../../../src/runtime/commands/step-names.ts';
 import { pruneAll } from '../../../src/runtime/processors/retention.ts';
-import { createReactorSteps } from '../../../src/runtime/reactors/reactor-steps.ts';
+import { createReactorOperations } from '../../../src/runtime/reactors/reactor-operations.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { insertReactor } from '../../../src/store/reactors/reactors.ts';
@@ -87,7 +87,7 @@ test('the data of a version is deleted when it is retired or has no owner any mo
 });
 
 test('outcomes of steps are deleted when the reactor is past the event and has not been rewound to it', async () => {
-  const reactors = createReactorSteps(db, log);
+  const reactors = createReactorOperations(db, log);
   const positions: GlobalPosition[] = [];
   const ages = [200, 150, 100, 10];
   for (const [index, days] of ages.entries()) {

@@ -101,7 +101,7 @@ test('attempts are kept over restarts; one that a stop ended does not count', as
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
       throw new Error('not yet');
     },
-    { policy: 'dead-letter', retries: [{ times: 3, first: 1, most: 1 }] },
+    { policy: 'dead-letter', retries: [{ times: 3, first: 1, maxPause: 1 }] },
   );
   const first = await setting.start([reactor], { stopTimeout: 0 });
   await append(first, 'a', '1');

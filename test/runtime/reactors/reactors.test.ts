@@ -42,7 +42,7 @@ function onCredits(
   });
 }
 
-const quick = [{ times: 3, first: 1, most: 5 }];
+const quick = [{ times: 3, first: 1, maxPause: 5 }];
 
 test('a reactor handles past and new events in order, and continues from its checkpoint', async () => {
   const got: string[] = [];
@@ -136,7 +136,10 @@ test('while one stream is retried, others continue, up to the declared concurren
       if (payload.amount === '13' && !got.includes('b 2')) throw new Error('not before the other');
       got.push(`${streamId} ${payload.amount}`);
     },
-    { concurrency: 2, onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 1, most: 1 }] } },
+    {
+      concurrency: 2,
+      onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 1, maxPause: 1 }] },
+    },
   );
   const runtime = await start([watch]);
   await append(runtime, 'slow', '1');
@@ -218,7 +221,7 @@ test('a discarded event is left out, and the events blocked behind it are handle
   await runtime.reactors.redeliver('watch', 'discard', step);
   await until(async () => (await status(runtime))?.deadLetters === 0);
   expect(got).toEqual(['1', '2']);
-  expect((await runtime.reactors.history('watch')).map(({ step: what, actor }) => `${actor}: ${what}`)).toEqual([
+  expect((await runtime.reactors.history('watch')).map(({ operation: what, actor }) => `${actor}: ${what}`)).toEqual([
     'ann: letters discarded',
     'ann: letters discarded',
     'test: declared',
@@ -349,7 +352,7 @@ test('an operator pauses a reactor, rewinds it and skips ahead, and the audit lo
   await settled(runtime);
   expect(got.slice(6)).toEqual(['6']);
   expect(
-    (await reactors.history('watch')).map(({ step: what, from, to }) => `${what} ${from} ${to}`).reverse(),
+    (await reactors.history('watch')).map(({ operation: what, from, to }) => `${what} ${from} ${to}`).reverse(),
   ).toEqual([
     'declared null 0',
     'paused 3 3',

@@ -133,7 +133,7 @@ function gate() {
   let tries = 0;
   const patient: ReactorErrorPolicy = {
     policy: 'stop',
-    retries: [{ times: Number.POSITIVE_INFINITY, first: 1, most: 1 }],
+    retries: [{ times: Number.POSITIVE_INFINITY, first: 1, maxPause: 1 }],
   };
   return {
     patient,
@@ -506,7 +506,7 @@ test('in any order of deployment, each event is handled by one version, whicheve
         }
         if (!signal.aborted) handled.add(amount);
       },
-      { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 1, most: 5 }] },
+      { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 1, maxPause: 5 }] },
     );
   const programs = [[1], [1, 2], [2], [1, 2, 3], [2, 3], [3]];
   const processes: Runtime[] = [];

@@ -732,7 +732,7 @@ async function compareWithModel(actions: readonly Action[], failures: number): P
       fail('after');
       return said.set(position, `${payment.position} ${next.position}`);
     },
-    { policy: 'dead-letter', retries: [{ times: 1, first: 1, most: 1 }] },
+    { policy: 'dead-letter', retries: [{ times: 1, first: 1, maxPause: 1 }] },
   );
   let runtime = await start([reactor]);
   const retryAll = async () => {

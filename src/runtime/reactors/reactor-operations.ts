@@ -12,11 +12,11 @@ import {
 } from '../../store/reactors/reactor-letters.ts';
 import {
   deleteReactor,
-  insertReactorStep,
+  insertReactorOperation,
   type LockedReactor,
   lockReactor,
-  type ReactorStep,
-  readReactorSteps,
+  type ReactorOperation,
+  readReactorOperations,
   readReactors,
   restartReactor,
   setReactorCheckpoint,
@@ -79,7 +79,7 @@ export async function readReactorStatus(db: Queryable, log: EventLog): Promise<R
  * reactor sees it within a second and waits for its handlers. The next owner starts from the checkpoint. All operations throw RefoldError
  * `INVALID_TRANSITION` if the reactor's state does not allow them, and InvalidInput if the reason or the position is none.
  */
-export interface ReactorSteps {
+export interface ReactorOperations {
   status(): Promise<ReactorStatus[]>;
   /** Pauses the reactor, also across restarts. */
   pause(name: string, step: TransitionReason): Promise<void>;
@@ -100,7 +100,7 @@ export interface ReactorSteps {
   /** Deletes a reactor that is no longer declared, with its dead letters and waiting events. If it is declared again, it is new. */
   forget(name: string, step: TransitionReason): Promise<void>;
   /** Returns the operations on the reactor, the latest first. */
-  history(name: string): Promise<readonly (ReactorStep & { readonly at: string })[]>;
+  history(name: string): Promise<readonly (ReactorOperation & { readonly at: string })[]>;
   deadLetters(name: string): Promise<readonly ReactorLetter[]>;
   /** Returns the events whose handlers wait, in log order, at most 1,000. */
   waiting(name: string): Promise<readonly WaitingEvent[]>;
@@ -118,22 +118,22 @@ export interface ReactorSteps {
 // Waiting events that are listed at once.
 const mostShown = 1000;
 
-export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
+export function createReactorOperations(db: Database, log: EventLog): ReactorOperations {
   async function change(
     name: string,
     given: TransitionReason,
     work: (
       tx: Queryable,
       found: LockedReactor,
-    ) => Promise<{ step: ReactorStep['step']; to?: GlobalPosition; what?: string }>,
+    ) => Promise<{ operation: ReactorOperation['operation']; to?: GlobalPosition; what?: string }>,
   ): Promise<void> {
     const { actor, reason } = checkReason(name, given);
     await db.transaction(async (tx) => {
       const found = await lockReactor(tx, name);
       if (!found) throw refused(name, `is not known; 'refold reactor list' shows those that are.`);
-      const { step, to = found.checkpoint, what } = await work(tx, found);
+      const { operation, to = found.checkpoint, what } = await work(tx, found);
       const why = what === undefined ? reason : `${what}: ${reason}`;
-      await insertReactorStep(tx, { reactor: name, step, from: found.checkpoint, to, actor, reason: why });
+      await insertReactorOperation(tx, { reactor: name, operation, from: found.checkpoint, to, actor, reason: why });
     });
   }
 
@@ -143,14 +143,14 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
       change(name, step, async (tx, { paused }) => {
         if (paused) throw refused(name, 'is paused already.');
         await setReactorPaused(tx, name, true);
-        return { step: 'paused' };
+        return { operation: 'paused' };
       }),
     resume: (name, step) =>
       change(name, step, async (tx, { paused, status }) => {
         if (!paused && status !== 'stopped') throw refused(name, 'is neither paused nor stopped.');
         await setReactorPaused(tx, name, false);
         await deleteReactorAttempts(tx, name);
-        return { step: 'resumed' };
+        return { operation: 'resumed' };
       }),
     rewind: (name, to, step) =>
       change(name, step, async (tx, { checkpoint }) => {
@@ -167,7 +167,7 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
         await deleteReactorLettersPast(tx, name, to);
         await deleteReactorAttempts(tx, name);
         await setReactorCheckpoint(tx, name, to);
-        return { step: 'rewound', to };
+        return { operation: 'rewound', to };
       }),
     skipAhead: (name, to, step) =>
       change(name, step, async (tx, { checkpoint }) => {
@@ -178,22 +178,22 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
         await deleteReactorAttempts(tx, name);
         await deleteInstances(tx, name, checkpoint, to);
         await setReactorCheckpoint(tx, name, to);
-        return { step: 'skipped ahead', to };
+        return { operation: 'skipped ahead', to };
       }),
     withdraw: (name, version, step) =>
       change(name, step, async (tx, { checkpoint }) => {
         const problem = await withdrawVersion(tx, name, version, checkpoint);
         if (problem !== undefined) throw refused(name, problem);
-        return { step: 'version withdrawn', what: `version ${version}` };
+        return { operation: 'version withdrawn', what: `version ${version}` };
       }),
     forget: (name, step) =>
       change(name, step, async (tx, { owner }) => {
         if (owner !== null)
           throw refused(name, `is owned by ${owner}, which declares it. Pause it, or remove its declaration.`);
         await deleteReactor(tx, name);
-        return { step: 'forgotten' };
+        return { operation: 'forgotten' };
       }),
-    history: (name) => readReactorSteps(db, name),
+    history: (name) => readReactorOperations(db, name),
     deadLetters: (name) => readReactorLetters(db, name),
     waiting: (name) => readWaitingEvents(db, name, mostShown),
     cancel: (name, position, step) =>
@@ -208,7 +208,7 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
         if ((await deleteInstances(tx, name, before, position)) === 0)
           throw refused(name, `has no event at position ${position} whose handler waits.`);
         await restartReactor(tx, name);
-        return { step: 'cancelled', to: position };
+        return { operation: 'cancelled', to: position };
       }),
     async redeliver(name, what, step, key) {
       let letters = 0;
@@ -216,7 +216,7 @@ export function createReactorSteps(db: Database, log: EventLog): ReactorSteps {
         letters = await requestReactorLetters(tx, name, key, what);
         if (letters === 0)
           throw refused(name, key === undefined ? 'has no dead letters.' : `has no dead letters of '${key}'.`);
-        return { step: what === 'retry' ? 'letters retried' : 'letters discarded' };
+        return { operation: what === 'retry' ? 'letters retried' : 'letters discarded' };
       });
       return letters;
     },
