@@ -111,7 +111,7 @@ const relay = defineReactor({
     const { state } = await rides.log.stateOf(orderState, streamId, { at: streamPosition });
     broker.push({ id: messageId, orderId: streamId, status: state.status, version: streamPosition });
   },
-  onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 10, most: 20 }] },
+  onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 10, maxPause: 20 }] },
 });
 
 /** On another type of stream, whose state keeps no snapshots. */

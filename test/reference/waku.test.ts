@@ -161,7 +161,7 @@ test('5. Retries have a number, a base delay, a maximum delay and grow exponenti
             throw new Error('not now');
           },
         },
-        onError: { policy: 'skip', retries: [{ times: 4, first: 10, factor: 2, most: 25, jitter: 0 }] },
+        onError: { policy: 'skip', retries: [{ times: 4, first: 10, factor: 2, maxPause: 25, jitter: 0 }] },
       }),
     ],
   });
