@@ -10,6 +10,7 @@ import {
   type VersionStatus,
 } from '../../src/index.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { settingsOfStatements } from '../../src/store/postgres/session-settings.ts';
 import { untilAnswer } from '../../src/testing.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -33,8 +34,9 @@ export async function createApplication(): Promise<Application> {
   const database = await createTestDatabase();
   const { url } = database;
   const name = new URL(url).pathname.slice(1);
-  // Processes that poll can't set it for themselves, and the test server has another default.
-  await database.administer(`alter database ${name} set default_transaction_isolation = 'read committed'`);
+  // Processes that poll can't set these for themselves, and the test server has other defaults.
+  for (const [setting, value] of Object.entries(settingsOfStatements))
+    await database.administer(`alter database ${name} set ${setting} = '${value}'`);
   const db = createDatabase({ url });
   const running = new Set<Refold>();
   const known = new Map<string, Projection>();

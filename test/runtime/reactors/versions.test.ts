@@ -178,7 +178,7 @@ test('a new version handles the events that no earlier one has begun, and those 
     { version: 2, after: 2n, upTo: null, underWay: 0, isNeeded: true },
   ]);
   expect((await next.reactors.history('watch'))[0]).toMatchObject({
-    step: 'version begun',
+    operation: 'version begun',
     actor: 'new',
     reason: 'version 2 is declared; it handles the events after position 2',
   });
@@ -316,7 +316,7 @@ describe('after a release was taken back', () => {
     expect(ran).toEqual(['old v1 1', 'old v1 slow']);
     expect((await status(old)).versions).toMatchObject([{ version: 1, upTo: null }]);
     expect((await old.reactors.history('watch'))[0]).toMatchObject({
-      step: 'version withdrawn',
+      operation: 'version withdrawn',
       reason: 'version 2: release taken back',
     });
     await expect(withdraw('watch', 1, step)).rejects.toThrow('watch has no version below 1.');

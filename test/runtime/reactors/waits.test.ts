@@ -356,7 +356,7 @@ test('an event that waits is cancelled by an operator, skipped over, and forgott
   await expect(runtime.reactors.cancel('orders', globalPosition(1n), step)).rejects.toThrow(
     'orders has no event at position 1 whose handler waits.',
   );
-  expect((await runtime.reactors.history('orders'))[0]).toMatchObject({ step: 'cancelled', to: 1n, actor: 'ann' });
+  expect((await runtime.reactors.history('orders'))[0]).toMatchObject({ operation: 'cancelled', to: 1n, actor: 'ann' });
 
   // Skipped: a wait that begins later still finds an awaited event of the skipped range.
   await append(runtime, 'x', placed);
