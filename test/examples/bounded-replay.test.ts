@@ -97,6 +97,5 @@ test('the code of the page is the code of the example', async () => {
     ['stock-level.ts', 'stock-level-with-bug.ts'].map((file) => readFile(`examples/bounded-replay/${file}`, 'utf8')),
   );
   const blocks = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code ?? '');
-  expect(blocks).toHaveLength(2);
-  for (const [index, block] of blocks.entries()) expect(sources[index]).toContain(block);
+  expect(sources.map((source) => blocks.filter((block) => source.includes(block)).length)).toEqual([1, 1]);
 });
