@@ -315,7 +315,6 @@ test('a woken handler keeps its outcomes through failures, dead letters, retries
   expect(await status(runtime)).toMatchObject({ waiting: 2, handled: 0n });
   expect(said).toEqual(['5 #1', '5 #2', '5 #3']);
   await append(runtime, 'p', noted('a'), paid('a', 6));
-  await until(async () => (await status(runtime))?.handled === 1n);
   await until(async () => said.length === 5);
   await append(runtime, 'p', noted('a'));
   await finished(runtime);
