@@ -164,7 +164,7 @@ test('10. A rebuild that ends at event 500 of 1000 leaves its status; event 1001
   let unable: number | undefined;
   const half = itemCount('half_count', { mode: 'inline', fails: (quantity) => quantity === unable });
   const first = await application.start({ projections: [half] }, { role: 'worker' });
-  await caughtUp(first, 'half_count@1');
+  await until(async () => (await statusOf(first, 'half_count@1')).state === 'active');
   const { position: last } = await first.log.append(added('half', ...Array.from({ length: 1000 }, (_, n) => n + 1)));
   unable = 500;
   await first.rebuilds.request('half_count@1', { ...step, inPlace: true });
