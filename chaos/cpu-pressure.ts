@@ -1,10 +1,16 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * Milliseconds, since the system started, in which a process that could run had no processor: Linux's pressure stall information. 0 where the
- * system does not count them.
+ * Milliseconds in which a process that could run had no processor, counted by Linux's pressure stall information: those of this process's
+ * control group if it has one, so that others on the machine do not count, else those of the system. 0 where they are not counted.
  */
 export async function cpuWaitMilliseconds(): Promise<number> {
-  const text = await readFile('/proc/pressure/cpu', 'utf8').catch(() => '');
-  return Number(/^some .*total=(\d+)/m.exec(text)?.[1] ?? 0) / 1000;
+  const group = /^0::(\/.+)$/m.exec(await text('/proc/self/cgroup'))?.[1];
+  const own =
+    group &&
+    ((await text(`/sys/fs/cgroup${group}/cpu.pressure`)) ||
+      (await text(`/sys/fs/cgroup/unified${group}/cpu.pressure`)));
+  return Number(/^some .*total=(\d+)/m.exec(own || (await text('/proc/pressure/cpu')))?.[1] ?? 0) / 1000;
 }
+
+const text = (path: string) => readFile(path, 'utf8').catch(() => '');

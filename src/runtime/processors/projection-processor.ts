@@ -45,7 +45,7 @@ class ProjectionProcessor implements MaintainedProcessor {
     this.filter = projection.filter;
     this.checkpoint = claim.checkpoint;
     this.#rows = new RowWriter(options);
-    this.#completion = createCompletion(projection);
+    this.#completion = createCompletion(projection, options.log);
     this.#onCaughtUp = (progress) => options.onCaughtUp(progress);
   }
 
@@ -76,7 +76,7 @@ class ProjectionProcessor implements MaintainedProcessor {
     const caughtUp = page.upTo >= page.horizon;
     if (caughtUp || rows.isDue) await rows.flush();
     if (rows.failure) return 'stop';
-    const goal = rows.state === 'building' ? this.#completion.goal(page) : undefined;
+    const goal = rows.state === 'building' ? await this.#completion.goal(page) : undefined;
     if (goal === undefined) return 'continue';
     if (!caughtUp) await rows.flush();
     return rows.failure ? 'stop' : this.#complete(goal);

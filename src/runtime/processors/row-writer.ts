@@ -16,7 +16,7 @@ import { WriteTimes, writeIsDue } from './write-back.ts';
 
 export interface RowWriterOptions extends RowBatchOptions {
   /** Where events are read again after the database refused a row. */
-  readonly log: Pick<EventLog, 'readAll'>;
+  readonly log: Pick<EventLog, 'readAll' | 'horizon'>;
   /** The version's state when the processor was claimed. */
   readonly state: VersionState;
   /** Called with each checkpoint after its commit. */

@@ -60,12 +60,12 @@ class SetBasedProcessor implements MaintainedProcessor {
   #interrupted = false;
 
   constructor(options: SetBasedProcessorOptions) {
-    const { db, projection, claim, fold, readSchema, state } = options;
+    const { db, log, projection, claim, fold, readSchema, state } = options;
     this.id = projection.id;
     this.checkpoint = claim.checkpoint;
     this.#options = options;
     this.#merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName));
-    this.#completion = createCompletion(projection);
+    this.#completion = createCompletion(projection, log);
     this.#prune = createPruning(db, claim);
     this.#state = state;
     this.#written = claim.checkpoint;
@@ -82,7 +82,7 @@ class SetBasedProcessor implements MaintainedProcessor {
       this.failure ??= unread;
       if (this.failure) return 'stop';
     }
-    const goal = this.#state === 'building' ? this.#completion.goal(page) : undefined;
+    const goal = this.#state === 'building' ? await this.#completion.goal(page) : undefined;
     return goal === undefined ? 'continue' : this.#complete(goal);
   }
 
