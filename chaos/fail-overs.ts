@@ -102,24 +102,27 @@ export function createFailOvers(db: Database, workers: readonly Place[]): FailOv
 async function settled(db: Database, orphans: readonly Orphan[]): Promise<void> {
   const deadline = Date.now() + tooLongMs;
   for (let left = orphans; left.length > 0 && Date.now() < deadline; await pause(20)) {
-    const steps = await readSteps(db).catch((error: unknown) => {
+    const claims = await readClaims(db).catch((error: unknown) => {
       if (isAway(error)) return [];
       throw error;
     });
-    left = left.filter((orphan) => !takenOver(orphan, steps));
+    left = left.filter((orphan) => !claims.some((claim) => isSameUnit(claim, orphan) && claim.epoch > orphan.epoch));
   }
 }
 
-function takenOver(
-  { name, version, partition, epoch }: Orphan,
-  steps: readonly AuditedStep[],
-): AuditedStep | undefined {
-  return steps.find(
-    (step) =>
-      step.name === name &&
-      step.version === version &&
-      step.partition === partition &&
-      step.epoch > epoch &&
-      step.status === 'running',
-  );
+/** The latest claim of each processor. Not the recorded steps: reading them all, many times a second, would slow down what is measured. */
+const readClaims = (db: Database) =>
+  db.query<Orphan>({
+    text: `
+      select name, version, partition, epoch from refold.processors
+      union all
+      select name, 0, 0, epoch from refold.reactors`,
+  });
+
+function isSameUnit(a: Pick<Orphan, 'name' | 'version' | 'partition'>, b: Orphan): boolean {
+  return a.name === b.name && a.version === b.version && a.partition === b.partition;
+}
+
+function takenOver(orphan: Orphan, steps: readonly AuditedStep[]): AuditedStep | undefined {
+  return steps.find((step) => isSameUnit(step, orphan) && step.epoch > orphan.epoch && step.status === 'running');
 }
