@@ -127,7 +127,7 @@ export class ClaimableUnit {
         : await this.#maintained.start(fencedDatabase(db, lock, longestStallMs), claim);
       logger.info(
         { projection: id, kind: unit.kind, checkpoint: claim.checkpoint.toString(), epoch: claim.epoch.toString() },
-        `${id}: this process owns its ${unit.kind}`,
+        `${id}: this process owns its ${unit.kind}, and continues after position ${claim.checkpoint}`,
       );
       this.#unread = undefined;
       this.#owned = { lock, claim, processor, since: performance.now(), stopped: false };
