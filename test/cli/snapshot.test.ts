@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { readAllRebuilds } from '../../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
+import { lastReason } from '../../src/store/registry/transitions.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { account } from '../support/sample-domain.ts';
@@ -96,6 +98,20 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
     'balance@1: snapshot 1 is dropped.\n',
   );
   await worker.end('SIGTERM');
+});
+
+test('a rebuild that no running process can do says so, and the next process does it', async () => {
+  const first = startCli(['start', '--role', 'worker', '--config', config], environment());
+  await first.prints(/maintains/);
+  await credit(3);
+  await first.end('SIGTERM');
+  expect(await run('rebuild', 'balance@1', '--detach')).toMatchObject({
+    code: 0,
+    stdout: 'No running process maintains balance@1. Its rebuild is requested, and begins when one starts.\n',
+  });
+  startCli(['start', '--role', 'worker', '--config', config], environment());
+  await until(async () => (await readAllRebuilds(db)).length === 0);
+  expect(await lastReason(db, 'balance', 1)).toBe('rebuilt up to position 3, 3 events folded');
 });
 
 test.each([

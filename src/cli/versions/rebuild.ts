@@ -7,6 +7,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import { readStatus, type VersionStatus } from '../../runtime/monitoring/status.ts';
 import { acceptRebuild, cancelRebuild } from '../../runtime/rebuilds/rebuild.ts';
 import { createRebuilds } from '../../runtime/rebuilds/rebuild-requests.ts';
+import { readLiveProcesses } from '../../store/ownership/live-processes.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
 import { lastReason } from '../../store/registry/transitions.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
@@ -78,8 +79,7 @@ export const rebuild = defineCommand({
       const rebuilds = createRebuilds({ db, log, readSchema, projections: config.projections, onWait });
       if (accept) await acceptRebuild(db, name, version, step);
       else await rebuilds.request(id, { ...step, inPlace, wait, ...(from === undefined ? {} : { from }) });
-      if (!args.json && !accept)
-        console.log(`${id} is being rebuilt${inPlace ? ' in place' : ''} by the process that maintains it.`);
+      if (!args.json && !accept) console.log(await whoRebuilds(operation, id, inPlace));
       const outcome = args.detach ? undefined : await follow(operation, name, version, args.json === true);
       const otherCode = outcome !== undefined && (await builtByOtherCode(operation, projection));
       if (args.json)
@@ -99,6 +99,14 @@ export const rebuild = defineCommand({
     });
   }),
 });
+
+/** A rebuild that no running process can do waits in silence otherwise. */
+async function whoRebuilds({ db }: Operation, id: string, inPlace: boolean): Promise<string> {
+  const processes = await readLiveProcesses(db);
+  return processes.some(({ role, versions }) => role !== 'gateway' && versions.includes(id))
+    ? `${id} is being rebuilt${inPlace ? ' in place' : ''} by the process that maintains it.`
+    : `No running process maintains ${id}. Its rebuild${inPlace ? ' in place' : ''} is requested, and begins when one starts.`;
+}
 
 function startArgument(snapshot: string | undefined, position: string | undefined): WhichSnapshot | undefined {
   if (snapshot !== undefined && position !== undefined)
