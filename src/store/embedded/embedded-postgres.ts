@@ -156,6 +156,8 @@ const addressOf = (port: number, password: string) => `postgresql://postgres:${p
 const passwordFile = (dataDir: string) => join(dataDir, 'refold.password');
 const logFile = (dataDir: string) => join(dataDir, 'refold.log');
 const settingsFile = 'refold.conf';
+// PostgreSQL's default of 100 is too few for four processes of a folder, each of which may open 26.
+const maxConnections = '400';
 
 /** Returns the data directory, and creates it if it does not exist. */
 async function wholeDataDir(binaries: PostgresBinaries, account: SystemAccount, dataDir: string): Promise<string> {
@@ -206,8 +208,8 @@ async function initialiseElsewhere(
 }
 
 async function writeSettings({ dataDir, account }: Cluster, settings: Readonly<Record<string, string>>): Promise<void> {
-  const fixed = { listen_addresses: '127.0.0.1', unix_socket_directories: '' };
-  const lines = Object.entries({ ...fixed, ...settings }).map(
+  const defaults = { listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: maxConnections };
+  const lines = Object.entries({ ...defaults, ...settings }).map(
     ([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`,
   );
   // Replaced atomically: another process may be starting the server with this file.

@@ -18,6 +18,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { defineConfig } from '../../../src/config/define-config.ts';
 import { serverAccount } from '../../../src/store/embedded/embedded-binaries.ts';
 import { startEmbeddedPostgres } from '../../../src/store/embedded/embedded-postgres.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
@@ -98,6 +99,14 @@ test('an embedded server keeps its databases between runs and uses the given set
   ]);
   await second.stop();
   await expect(query(first.url, 'select 1')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+});
+
+test('an embedded server admits the connections of ten processes', async () => {
+  const server = await startEmbeddedPostgres({ dataDir });
+  const [admitted] = await query(server.url, `select current_setting('max_connections')::int as connections`);
+  await server.stop();
+  const { maxConnections } = defineConfig({}).database;
+  expect(admitted).toEqual({ connections: expect.toSatisfy((count: number) => count > 10 * maxConnections) });
 });
 
 test('an embedded server is shared by the processes that use it, and the last one stops it', async () => {
