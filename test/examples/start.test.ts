@@ -1,12 +1,15 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstQuery, openCartsLive, ownWrite } from '../../examples/shopping-cart/things-to-try.ts';
+import { asShown } from '../docs/as-shown.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
+const folder = join(import.meta.dirname, '../../examples/shopping-cart');
 let database: TestDatabase;
 let sample: ChildProcessByStdio<null, Readable, null>;
 let printed = '';
@@ -14,9 +17,11 @@ let url: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  sample = spawn(process.execPath, [join(import.meta.dirname, '../../examples/shopping-cart/start.ts')], {
+  sample = spawn('bash', ['-c', `exec ${blockOf('sh')}`], {
+    cwd: folder,
     env: { ...process.env, DATABASE_URL: database.url, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true, // a process group of its own, as in a terminal
   });
   sample.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
@@ -29,9 +34,20 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  if (sample.exitCode === null && sample.kill('SIGKILL')) await once(sample, 'exit');
+  if (sample.exitCode === null && signal('SIGKILL')) await once(sample, 'exit');
   await database.drop();
 });
+
+/** As Ctrl-C does, it reaches npm and the program. */
+function signal(name: NodeJS.Signals): boolean {
+  return process.kill(-(sample.pid ?? 0), name);
+}
+
+/** The block of a language in the README of the example. */
+function blockOf(language: string): string {
+  const page = readFileSync(join(folder, 'README.md'), 'utf8');
+  return new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? expect.fail(`no ${language}`);
+}
 
 async function ask(query: string) {
   const response = await fetch(url, {
@@ -44,6 +60,17 @@ async function ask(query: string) {
 
 test('it prints what to try next', () => {
   expect(printed.match(/curl -sN .*-d '\{"query":".*"\}'$/gm)).toHaveLength(3);
+});
+
+test('the operation of the README of the example has the response that it shows', async () => {
+  let data: unknown;
+  // A busy machine may take longer than the response may.
+  await until(async () => {
+    const answer = await ask(blockOf('graphql').replaceAll('"mine"', `"mine-${crypto.randomUUID()}"`));
+    data = answer.data;
+    return answer.errors?.[0]?.extensions.code !== 'POSITION_TIMEOUT';
+  });
+  expect(data).toEqual(asShown(JSON.parse(blockOf('json'))));
 });
 
 test('the shoppers fill carts, and a query lists them, highest total first', async () => {
@@ -116,6 +143,6 @@ test('a subscription sends the open carts, then their changes', async () => {
 
 test('Ctrl-C ends it in order', async () => {
   const exited = once(sample, 'exit');
-  sample.kill('SIGINT');
+  signal('SIGINT');
   expect(await exited).toEqual([0, null]);
 });
