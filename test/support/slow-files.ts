@@ -1,5 +1,6 @@
 /** The slowest files, the slowest first: most of them start processes, and wait for locks and leases to end. */
 export const slowFiles = [
+  'test/docs/tutorial.test.ts',
   'test/runtime/rebuilds/rebuild-forms.test.ts',
   'test/examples/online-retail-import.test.ts',
   'test/runtime/ownership/spread.test.ts',

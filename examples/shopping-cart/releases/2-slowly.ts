@@ -1,0 +1,4 @@
+import release from './2.ts';
+import { slowly } from './slowly.ts';
+
+export default slowly(release);

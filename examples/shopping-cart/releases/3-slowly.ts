@@ -1,0 +1,4 @@
+import release from './3.ts';
+import { slowly } from './slowly.ts';
+
+export default slowly(release);
