@@ -24,6 +24,9 @@ create table refold.processors (
   rows_written bigint not null default 0,
   -- events that `onError: 'skip'` left out of the table
   events_skipped bigint not null default 0,
+  -- how often `onError.retries` tried an event again, and the last such event: { position, attempts, message, nextAt }
+  retries bigint not null default 0,
+  retrying jsonb,
   started_at timestamptz,
   updated_at timestamptz not null default now(),
   primary key (name, version, partition),

@@ -240,6 +240,8 @@ create table refold.processors (
   events_folded bigint not null default 0,
   rows_written bigint not null default 0,
   events_skipped bigint not null default 0,
+  retries bigint not null default 0,
+  retrying jsonb,
   started_at timestamp with time zone,
   updated_at timestamp with time zone not null default now()
 ) with (fillfactor=50);

@@ -90,6 +90,7 @@ export type {
 } from './projections/projection/projection.ts';
 export type { ManyRelation, OneRelation } from './projections/projection/relations.ts';
 export { many, one } from './projections/projection/relations.ts';
+export type { ErrorClass, RetryRule } from './projections/projection/retry-rules.ts';
 export type { HookContext, TableHook } from './projections/projection/table-hooks.ts';
 export type { CanaryRule } from './projections/projection/version-map.ts';
 export type { ReactorHandler, ReactorOptions } from './reactors/define-reactor.ts';
@@ -104,7 +105,6 @@ export type {
   StepOptions,
   StepResult,
 } from './reactors/reactor.ts';
-export type { ErrorClass, RetryRule } from './reactors/retry-rules.ts';
 export type { WaitForOptions, Waits, WaitUntilOptions } from './reactors/wait.ts';
 export type { Refold, RefoldOptions } from './refold.ts';
 export { createRefold } from './refold.ts';

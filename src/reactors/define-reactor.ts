@@ -5,9 +5,9 @@ import type { RecordedEvent } from '../events/event.ts';
 import type { EventFamily, EventTypeOf, RecordedEventOf } from '../events/event-family.ts';
 import { streamKey } from '../events/event-names.ts';
 import type { EventFilter } from '../projections/projection/projection.ts';
+import { checkRetries, defaultRetries } from '../projections/projection/retry-rules.ts';
 import { type AwaitedTypes, awaitedTypes, familyOf } from './awaited-types.ts';
 import type { Handled, Reactor, ReactorContext, ReactorErrorPolicy } from './reactor.ts';
-import { checkRetries, defaultRetries } from './retry-rules.ts';
 
 // Always a promise: in a union with a plain value, TypeScript widens the 'skip' of an async function to `string`.
 /** Handles one event. Events are delivered at least once: make repetition safe with {@link ReactorContext.messageId}. */

@@ -4,7 +4,7 @@ import type { EventMetadata, RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
 import type { EventFilter } from '../projections/projection/projection.ts';
-import type { RetryRule } from './retry-rules.ts';
+import type { RetryRule } from '../projections/projection/retry-rules.ts';
 import type { Waits } from './wait.ts';
 
 /**

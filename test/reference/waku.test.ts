@@ -8,6 +8,7 @@ import {
   defineEvents,
   defineProjection,
   defineReactor,
+  type ErrorPolicy,
   eventProcessor,
   type GlobalPosition,
   type Refold,
@@ -24,7 +25,7 @@ import { patiently } from '../store/ownership/patient-owner.ts';
 import { startCli } from '../support/cli.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { type Application, answers, caughtUp, createApplication, live, statusOf } from './application.ts';
+import { type Application, answers, caughtUp, createApplication, live, statusOf, stopped } from './application.ts';
 import { added, cart, itemCount } from './cart.ts';
 
 const step = { actor: 'ann', reason: 'a fixed bug' };
@@ -120,7 +121,21 @@ test('3. Event types are filtered by the query that reads the log', async () => 
   expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['Confirmed']));
 });
 
-/** In another way: reactors retry; `evolve` is pure and would fail again, so its policy applies at once. */
+/** A projection whose table refuses the cart of this name. */
+const refusing = (poison: string, onError: ErrorPolicy) =>
+  defineProjection({
+    name: `count_${poison}`,
+    version: 1,
+    events: cart,
+    table: { cartId: t.text().primaryKey() },
+    key: (event) => event.streamId,
+    evolve: { Confirmed: () => ({}) },
+    onError,
+    setUp: async ({ query, table }) =>
+      void (await query(`alter table ${table} add check (cart_id <> '${poison}')`)),
+  });
+
+/** In another way: `evolve` is pure and would fail again, so a projection tries it again only where a rule names it; appends never wait. */
 test('4. After the retries, an event stops its handler (the default) or is skipped; the hook of a skip runs before the checkpoint moves', async () => {
   const [stops, skips]: [string[], string[]] = [[], []];
   let atSkip: GlobalPosition | undefined;
@@ -145,6 +160,26 @@ test('4. After the retries, an event stops its handler (the default) or is skipp
   expect(stops.filter((cart) => cart === 'stops')).toHaveLength(2);
   expect(skips.filter((cart) => cart === 'skips')).toHaveLength(2);
   expect(atSkip).toBeLessThan(position);
+
+  let atSkipOfRow: GlobalPosition | undefined;
+  const projections = await application.start({
+    projections: [
+      refusing('refused', { policy: 'stop', retries }),
+      refusing('left_out', {
+        policy: 'skip',
+        retries,
+        onSkip: async () => {
+          atSkipOfRow = (await statusOf(projections, 'count_left_out@1')).position;
+        },
+      }),
+    ],
+  });
+  await projections.log.append(confirmed('refused'));
+  const leftOut = await projections.log.append(confirmed('left_out'));
+  expect(await stopped(projections, 'count_refused@1')).toMatchObject({ retries: 1n });
+  await caughtUp(projections, 'count_left_out@1');
+  expect(await statusOf(projections, 'count_left_out@1')).toMatchObject({ retries: 1n, eventsSkipped: 1n });
+  expect(atSkipOfRow).toBeLessThan(leftOut.position);
 });
 
 /** In another way: an outage of the database is waited for without end, whatever handles the event. */
@@ -171,6 +206,34 @@ test('5. Retries have a number, a base delay, a maximum delay and grow exponenti
   expect(pauses).toHaveLength(4);
   // A pause may be longer on a busy machine, and by a millisecond shorter.
   for (const [index, least] of [10, 20, 25, 25].entries()) expect(pauses[index]).toBeGreaterThanOrEqual(least - 1);
+
+  let calls = 0;
+  const transient = await application.start({
+    projections: [
+      defineProjection({
+        name: 'tried_count',
+        version: 1,
+        events: cart,
+        table: { cartId: t.text().primaryKey() },
+        key: (event) => event.streamId,
+        evolve: {
+          Confirmed: (_, { streamId }) => {
+            if (streamId === 'w5 later' && ++calls < 5) throw new Error('not now');
+            return {};
+          },
+        },
+        onError: {
+          policy: 'skip',
+          retries: [{ on: 'EVOLVE_FAILED', times: Number.POSITIVE_INFINITY, first: 10, factor: 2, maxPause: 25 }],
+        },
+      }),
+    ],
+  });
+  await transient.log.append(confirmed('w5 later'));
+  await answers(transient, '{ triedCount(cartId: "w5 later") { cartId } }', { triedCount: { cartId: 'w5 later' } });
+  const tried = await statusOf(transient, 'tried_count@1');
+  expect(tried).toMatchObject({ eventsSkipped: 0n, retrying: null });
+  expect(tried.retries).toBeGreaterThan(0n);
 });
 
 test('6. A hook removes what a projection had set up when a rebuild has replaced its table', async () => {

@@ -184,6 +184,11 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
           `${version.name}@${version.version} has skipped ${integer(version.eventsSkipped)} events: see 'onError' in its declaration, and the log for each`,
         ]
       : []),
+    ...(version.retrying
+      ? [
+          `${version.name}@${version.version} tries position ${version.retrying.position} again at ${version.retrying.nextAt}, after ${integer(version.retrying.attempts)} failed attempts: ${version.retrying.message}`,
+        ]
+      : []),
     ...(version.rebuild
       ? [
           `${version.name}@${version.version} is being rebuilt${version.rebuild.form === 'in place' ? ' in place' : ''}${version.rebuild.snapshotId === null ? '' : ` from snapshot ${version.rebuild.snapshotId} at position ${integer(version.rebuild.startedAtPosition)}`}: at position ${integer(version.rebuild.checkpoint)} of ${integer(version.head)}${paced(version.rebuildPace)}, requested by ${version.rebuild.requestedBy} (${version.rebuild.reason})${version.rebuild.error ? `; stopped: ${version.rebuild.error.message}` : ''}${version.rebuild.heldReason ? `; does not take over: ${version.rebuild.heldReason}` : ''}`,

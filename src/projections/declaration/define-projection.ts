@@ -54,7 +54,7 @@ export function defineProjection<
   checkFamilies(subject, families);
   const keyColumns = checkTable(subject, options.table);
   const codec = declare(subject, () => createRowCodec(options.table, keyColumns));
-  const onError = errorPolicy(subject, options.onError);
+  const onError = errorPolicy(subject, options.onError, options.mode);
   const form = options.evolveSql
     ? sqlForm(subject, families, options, keyColumns, onError)
     : evolveForm(subject, families, options.evolve);

@@ -1,8 +1,14 @@
 import { invalidDeclaration } from '../../errors.ts';
-import type { ErrorPolicy } from '../projection/projection.ts';
+import { isEvolveFailure } from '../fold/fold-failures.ts';
+import type { ErrorPolicy, OnError } from '../projection/projection.ts';
+import { checkRetries, type RetryRule } from '../projection/retry-rules.ts';
 
 /** Checks the option `onError` and fills in defaults. */
-export function errorPolicy(subject: string, given: ErrorPolicy['policy'] | ErrorPolicy = 'stop'): ErrorPolicy {
+export function errorPolicy(
+  subject: string,
+  given: ErrorPolicy['policy'] | ErrorPolicy = 'stop',
+  mode: 'async' | 'inline' = 'async',
+): OnError {
   const policy = typeof given === 'string' ? { policy: given } : given;
   const policies = ['stop', 'skip', 'dead-letter'];
   if (!policies.includes(policy.policy)) {
@@ -11,5 +17,17 @@ export function errorPolicy(subject: string, given: ErrorPolicy['policy'] | Erro
   if (policy.onSkip && policy.policy !== 'skip') {
     throw invalidDeclaration(subject, `onError.onSkip belongs to the policy 'skip', found it with '${policy.policy}'.`);
   }
-  return Object.freeze({ ...policy });
+  const retries = checkRetries(subject, policy.retries ?? []);
+  if (mode === 'inline' && retries.length > 0) {
+    throw invalidDeclaration(
+      subject,
+      `onError.retries waits before an event is tried again, and with mode 'inline' an append would have to wait. Leave 'retries' out, or use mode 'async'.`,
+    );
+  }
+  return Object.freeze({ ...policy, retries: retries.map(notOfPureCode) });
+}
+
+/** A rule for all errors does not concern `key`, `evolve` and upcasters: they would fail again. */
+function notOfPureCode(rule: RetryRule): RetryRule {
+  return Object.freeze({ ...rule, on: rule.on ?? ((error: unknown) => !isEvolveFailure(error)) });
 }

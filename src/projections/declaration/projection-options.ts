@@ -44,7 +44,8 @@ export interface CommonOptions<Name extends string, F extends EventFamily, C ext
   readonly codeVersion?: string | number;
   /**
    * What happens when `key`, `evolve` or `evolveSql` fails on an event: `stop`, `skip` or `dead-letter` (not with `evolveSql`).
-   * @default 'stop'
+   * It may be tried again before that: {@link ErrorPolicy.retries}.
+   * @default 'stop', without retries
    */
   readonly onError?: ErrorPolicy['policy'] | ErrorPolicy;
   /**

@@ -7,6 +7,7 @@ import type { Row, RowCodec } from '../columns/row-codec.ts';
 import type { ActivationRule } from './activation-rule.ts';
 import type { StreamOfRow } from './history.ts';
 import type { Relation } from './relations.ts';
+import type { RetryRule } from './retry-rules.ts';
 import type { SqlFold } from './sql-fold.ts';
 import type { TableHook } from './table-hooks.ts';
 
@@ -39,7 +40,21 @@ export function eventsIn(failures: readonly FoldFailure[]): number {
  */
 export interface ErrorPolicy {
   readonly policy: 'stop' | 'skip' | 'dead-letter';
-  readonly onSkip?: (failure: FoldFailure) => void;
+  /**
+   * When an event is tried again before the policy applies, in the words of a reactor's `retries`. The first rule that fits decides. Meanwhile
+   * this projection waits and the others continue. What the database refuses is a `DATABASE_ERROR`; its SQLSTATE is `error.fields.sqlState`. A failed
+   * `key`, `evolve` or upcaster is an `EVOLVE_FAILED` whose `cause` is the error that it threw. It is tried again only by a rule that
+   * names it in `on`. Not with mode `inline`.
+   * @default no retries
+   */
+  readonly retries?: readonly RetryRule[];
+  /** Awaited before the checkpoint moves. */
+  readonly onSkip?: (failure: FoldFailure) => unknown;
+}
+
+/** The checked `onError` of a projection. */
+export interface OnError extends ErrorPolicy {
+  readonly retries: readonly RetryRule[];
 }
 
 /** When snapshots of a read table are taken. Rebuilds can start from them. */
@@ -97,7 +112,7 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   readonly sqlNames: Readonly<Record<string, string>>;
   readonly mode: ProjectionMode;
   readonly activation: ActivationRule;
-  readonly onError: ErrorPolicy;
+  readonly onError: OnError;
   /** When snapshots of the read table are taken automatically; null: never. */
   readonly snapshots: SnapshotSchedule | null;
   readonly access: Access | undefined;

@@ -197,7 +197,7 @@ async function foldLeft(
   const batch = foldBatch(projection, [events], byKey, { freeze, blocked, discarded });
   // The processor will meet the event, stop there and report it.
   for (const error of batch.refused.values()) throw error;
-  for (const failure of batch.skipped) projection.onError.onSkip?.(failure);
+  for (const failure of batch.skipped) await projection.onError.onSkip?.(failure);
   await expectOrder(tx, table, batch.claims);
   for (const write of writesOf(tx, projection, table, batch, upTo)) await write();
   return batch;

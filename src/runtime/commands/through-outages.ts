@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { RefoldError } from '../../errors.ts';
-import { pauseBeforeRetry } from '../../reactors/retry-rules.ts';
+import { pauseBeforeRetry } from '../../projections/projection/retry-rules.ts';
 import { isOutage } from '../../store/postgres/database-errors.ts';
 
 /** Reports that work begins to wait for the database, or continues. */

@@ -79,6 +79,9 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
   counter('refold_skipped_events_total', "Events that onError 'skip' left out of the version.", ({ eventsSkipped }) =>
     Number(eventsSkipped),
   );
+  counter('refold_event_retries_total', 'Events that were tried again before onError was applied.', ({ retries }) =>
+    Number(retries),
+  );
   counter(
     'refold_audit_rows_total',
     'Rows of the version that audits compared with the log.',

@@ -10,6 +10,7 @@ import { type RegisteredVersion, readRegistry } from '../../store/registry/regis
 import { readShadowStandings, type ShadowStanding } from '../../store/registry/shadows.ts';
 import { readVerifications, type StoredVerification } from '../../store/registry/verifications.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
+import type { ProcessorRetry } from '../../store/statements/stored-json.ts';
 import { readTableProblems } from '../../store/tables/table-problems.ts';
 import { shadowVerdict } from '../activation/shadow-gate.ts';
 import type { Difference } from '../verification/verify.ts';
@@ -43,6 +44,10 @@ export interface VersionStatus {
   readonly eventsFolded: bigint;
   /** Events that `onError: 'skip'` has left out of its table. */
   readonly eventsSkipped: bigint;
+  /** How often `onError.retries` has tried an event again. */
+  readonly retries: bigint;
+  /** The event that it tries again now, before the policy applies; null if there is none. */
+  readonly retrying: ProcessorRetry | null;
   /** Events folded per second in the last minute. */
   readonly eventsPerSecond: number;
   /** Why it does not become active by itself: held by an operator, by a condition of its declaration, or by a finding. */
@@ -118,6 +123,8 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
     ...lagOf(lags.filter(({ name, version }) => name === entry.name && version === entry.version)),
     eventsFolded: entry.eventsFolded,
     eventsSkipped: entry.eventsSkipped,
+    retries: entry.retries,
+    retrying: entry.retrying,
     eventsPerSecond: rateOf(
       throughputs.filter(({ name, version }) => name === entry.name && version === entry.version),
     ),

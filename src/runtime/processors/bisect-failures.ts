@@ -1,14 +1,14 @@
 import type { RefoldError } from '../../errors.ts';
 import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { isVersionUnknown } from '../../events/read-payload.ts';
-import { isEvolveFailure } from '../../projections/fold/fold-failures.ts';
-import { isRowRefusal } from '../../store/tables/refused-rows.ts';
+import { type EventRetries, isEventFailure } from '../dead-letters/event-retries.ts';
 
 /**
  * Processes the positions in `(after, upTo]`. If a range fails because of its events or their values, it is bisected until the failing position is alone,
  * and everything around it is processed. `work` must leave nothing behind when it throws.
  *
  * @param poison decides whether to continue past a failing position
+ * @param retries try the work of a single position again before that
  * @returns how far it came; less than `upTo` if `poison` returned `stop`
  */
 export async function bisectFailures(
@@ -16,17 +16,29 @@ export async function bisectFailures(
   upTo: GlobalPosition,
   work: (after: GlobalPosition, upTo: GlobalPosition) => Promise<void>,
   poison: (position: GlobalPosition, error: unknown) => Promise<'skip' | 'stop'>,
+  retries?: Pick<EventRetries, 'run'>,
 ): Promise<GlobalPosition> {
   if (after >= upTo) return after;
   try {
     await work(after, upTo);
     return upTo;
   } catch (error) {
-    if (!isRowRefusal(error) && !isEvolveFailure(error)) throw error;
-    if (upTo - after <= 1n) return (await poison(upTo, error)) === 'skip' ? upTo : after;
+    if (!isEventFailure(error)) throw error;
+    if (upTo - after <= 1n) return atLast(after, upTo, error);
     const middle = globalPosition(after + (upTo - after) / 2n);
-    const reached = await bisectFailures(after, middle, work, poison);
-    return reached < middle ? reached : bisectFailures(middle, upTo, work, poison);
+    const reached = await bisectFailures(after, middle, work, poison, retries);
+    return reached < middle ? reached : bisectFailures(middle, upTo, work, poison, retries);
+  }
+
+  async function atLast(from: GlobalPosition, position: GlobalPosition, failed: unknown): Promise<GlobalPosition> {
+    try {
+      if (!retries) throw failed;
+      await retries.run(position, () => work(from, position), { failed });
+      return position;
+    } catch (error) {
+      if (!isEventFailure(error)) throw error;
+      return (await poison(position, error)) === 'skip' ? position : from;
+    }
   }
 }
 

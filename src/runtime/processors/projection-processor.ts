@@ -57,6 +57,10 @@ class ProjectionProcessor implements MaintainedProcessor {
     return this.#rows.flush();
   }
 
+  async interrupt(): Promise<void> {
+    this.#rows.interrupt();
+  }
+
   async process(page: EventPage): Promise<'continue' | 'stop'> {
     const { times } = this.#rows;
     times.begin();

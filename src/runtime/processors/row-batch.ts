@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { rowRefused } from '../../projections/fold/fold-failures.ts';
@@ -16,6 +17,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { createReadTable, type ReadTable } from '../../store/tables/read-table.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { expectOrder, writeAcceptable } from '../../store/tables/write-rows.ts';
+import { callOnSkip } from '../dead-letters/event-retries.ts';
 import { type Poison, RowFold } from './row-fold.ts';
 
 export interface RowBatchOptions {
@@ -46,6 +48,8 @@ export interface RowBatch {
    * @param source where to read rows that memory does not hold. Pass the transaction if it holds the previous batch, not yet committed.
    */
   fold(events: readonly RecordedEvent[], source?: Queryable): Promise<Poison | null>;
+  /** The errors of the events that the policy has left out of the folded rows. */
+  readonly leftOut: readonly RefoldError[];
   /** Writes the folded rows and moves the checkpoint, in its own transaction or statement. */
   write(move: Move): Promise<void>;
   /** Like {@link write}, within the caller's transaction. */
@@ -83,6 +87,10 @@ class FoldedRows implements RowBatch {
   get size() {
     const { events, cache, failures } = this.#rows;
     return { events, rows: cache.changed, letters: failures.letters.length };
+  }
+
+  get leftOut(): readonly RefoldError[] {
+    return this.#rows.failures.errors;
   }
 
   fold(events: readonly RecordedEvent[], source: Queryable = this.#options.db): Promise<Poison | null> {
@@ -193,7 +201,7 @@ class FoldedRows implements RowBatch {
     if (upsertedKeys.length + deletedKeys.length > 0 && state !== 'building')
       await insertChanges(tx, claim, to, keysText(upsertedKeys), keysText(deletedKeys));
     // Before the checkpoint moves, and not for rows that were refused.
-    for (const failure of skipped) projection.onError.onSkip?.(failure);
+    for (const failure of skipped) await callOnSkip(projection, failure);
   }
 }
 

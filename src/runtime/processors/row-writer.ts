@@ -6,8 +6,8 @@ import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { savepoint } from '../../store/statements/savepoint.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
-import { isRowRefusal } from '../../store/tables/refused-rows.ts';
 import type { EventPage } from '../consumers/event-source.ts';
+import { EventRetries, isEventFailure, OnSkipFailed } from '../dead-letters/event-retries.ts';
 import { bisectFailures } from './bisect-failures.ts';
 import { createPruning } from './pruning.ts';
 import { createRowBatch, type Move, type RowBatch, type RowBatchOptions } from './row-batch.ts';
@@ -41,6 +41,7 @@ export class RowWriter {
   readonly #options: RowWriterOptions;
   readonly #batch: RowBatch;
   readonly #prune: () => Promise<void>;
+  readonly #retries: EventRetries;
   /** Everything up to here is written. */
   #checkpoint: GlobalPosition;
   /** Everything up to here is folded. */
@@ -51,6 +52,7 @@ export class RowWriter {
     this.#options = options;
     this.#batch = createRowBatch(options);
     this.#prune = createPruning(db, claim);
+    this.#retries = new EventRetries(options);
     this.state = state;
     this.#checkpoint = claim.checkpoint;
     this.#reached = claim.checkpoint;
@@ -67,9 +69,17 @@ export class RowWriter {
 
   /** Folds a page, or the part of it before an event that stops the processor. Returns that event's failure. */
   async fold({ events, upTo }: EventPage): Promise<Poison | null> {
-    const poison = await this.#batch.fold(events);
-    this.#reached = poison ? globalPosition(poison.position - 1n) : upTo;
-    return poison;
+    for (let rest = events; ; ) {
+      const poison = await this.#batch.fold(rest);
+      this.#reached = poison ? globalPosition(poison.position - 1n) : upTo;
+      if (!poison || !this.#retries.appliesTo(poison.error)) return poison;
+      const { position } = poison;
+      await this.flush();
+      if (!this.failure) await this.#writeAround(globalPosition(position), this.#ownParts);
+      this.#reached = this.#checkpoint;
+      if (this.failure) return { error: this.failure, position };
+      rest = rest.filter((event) => event.position > position);
+    }
   }
 
   /** Writes what is folded. */
@@ -77,14 +87,13 @@ export class RowWriter {
     if (this.#reached === this.#checkpoint) return;
     const upTo = this.#reached;
     try {
+      this.#expectNoRetry();
       await this.#written(upTo, (move) => this.#batch.write(move));
     } catch (error) {
-      if (!isRowRefusal(error)) throw error;
+      if (!isEventFailure(error)) throw error;
       this.#batch.revert();
-      await this.#writeAround(upTo, {
-        write: (move) => this.#batch.write(move),
-        transaction: (work) => this.#options.db.transaction(work),
-      });
+      this.#reached = this.#checkpoint; // also if the rest fails: memory holds nothing beyond it
+      await this.#writeAround(upTo, this.#ownParts);
       this.#reached = this.#checkpoint;
     }
     if (this.state !== 'building') await this.#prune();
@@ -93,13 +102,15 @@ export class RowWriter {
   /** Folds and writes these events, which reach up to a position, within the caller's transaction. Call `logLeftOut` after its commit. */
   async finish(tx: Queryable, events: readonly RecordedEvent[], upTo: GlobalPosition): Promise<void> {
     const poison = await this.#batch.fold(events);
-    if (poison) throw poison.error;
+    if (poison) throw this.#retries.outside(poison.error);
     try {
+      this.#expectNoRetry();
       // Write even if nothing is left: the fence keeps a former owner from completing a table that another owner has continued.
       await this.#written(upTo, (move) => savepoint(tx, () => this.#batch.writeWithin(tx, move)), tx);
     } catch (error) {
-      if (!isRowRefusal(error)) throw error;
+      if (!isEventFailure(error)) throw error;
       this.#batch.revert();
+      if (this.#retries.appliesTo(error)) throw this.#retries.outside(error);
       await this.#writeAround(upTo, {
         tx,
         write: (move) => savepoint(tx, () => this.#batch.writeWithin(tx, move)),
@@ -109,9 +120,28 @@ export class RowWriter {
     }
   }
 
+  /** Ends a pause before an event is tried again. */
+  interrupt(): void {
+    this.#retries.interrupt();
+  }
+
   /** Logs what was left out of the rows and is not logged yet. */
   logLeftOut(): void {
     this.#batch.logLeftOut();
+  }
+
+  /** Parts that commit by themselves. */
+  get #ownParts(): Parts {
+    return {
+      write: (move) => this.#batch.write(move),
+      transaction: (work) => this.#options.db.transaction(work),
+    };
+  }
+
+  /** @throws the error of an event that the policy has left out, if the event is tried again before that */
+  #expectNoRetry(): void {
+    const again = this.#batch.leftOut.find((error) => this.#retries.appliesTo(error));
+    if (again) throw again;
   }
 
   /**
@@ -125,6 +155,7 @@ export class RowWriter {
       async (after, to) => {
         try {
           await this.#foldAgain(after, to, parts.tx);
+          this.#expectNoRetry();
           await this.#written(to, parts.write, parts.tx);
         } catch (error) {
           this.#batch.revert();
@@ -132,16 +163,22 @@ export class RowWriter {
         }
       },
       (position, error) => this.#writeAcceptable(position, error, parts),
+      parts.tx ? undefined : this.#retries,
     );
   }
 
   /** Writes the rows that a single event leads to, except those that the database refuses. */
   async #writeAcceptable(position: GlobalPosition, error: unknown, parts: Parts): Promise<'skip' | 'stop'> {
-    const event = await this.#foldAgain(globalPosition(position - 1n), position, parts.tx);
-    if (!event) throw error;
-    try {
+    const attempt = async () => {
+      this.#batch.revert();
+      const event = await this.#foldAgain(globalPosition(position - 1n), position, parts.tx);
+      if (!event) throw error;
       const write = (move: Move) => parts.transaction((tx) => this.#batch.writeAcceptable(tx, event, move));
       await this.#written(position, write, parts.tx);
+    };
+    try {
+      // The rules have already decided on the event. They may still concern the hook.
+      await this.#retries.run(position, attempt, { only: (one) => !parts.tx && one instanceof OnSkipFailed });
       return 'skip';
     } catch (refused) {
       this.#batch.revert();

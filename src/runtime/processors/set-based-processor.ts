@@ -15,6 +15,7 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { refusalOf } from '../../store/tables/refused-rows.ts';
 import { createSetMerge, type SetMerge } from '../../store/tables/sql-fold.ts';
 import type { EventPage } from '../consumers/event-source.ts';
+import { callOnSkip, EventRetries, OnSkipFailed } from '../dead-letters/event-retries.ts';
 import { logSkips } from '../dead-letters/skips.ts';
 import { bisectFailures, upToUnreadable } from './bisect-failures.ts';
 import { type Completion, createCompletion } from './completion.ts';
@@ -52,6 +53,7 @@ class SetBasedProcessor implements MaintainedProcessor {
   readonly #merge: SetMerge;
   readonly #completion: Completion;
   readonly #prune: () => Promise<void>;
+  readonly #retries: EventRetries;
   #state: VersionState;
   /** Everything up to here is written. */
   #written: GlobalPosition;
@@ -67,6 +69,7 @@ class SetBasedProcessor implements MaintainedProcessor {
     this.#merge = createSetMerge(projection, fold, qualified(readSchema, projection.tableName));
     this.#completion = createCompletion(projection, log);
     this.#prune = createPruning(db, claim);
+    this.#retries = new EventRetries(options);
     this.#state = state;
     this.#written = claim.checkpoint;
   }
@@ -91,6 +94,7 @@ class SetBasedProcessor implements MaintainedProcessor {
 
   async interrupt(): Promise<void> {
     this.#interrupted = true;
+    this.#retries.interrupt();
   }
 
   get #batchSize(): bigint {
@@ -126,11 +130,13 @@ class SetBasedProcessor implements MaintainedProcessor {
           this.failure = failed.error;
           return 'stop';
         }
-        await db.transaction((tx) => this.#skip(tx, failed));
+        const skip = () => db.transaction((tx) => this.#skip(tx, failed));
+        await this.#retries.run(position, skip, { only: (one) => one instanceof OnSkipFailed });
         this.#moved(position);
         logSkips(logger, projection.id, [failed]);
         return 'skip';
       },
+      this.#retries,
     );
     if (this.#state !== 'building') await this.#prune();
   }
@@ -145,6 +151,7 @@ class SetBasedProcessor implements MaintainedProcessor {
         await savepoint(tx, () => this.#write(tx, after, upTo, upcast));
       },
       async (position, error) => {
+        if (this.#retries.appliesTo(error)) throw this.#retries.outside(error);
         const failed = await this.#failureAt(position, error);
         if (this.#options.projection.onError.policy === 'stop') {
           this.failure = failed.error;
@@ -198,7 +205,7 @@ class SetBasedProcessor implements MaintainedProcessor {
     const from = globalPosition(position - 1n);
     await advanceCheckpoint(tx, { claim, from, to: position, events: 1, rows: 0, busyMs: 0 });
     await recordSkips(tx, claim, projection.tableName, [failed]);
-    projection.onError.onSkip?.(failed);
+    await callOnSkip(projection, failed);
   }
 }
 

@@ -120,7 +120,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
     }
     refuseFailed(folded);
     for (const { projection, batch: made } of folded) {
-      for (const failure of made.skipped) projection.onError.onSkip?.(failure);
+      for (const failure of made.skipped) await projection.onError.onSkip?.(failure);
       // Must run before anything is sent: the commit is sent together with the writes.
       await expectOrder(tx, tableOf(projection, projection.tableName), made.claims);
     }
@@ -149,7 +149,7 @@ export function createInlineAppends(options: InlineAppendsOptions): InlineAppend
       const stored = storedIn(projection, tableName);
       const ofRows = await foldApart(tx, stored, tableOf(projection, tableName), wanted, freeze);
       if (ofRows.refused) throw new Refused(new Map([[0, refusedBy(projection, ofRows.refused)]]));
-      for (const failure of ofRows.skipped) projection.onError.onSkip?.(failure);
+      for (const failure of ofRows.skipped) await projection.onError.onSkip?.(failure);
       leftOut.push({ projection, ofRows });
     }
     return leftOut;

@@ -45,18 +45,19 @@ export async function changePartitions(
       ? null
       : JSON.stringify({ until, layers }, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
   // A separate statement: an insert in the statement of the delete would conflict with the rows that it deletes.
-  const [former] = await db.query<{ epoch: bigint; events: bigint; rows: bigint; skipped: bigint }>({
+  const [former] = await db.query<{ epoch: bigint; events: bigint; rows: bigint; skipped: bigint; retries: bigint }>({
     text: `
       with former as (
         delete from refold.processors
         where name = $1 and version = $2
-        returning epoch, events_folded, rows_written, events_skipped
+        returning epoch, events_folded, rows_written, events_skipped, retries
       )
       select
         max(epoch) as epoch,
         sum(events_folded)::bigint as events,
         sum(rows_written)::bigint as rows,
-        sum(events_skipped)::bigint as skipped
+        sum(events_skipped)::bigint as skipped,
+        sum(retries)::bigint as retries
       from former`,
     values: [name, version],
   });
@@ -68,12 +69,13 @@ export async function changePartitions(
         where name = $1 and version = $2
       )
       insert into refold.processors
-        (name, version, partition, partitions, checkpoint, epoch, floors, events_folded, rows_written, events_skipped)
+        (name, version, partition, partitions, checkpoint, epoch, floors, events_folded, rows_written, events_skipped, retries)
       select
         $1, $2, partition, $3, $4, $5, $6,
         case partition when 0 then $7::bigint else 0 end,
         case partition when 0 then $8::bigint else 0 end,
-        case partition when 0 then $9::bigint else 0 end
+        case partition when 0 then $9::bigint else 0 end,
+        case partition when 0 then $10::bigint else 0 end
       from generate_series(0, $3 - 1) as partition`,
     values: [
       name,
@@ -85,6 +87,7 @@ export async function changePartitions(
       former?.events ?? 0n,
       former?.rows ?? 0n,
       former?.skipped ?? 0n,
+      former?.retries ?? 0n,
     ],
   });
 }

@@ -1,3 +1,4 @@
+import type { RefoldError } from '../../errors.ts';
 import type { LeftOutEvent } from '../../projections/fold/fold-by-policy.ts';
 import { type FoldFailure, keyText, type Projection } from '../../projections/projection/projection.ts';
 import { letterError, type NewDeadLetter } from './dead-letters.ts';
@@ -7,6 +8,8 @@ export class UnwrittenFailures {
   /** The failures that the policy `skip` left out. */
   readonly skipped: FoldFailure[] = [];
   readonly letters: NewDeadLetter[] = [];
+  /** The errors of both. */
+  readonly errors: RefoldError[] = [];
   readonly #skips: boolean;
 
   constructor({ onError }: Pick<Projection, 'onError'>) {
@@ -18,6 +21,7 @@ export class UnwrittenFailures {
   }
 
   readonly add = ({ event, key, error }: LeftOutEvent): void => {
+    if (error) this.errors.push(error);
     if (!this.#skips) {
       const { position, type, streamId } = event;
       this.letters.push({ key: key && keyText(key), position, type, streamId, error: error && letterError(error) });

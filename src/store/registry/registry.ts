@@ -4,7 +4,7 @@ import type { Partition } from '../../projections/projection/partition.ts';
 import type { CanaryRule, VersionState } from '../../projections/projection/version-map.ts';
 import { readFloors } from '../processors/partitions.ts';
 import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from '../statements/statement.ts';
-import type { ProcessorError, StoredFloors } from '../statements/stored-json.ts';
+import type { ProcessorError, ProcessorRetry, StoredFloors } from '../statements/stored-json.ts';
 import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
 
@@ -41,6 +41,10 @@ export interface RegisteredVersion
   readonly eventsFolded: bigint;
   /** The number of events that `onError: 'skip'` left out. */
   readonly eventsSkipped: bigint;
+  /** How often its processors have tried an event again before its policy was applied. */
+  readonly retries: bigint;
+  /** The event that a running processor tries again now; the first partition's. */
+  readonly retrying: ProcessorRetry | null;
   readonly startedAt: string | null;
   readonly updatedAt: string;
 }
@@ -104,6 +108,10 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
           (array_agg(error order by partition) filter (where error is not null))[1] as error,
           sum(events_folded)::bigint as "eventsFolded",
           sum(events_skipped)::bigint as "eventsSkipped",
+          sum(retries)::bigint as retries,
+          (array_agg(retrying order by partition) filter (
+            where status = 'running' and (retrying ->> 'position')::bigint > processor.checkpoint
+          ))[1] as retrying,
           min(started_at) as "startedAt",
           max(updated_at) as "updatedAt",
           json_agg(
@@ -173,7 +181,7 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
     text: `
       with reset as (
         update refold.processors
-        set checkpoint = 0, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, updated_at = now()
+        set checkpoint = 0, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, retrying = null, updated_at = now()
         where name = $1 and version = $2
       ), forgotten as (
         delete from refold.changes where name = $1 and version = $2

@@ -4,7 +4,7 @@ import type { EventMetadata } from '../../events/event.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import type { RowKey } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
-import type { LetterError, ProcessorError, StoredDefinition, StoredFloors } from './stored-json.ts';
+import type { LetterError, ProcessorError, ProcessorRetry, StoredDefinition, StoredFloors } from './stored-json.ts';
 
 /** A column with a default: an insert may omit it. */
 type Generated<T> = T extends ColumnType<infer S, infer I, infer U> ? ColumnType<S, I | undefined, U> : ColumnType<T, T | undefined, T>;
@@ -205,6 +205,8 @@ interface ProcessorsTable {
   events_folded: Generated<Int8>;
   rows_written: Generated<Int8>;
   events_skipped: Generated<Int8>;
+  retries: Generated<Int8>;
+  retrying: Json<ProcessorRetry> | null;
   started_at: string | null;
   updated_at: Generated<string>;
 }

@@ -27,6 +27,16 @@ export interface ProcessorError {
   readonly codeFingerprint?: string;
 }
 
+/** An event that a processor tries again. */
+export interface ProcessorRetry {
+  readonly position: string;
+  /** The number of attempts that have failed. */
+  readonly attempts: number;
+  readonly message: string;
+  /** When the next attempt begins. */
+  readonly nextAt: string;
+}
+
 /** Floors as stored in the database, because JSON has no bigint. */
 export interface StoredFloors {
   /** At this position the floors become irrelevant. */

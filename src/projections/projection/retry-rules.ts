@@ -1,5 +1,5 @@
-import { CommandRejected, InvalidInput, invalidDeclaration } from '../errors.ts';
-import { closest } from '../events/closest.ts';
+import { CommandRejected, InvalidInput, invalidDeclaration } from '../../errors.ts';
+import { closest } from '../../events/closest.ts';
 
 /** Which errors a rule matches: a class, the `code` of an error (`'ECONNREFUSED'`), or a predicate. */
 export type ErrorClass = (abstract new (...args: never[]) => Error) | string | ((error: unknown) => boolean);

@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CommandRejected, RefoldError } from '../../src/index.ts';
-import { defaultRetries, pauseBeforeRetry, type RetryRule, retriesAfterLoss } from '../../src/reactors/retry-rules.ts';
+import { CommandRejected, RefoldError } from '../../../src/index.ts';
+import {
+  defaultRetries,
+  pauseBeforeRetry,
+  type RetryRule,
+  retriesAfterLoss,
+} from '../../../src/projections/projection/retry-rules.ts';
 
 const always = [{ times: Number.POSITIVE_INFINITY, first: 100, factor: 2, maxPause: 5000, jitter: 0.5 }];
 
