@@ -252,3 +252,53 @@ begin
     limit bound + 1
   ) next;
 end $$;
+
+
+-- For operators who search the log.
+
+-- The last position whose events, and all before it, were recorded before a time; 0 if there is none. It bisects the log by its key, so it is as
+-- exact as the server's clock: if the clock was set back, times do not rise with the positions everywhere.
+create function refold.position_before(moment timestamptz) returns bigint language plpgsql stable
+  set enable_seqscan = off
+as $$
+declare
+  low bigint := 0;
+  high bigint := coalesce(pg_sequence_last_value('refold.events_position_seq'), 0);
+  middle bigint;
+  found_at bigint;
+  found_time timestamptz;
+begin
+  while low < high loop
+    middle := low + (high - low + 1) / 2;
+    select position, recorded_at
+    into found_at, found_time
+    from refold.events
+    where position between middle and high
+    order by position
+    limit 1;
+    if found_at is null or found_time >= moment then
+      high := middle - 1;
+    else
+      low := found_at;
+    end if;
+  end loop;
+  return low;
+end $$;
+
+-- Positions of events with a correlation id, by the index of correlation ids: in a plan without sequential and plain index scans, that is what is
+-- left. `+ 0` keeps the key out of it.
+create function refold.correlated(correlation text, after bigint, up_to bigint, newest boolean, page_size int) returns setof bigint
+language plpgsql stable
+  set enable_seqscan = off
+  set enable_indexscan = off
+as $$
+begin
+  return query
+  select position
+  from refold.events
+  where metadata ->> 'correlationId' = correlation
+    and position + 0 > after
+    and position + 0 <= up_to
+  order by case when newest then -position else position end
+  limit page_size;
+end $$;

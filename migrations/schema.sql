@@ -125,6 +125,8 @@ alter table refold.events add constraint events_family_stream_id_stream_position
 
 alter table refold.events add constraint events_pkey PRIMARY KEY ("position");
 
+CREATE INDEX events_by_correlation ON refold.events USING brin (((metadata ->> 'correlationId'::text)) text_bloom_ops (n_distinct_per_range='4000')) WITH (autosummarize='on');
+
 CREATE TRIGGER events_are_immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.refuse_change();
 
 CREATE TRIGGER tag_writer BEFORE INSERT ON refold.events FOR EACH STATEMENT EXECUTE FUNCTION refold.tag_writer();
@@ -874,6 +876,24 @@ begin
   return results;
 end $function$;
 
+CREATE OR REPLACE FUNCTION refold.correlated(correlation text, after bigint, up_to bigint, newest boolean, page_size integer)
+ RETURNS SETOF bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_indexscan TO 'off'
+AS $function$
+begin
+  return query
+  select position
+  from refold.events
+  where metadata ->> 'correlationId' = correlation
+    and position + 0 > after
+    and position + 0 <= up_to
+  order by case when newest then -position else position end
+  limit page_size;
+end $function$;
+
 CREATE OR REPLACE FUNCTION refold.count_leave()
  RETURNS bigint
  LANGUAGE sql
@@ -1115,6 +1135,36 @@ begin
   loop
     done := refold.announce_leave(entry.name, entry.version, true);
   end loop;
+end $function$;
+
+CREATE OR REPLACE FUNCTION refold.position_before(moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  low bigint := 0;
+  high bigint := coalesce(pg_sequence_last_value('refold.events_position_seq'), 0);
+  middle bigint;
+  found_at bigint;
+  found_time timestamptz;
+begin
+  while low < high loop
+    middle := low + (high - low + 1) / 2;
+    select position, recorded_at
+    into found_at, found_time
+    from refold.events
+    where position between middle and high
+    order by position
+    limit 1;
+    if found_at is null or found_time >= moment then
+      high := middle - 1;
+    else
+      low := found_at;
+    end if;
+  end loop;
+  return low;
 end $function$;
 
 CREATE OR REPLACE FUNCTION refold.raise_change_floor(of_name text, of_version integer, up_to bigint)

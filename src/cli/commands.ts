@@ -8,6 +8,7 @@ export const refold = defineCommand({
     start: () => import('./serving/start.ts').then(({ start }) => start),
     migrate: () => import('./setup/migrate.ts').then(({ migrateCommand }) => migrateCommand),
     status: () => import('./monitoring/status.ts').then(({ status }) => status),
+    events: () => import('./events/events.ts').then(({ events }) => events),
     history: () => import('./versions/history.ts').then(({ history }) => history),
     activate: () => import('./versions/activate.ts').then(({ activate }) => activate),
     canary: () => import('./versions/canary.ts').then(({ canary }) => canary),

@@ -27,6 +27,10 @@ export const rooms: Readonly<Record<string, Room>> = {
     uses: ['postgres', 'server', 'statements'],
   },
   'store/log': { purpose: 'the event log: appends, reads, streams, the horizon', uses: ['postgres', 'statements'] },
+  'store/browsing': {
+    purpose: 'the log as operators search it',
+    uses: ['log', 'postgres', 'statements'],
+  },
   'store/ownership': {
     purpose: 'which process owns which work: leases, advisory locks, announcements',
     uses: ['postgres', 'server', 'statements'],
@@ -142,5 +146,6 @@ export const rooms: Readonly<Record<string, Room>> = {
   'cli/serving': { purpose: 'processes that serve', uses: ['shared'] },
   'cli/versions': { purpose: 'the life of versions, as operators direct it', uses: ['shared'] },
   'cli/monitoring': { purpose: 'status', uses: ['shared'] },
+  'cli/events': { purpose: 'events of the log', uses: ['shared'] },
   'cli/reactors': { purpose: 'reactors and dead letters', uses: ['monitoring', 'shared'] },
 };

@@ -1,0 +1,147 @@
+import { defineCommand } from 'citty';
+import { RefoldError } from '../../errors.ts';
+import { beginning, globalPosition } from '../../events/global-position.ts';
+import { createEventTail } from '../../runtime/consumers/tail-events.ts';
+import { createPoller } from '../../runtime/scheduling/poller.ts';
+import { type StoredEvent, searchEvents } from '../../store/browsing/search-events.ts';
+import { createNotifications } from '../../store/postgres/notifications.ts';
+import { exitWithError, withErrorReporting } from '../shared/exit-with-error.ts';
+import { json } from '../shared/format.ts';
+import { configArgument, loadConfig } from '../shared/load-config.ts';
+import { type Operation, withOperation } from '../shared/open-operation.ts';
+import { jsonArgument } from '../shared/version-argument.ts';
+import { conditionsOf, eventArguments, limitOf, positionOf, rangeArguments, rangeOf } from './event-arguments.ts';
+import { eventLine, eventsToText, eventToText } from './event-text.ts';
+
+const list = defineCommand({
+  meta: {
+    name: 'list',
+    description: 'Show events: the latest that match, or with --from or --since the first ones from there on.',
+  },
+  args: {
+    ...eventArguments,
+    ...rangeArguments,
+    limit: { type: 'string', description: 'How many events', default: '50', alias: 'n', valueHint: 'N' },
+    ...jsonArgument,
+    ...configArgument,
+  },
+  run: withErrorReporting(async ({ args }) => {
+    const limit = limitOf(args.limit);
+    const config = await loadConfig(args.config);
+    await withOperation(config, async (operation) => {
+      const conditions = await conditionsOf(config, operation, args);
+      const range = rangeOf(args, await operation.log.horizon());
+      const forward = args.from !== undefined || args.since !== undefined;
+      // One more shows whether there are more.
+      const search = {
+        ...conditions,
+        ...range,
+        order: forward ? 'oldest-first' : 'newest-first',
+        limit: limit + 1,
+      } as const;
+      const found = await collect(searchEvents(operation.db, operation.log.families, search));
+      const next = found.length > limit ? (found.pop()?.position ?? null) : null;
+      const events = forward ? found : found.reverse();
+      if (args.json) return console.log(json({ events, earlier: forward ? null : next, later: forward ? next : null }));
+      console.log(events.length === 0 ? 'No event matches.' : eventsToText(events));
+      if (next !== null)
+        console.log(forward ? `There are later ones: --from ${next}` : `There are earlier ones: --to ${next}`);
+    });
+  }),
+});
+
+const show = defineCommand({
+  meta: {
+    name: 'show',
+    description:
+      'Show one event as the log keeps it, with its payload, which may hold personal data, and its metadata.',
+  },
+  args: {
+    position: { type: 'positional', description: 'Its position in the log, such as 1042', required: true },
+    ...jsonArgument,
+    ...configArgument,
+  },
+  run: withErrorReporting(async ({ args }) => {
+    const position = positionOf('POSITION', args.position);
+    await withOperation(await loadConfig(args.config), async ({ db, log }) => {
+      const horizon = await log.horizon();
+      const after = position === beginning ? beginning : globalPosition(position - 1n);
+      const search = { after, upTo: position, order: 'oldest-first', limit: 1, payloads: true } as const;
+      const [event] = position > horizon ? [] : await collect(searchEvents(db, log.families, search));
+      if (!event)
+        throw new RefoldError(
+          'INVALID_CONFIG',
+          `The log has no event at position ${position}: ${position > horizon ? `it ends at ${horizon} so far` : 'refused and repeated appends leave gaps'}.`,
+        );
+      console.log(args.json ? json(event) : eventToText(event));
+    });
+  }),
+});
+
+const tail = defineCommand({
+  meta: {
+    name: 'tail',
+    description: 'Show the latest events that match, and with --follow each new one, until Ctrl-C.',
+  },
+  args: {
+    ...eventArguments,
+    follow: { type: 'boolean', description: 'Go on with new events', alias: 'f' },
+    limit: { type: 'string', description: 'How many of the latest events', default: '10', alias: 'n', valueHint: 'N' },
+    json: { type: 'boolean', description: 'As JSON, one line for each event' },
+    ...configArgument,
+  },
+  run: withErrorReporting(async ({ args }) => {
+    const limit = limitOf(args.limit);
+    const config = await loadConfig(args.config);
+    await withOperation(config, async (operation) => {
+      const { db, log } = operation;
+      const search = await conditionsOf(config, operation, args);
+      const from = await log.readHead(null);
+      const onEvent = (event: StoredEvent) =>
+        console.log(args.json ? JSON.stringify({ ...event, position: event.position.toString() }) : eventLine(event));
+      const latest = { ...search, after: beginning, upTo: from.horizon, order: 'newest-first', limit } as const;
+      for (const event of (await collect(searchEvents(db, log.families, latest))).reverse()) onEvent(event);
+      if (args.follow) await follow(operation, config, { search, from, onEvent });
+    });
+  }),
+});
+
+async function collect(found: AsyncIterable<StoredEvent>): Promise<StoredEvent[]> {
+  const all: StoredEvent[] = [];
+  for await (const event of found) all.push(event);
+  return all;
+}
+
+type Followed = Pick<Parameters<typeof createEventTail>[0], 'search' | 'from' | 'onEvent'>;
+
+/** Follows the log until the process ends, also through outages of the database. */
+async function follow(
+  { db, log }: Operation,
+  { database, runtime }: Awaited<ReturnType<typeof loadConfig>>,
+  followed: Followed,
+): Promise<never> {
+  const events = createEventTail({ db, log, ...followed });
+  let isDown = false;
+  const poller = createPoller({
+    ...runtime.polling,
+    async poll(signal) {
+      const found = await events.poll(signal);
+      isDown = false;
+      return found;
+    },
+    onError(error) {
+      if (!(error instanceof RefoldError) || error.code !== 'DATABASE_UNAVAILABLE') exitWithError(error);
+      if (!isDown) console.error(`refold: ${error.message} Retrying.`);
+      isDown = true;
+    },
+  });
+  if (database.notifications)
+    createNotifications({ url: db.url, applicationName: 'refold-cli' }).on('refold_events', () => poller.wake());
+  poller.wake();
+  return new Promise<never>(() => {});
+}
+
+export const events = defineCommand({
+  meta: { name: 'events', description: 'List, show and follow the events of the log.' },
+  subCommands: { list, show, tail },
+});
