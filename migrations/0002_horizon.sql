@@ -77,7 +77,9 @@ select
   coalesce(session.application_name, 'prepared transaction ' || prepared.gid) as application_name,
   coalesce(session.state, 'prepared') as state,
   extract(epoch from clock_timestamp() - coalesce(session.xact_start, prepared.prepared))::float8 as seconds,
-  session.query
+  session.query,
+  coalesce(session.usename, prepared.owner)::text as role,
+  host(session.client_addr) as client_address
 from refold.tags
 left join pg_stat_activity session on session.pid = tags.pid
 -- A prepared transaction has no session. Each transaction also locks its own id, and pg_prepared_xacts has its name under that id.

@@ -651,7 +651,9 @@ create view refold.stalls as
     COALESCE(session.application_name, ('prepared transaction '::text || prepared.gid)) AS application_name,
     COALESCE(session.state, 'prepared'::text) AS state,
     (EXTRACT(epoch FROM (clock_timestamp() - COALESCE(session.xact_start, prepared.prepared))))::double precision AS seconds,
-    session.query
+    session.query,
+    (COALESCE(session.usename, prepared.owner))::text AS role,
+    host(session.client_addr) AS client_address
    FROM (((refold.tags
      LEFT JOIN pg_stat_activity session ON ((session.pid = tags.pid)))
      LEFT JOIN pg_locks own_id ON (((tags.pid IS NULL) AND (own_id.locktype = 'transactionid'::text) AND (own_id.virtualtransaction = tags.virtualtransaction))))

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
+import { stallText } from '../../runtime/monitoring/stall-text.ts';
 import { readStatus, type VersionStatus } from '../../runtime/monitoring/status.ts';
 import type { ReactorStatus } from '../../runtime/reactors/reactor-operations.ts';
 import { type AnsweringVersion, answeringVersions } from '../../runtime/versions/answering-versions.ts';
@@ -63,6 +64,9 @@ export const status = defineCommand({
   }),
 });
 
+// The first one decides how far the log can be read. A pool of writers may hold hundreds of positions.
+const shownHolders = 3;
+
 interface RatedStatus extends VersionStatus {
   /** Positions a second. */
   readonly rate: number;
@@ -121,10 +125,11 @@ function toText(all: Report): string {
   const none = report.length === 0 && missing.length === 0;
   const versions = none ? ['No projection version is registered yet.'] : [versionsToText(report, missing)];
   const reactions = reactors.length === 0 ? [] : ['', reactorsToText(reactors)];
-  const held = stalls.map(
-    (stall) =>
-      `The log can't be read past position ${stall.tag}: '${stall.applicationName}' (pid ${stall.pid ?? '-'}) has been appending for ${duration(stall.seconds)}, ${stall.state}: ${stall.query ?? '?'}`,
-  );
+  const more = stalls.length - shownHolders;
+  const held = [
+    ...stalls.slice(0, shownHolders).map(stallText),
+    ...(more > 0 ? [`${integer(more)} more sessions hold positions above that; --json shows them.`] : []),
+  ];
   const lost = lostOwners.map(
     ({ owner, units, seconds }) =>
       `${owner} owns ${integer(units)} of these and sent its last heartbeat ${seconds === null ? 'long' : duration(seconds)} ago: it was killed, or hangs. Another running process takes over; if there is none, start one.`,

@@ -70,13 +70,17 @@ export interface Stall {
   readonly seconds: number;
   /** Null if this user may not see it. */
   readonly query: string | null;
+  /** The role of the session, or of who prepared the transaction. */
+  readonly role: string | null;
+  /** Null for a local socket, a prepared transaction, or if this user may not see it. */
+  readonly clientAddress: string | null;
 }
 
 /** The sessions that hold back the horizon, and for how long. Worst first. */
 export async function readStalls(target: Queryable): Promise<Stall[]> {
   const rows = await target.query<Omit<Stall, 'tag'> & { tag: bigint }>({
     text: `
-      select tag, pid, application_name as "applicationName", state, seconds, query
+      select tag, pid, application_name as "applicationName", state, seconds, query, role, client_address as "clientAddress"
       from refold.stalls`,
   });
   return rows.map((row) => ({ ...row, tag: globalPosition(row.tag) }));

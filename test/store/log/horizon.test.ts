@@ -343,6 +343,8 @@ describe('a writer’s tag', () => {
         state: 'idle in transaction',
         seconds: expect.any(Number),
         query: 'select pg_backend_pid() as pid',
+        role: expect.any(String),
+        clientAddress: expect.any(String),
       },
     ]);
     await client.query('rollback');
