@@ -12,6 +12,10 @@ create table refold.projections (
   -- what keeps a ready version from becoming active by itself, and why: an operator (a rollback), or a rule of its declaration
   held_by text check (held_by in ('operator', 'breaking', 'verification', 'dead-letters')),
   held_reason text,
+  -- an operator has paused it: no process maintains it, whatever its state
+  paused_at timestamptz,
+  paused_by text,
+  paused_reason text,
   table_schema text not null,
   table_name text not null,
   table_fingerprint text not null,

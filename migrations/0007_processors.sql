@@ -46,7 +46,8 @@ select
   greatest(log.head - processors.checkpoint, 0) as positions,
   unread.events,
   unread.exact,
-  coalesce(greatest(extract(epoch from clock_timestamp() - unread.oldest), 0), 0)::float8 as seconds
+  coalesce(greatest(extract(epoch from clock_timestamp() - unread.oldest), 0), 0)::float8 as seconds,
+  projections.paused_at is not null as paused
 from refold.projections
 join (
   select name, version, partition, refold.reached(name, version, checkpoint) as checkpoint

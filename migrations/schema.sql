@@ -260,6 +260,9 @@ create table refold.projections (
   state text not null,
   held_by text,
   held_reason text,
+  paused_at timestamp with time zone,
+  paused_by text,
+  paused_reason text,
   table_schema text not null,
   table_name text not null,
   table_fingerprint text not null,
@@ -632,7 +635,8 @@ create view refold.lag as
     GREATEST((log.head - processors.checkpoint), (0)::bigint) AS positions,
     unread.events,
     unread.exact,
-    (COALESCE(GREATEST(EXTRACT(epoch FROM (clock_timestamp() - unread.oldest)), (0)::numeric), (0)::numeric))::double precision AS seconds
+    (COALESCE(GREATEST(EXTRACT(epoch FROM (clock_timestamp() - unread.oldest)), (0)::numeric), (0)::numeric))::double precision AS seconds,
+    (projections.paused_at IS NOT NULL) AS paused
    FROM (((refold.projections
      JOIN ( SELECT processors_1.name,
             processors_1.version,

@@ -14,6 +14,8 @@ export const refold = defineCommand({
     canary: () => import('./versions/canary.ts').then(({ canary }) => canary),
     shadow: () => import('./versions/shadow.ts').then(({ shadow }) => shadow),
     rollback: () => import('./versions/rollback.ts').then(({ rollback }) => rollback),
+    pause: () => import('./versions/pause.ts').then(({ pause }) => pause),
+    resume: () => import('./versions/pause.ts').then(({ resume }) => resume),
     rebuild: () => import('./versions/rebuild.ts').then(({ rebuild }) => rebuild),
     snapshot: () => import('./versions/snapshot.ts').then(({ snapshot }) => snapshot),
     'dead-letters': () => import('./reactors/dead-letters.ts').then(({ deadLetters }) => deadLetters),

@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** They compare with external times: of tokens and files. */
+/** They compare with external times: of tokens, files, events and servers. */
 const ofTheCalendar = [
+  'cli/events/event-arguments.ts',
   'gateway/policies/authentication.ts',
   'gateway/policies/jwt.ts',
   'gateway/subscriptions/subscriptions.ts',

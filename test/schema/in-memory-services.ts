@@ -440,6 +440,7 @@ export class InMemoryServices implements GatewayServices {
       position,
       head: this.head,
       progress: this.head === 0n ? 1 : Number(position) / Number(this.head),
+      paused: false,
     };
   }
 

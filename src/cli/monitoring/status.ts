@@ -174,6 +174,11 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
       .concat(missing.map((id) => [id, 'not registered', '-', '-', '-', '-', '-', '-', '-'])),
   );
   const notes = report.flatMap((version) => [
+    ...(version.paused
+      ? [
+          `${version.name}@${version.version} is paused since ${version.paused.since} by ${version.paused.by} (${version.paused.reason}): 'refold resume ${version.name}@${version.version}' resumes it`,
+        ]
+      : []),
     ...(version.heldReason ? [`${version.name}@${version.version} is held: ${version.heldReason}`] : []),
     ...(version.canaryFigures
       ? [`${version.name}@${version.version} as a canary has ${canaryFiguresText(version.canaryFigures)}`]
@@ -207,8 +212,9 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
   return [table, ...notes].join('\n');
 }
 
-function stateOf({ state, heldReason, canary, inline }: VersionStatus): string {
+function stateOf({ state, paused, heldReason, canary, inline }: VersionStatus): string {
   const notes = [
+    ...(paused ? ['paused'] : []),
     ...(heldReason ? ['held'] : []),
     ...(canary ? [`canary: ${canaryText(canary)}`] : []),
     ...(inline ? [`inline: ${inline}`] : []),

@@ -66,4 +66,6 @@ export interface VersionProgress {
   readonly head: GlobalPosition;
   /** 0 to 1. */
   readonly progress: number;
+  /** Whether an operator has paused it: its position stays where it is. */
+  readonly paused: boolean;
 }

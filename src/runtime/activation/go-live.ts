@@ -147,7 +147,7 @@ export async function goLive(options: GoLiveParts, projection: Projection): Prom
   const { db, log, logger } = options;
   const { name, version } = projection;
   const status = await readVersionStatus(db, name, version);
-  if (!status || (status.state !== 'ready' && status.state !== 'active')) return null;
+  if (!status || status.paused || (status.state !== 'ready' && status.state !== 'active')) return null;
   if ((await log.horizon()) - status.checkpoint > maxLeft) return null;
   if ((await readAppending(db)).some(({ seconds }) => (seconds ?? 0) > maxSeconds)) return null;
   const joined = await db.transaction(
@@ -155,8 +155,8 @@ export async function goLive(options: GoLiveParts, projection: Projection): Prom
       // Everything else that may wait comes before the gate.
       await limitLockWaits(tx, gateTimeout);
       if (!(await keepFromLive(tx, name, version))) return null;
-      const { state, tableName } = await expectVersion(tx, name, version);
-      if (state !== 'ready' && state !== 'active') return null;
+      const { state, tableName, pausedAt } = await expectVersion(tx, name, version);
+      if (pausedAt !== null || (state !== 'ready' && state !== 'active')) return null;
       const partitions = await lockPartitions(tx, name, version);
       const checkpoint = globalPosition(furthest(partitions));
       // After partitions were merged, rows are at several positions for a while.

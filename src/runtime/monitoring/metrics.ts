@@ -64,6 +64,9 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
   gauge('refold_version_held', '1 if the version is held at ready, see refold status.', ({ heldReason }) =>
     heldReason === null ? 0 : 1,
   );
+  gauge('refold_version_paused', '1 if an operator has paused the version, so nobody maintains it.', ({ paused }) =>
+    paused === null ? 0 : 1,
+  );
   gauge('refold_processor_stopped', '1 if the version stopped at an event.', ({ processor }) =>
     processor === 'stopped' ? 1 : 0,
   );

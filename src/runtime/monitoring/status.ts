@@ -5,6 +5,7 @@ import { countDeadLetters } from '../../store/processors/dead-letters.ts';
 import { type Lag, readLag } from '../../store/processors/lag.ts';
 import { readThroughput, type Throughput } from '../../store/processors/runs.ts';
 import { type CanaryFigures, readCanaryFigures } from '../../store/registry/canaries.ts';
+import type { Pause } from '../../store/registry/pauses.ts';
 import { type Rebuild, readAllRebuilds } from '../../store/registry/rebuilds.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { readShadowStandings, type ShadowStanding } from '../../store/registry/shadows.ts';
@@ -52,6 +53,8 @@ export interface VersionStatus {
   readonly eventsPerSecond: number;
   /** Why it does not become active by itself: held by an operator, by a condition of its declaration, or by a finding. */
   readonly heldReason: string | null;
+  /** Who paused it, and why: nobody maintains it. Null if it is not paused. */
+  readonly paused: Pause | null;
   /** Which clients it answers as a canary while it is only ready; null if it is no canary. */
   readonly canary: CanaryRule | null;
   /**
@@ -129,6 +132,7 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
       throughputs.filter(({ name, version }) => name === entry.name && version === entry.version),
     ),
     heldReason: entry.heldReason ?? heldByQueries(standings, entry),
+    paused: entry.paused,
     canary: entry.canary,
     canaryFigures: figuresOf(figures, entry),
     error: entry.error,

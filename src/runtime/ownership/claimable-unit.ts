@@ -259,8 +259,8 @@ export class ClaimableUnit {
     const backoff = Math.min(retryAtMost, 100 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
     const delay = leaves ? othersFirst : fenced ? retryFenced : backoff;
     this.#retryAt = performance.now() + delay;
-    // An inline version that joined the appends is no problem, nor is an event that another process can read.
-    const level = fenced && error.fields.mode === 'inline' ? 'debug' : leaves ? 'info' : 'warn';
+    // A version that joined the appends or was paused is no problem, nor is an event that another process can read.
+    const level = fenced && error.fields.mode !== undefined ? 'debug' : leaves ? 'info' : 'warn';
     const reason = error instanceof Error ? error.message : String(error);
     const next = leaves ? 'left to a process that knows it' : `trying again in ${Math.round(delay)} ms`;
     logger[level]({ projection: id, err: error }, `${id}: ${next}. ${reason}`);

@@ -48,8 +48,10 @@ export interface ProjectionUnitsOptions {
 export function createProjectionUnits(options: ProjectionUnitsOptions): (work: Work) => readonly MaintainedUnit[] {
   const { projections, versions } = options;
   return (work) => {
-    const maintained = projections.filter(({ name, version }) =>
-      ['building', 'ready', 'active', 'failed'].includes(versions.stateOf(name, version) ?? ''),
+    const maintained = projections.filter(
+      ({ name, version }) =>
+        ['building', 'ready', 'active', 'failed'].includes(versions.stateOf(name, version) ?? '') &&
+        !versions.isPaused(name, version),
     );
     const rebuilds = work.rebuilds.flatMap((rebuild) => {
       const { name, version, tableName } = rebuild;
@@ -89,6 +91,7 @@ function versionUnit(
     async start(db, claim) {
       // After the claim, so this claim writes to no outdated table: a rebuild that ends from now on raises the epoch again.
       await versions.refresh();
+      await leavePausedAlone(options, projection, claim);
       await leaveLiveAlone(db, projection, claim);
       const damage = await tables.look(versions.stored(projection));
       if (damage) return stoppedProcessor(id, claim, damage);
@@ -148,6 +151,17 @@ async function leaveLiveAlone(db: Database, { id, name, version }: Projection, c
   });
 }
 
+/** Checked after the claim: a pause from now on raises the epoch again, but one from before, which this process had not seen, would not. */
+async function leavePausedAlone(
+  { db, versions }: Pick<ProjectionUnitsOptions, 'db' | 'versions'>,
+  { id, name, version }: Projection,
+  claim: ProcessorClaim,
+): Promise<void> {
+  if (!versions.isPaused(name, version)) return;
+  await releaseProcessor(db, claim);
+  throw new RefoldError('PROCESSOR_FENCED', `${id} is paused.`, { name, version, mode: 'paused' });
+}
+
 /**
  * `projection` is the version with the table that the rebuild fills. A rebuild that waits for an operator keeps following the log. Accepting its
  * dead letters changes the unit's key, so it is checked again even if no event arrives.
@@ -173,6 +187,8 @@ function rebuildUnit(
     filter: projection.filter,
     codeFingerprint: projection.codeFingerprint,
     async start(db, claim) {
+      await options.versions.refresh();
+      await leavePausedAlone(options, projection, claim);
       let announced: string | null = null;
       return createProcessor({
         ...options,

@@ -148,11 +148,11 @@ export function createPositions(options: PositionsOptions): Positions {
     async progress(projection) {
       const { name, version } = projection;
       const [status, last] = await Promise.all([readVersionStatus(db, name, version), head()]);
-      const position = status?.checkpoint ?? beginning;
+      const { state = 'building', checkpoint: position = beginning, paused = false } = status ?? {};
       // The log or the version may have grown between the two reads, but a version is never ahead of the log.
       const end = last > position ? last : position;
       const progress = end === 0n ? 1 : Number((position * 10_000n) / end) / 10_000;
-      return { projection: name, version, state: status?.state ?? 'building', position, head: end, progress };
+      return { projection: name, version, state, position, head: end, progress, paused };
     },
     onCheckpoint(projection, listener) {
       const set = listeners.get(projection.id) ?? new Set();

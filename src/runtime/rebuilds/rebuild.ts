@@ -26,7 +26,7 @@ import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import type { BuildProgress } from '../processors/projection-processor.ts';
 import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
-import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
+import { expectDeclaredTable, expectVersion, refused, refusePaused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
@@ -112,6 +112,7 @@ export async function expectRebuildable(
     throw refused(name, version, 'is being built for the first time; there is nothing to rebuild.');
   if (found.state === 'retired')
     throw refused(name, version, `is retired; only a version that is maintained can be rebuilt.`);
+  refusePaused(name, version, found);
   return found;
 }
 

@@ -7,7 +7,7 @@ import { readRegistry } from '../../store/registry/registry.ts';
 import { recordTransition } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { expectVersion, refused } from './expect-version.ts';
+import { expectVersion, refused, refusePaused } from './expect-version.ts';
 import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 
 /** Starts and ends canaries: a ready version answers some clients. */
@@ -35,7 +35,8 @@ export function createCanarySteps(db: Database, declarations: SchemaDeclarations
       if (!(percent >= 0 && percent <= 100) || (percent === 0 && header === null))
         throw refused(name, version, `is a canary for a share above 0 up to 100 or for a header, found ${percent} %.`);
       await db.transaction(async (tx) => {
-        const { state, heldReason } = await expectVersion(tx, name, version);
+        const { state, heldReason, ...found } = await expectVersion(tx, name, version);
+        refusePaused(name, version, found);
         if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be a canary.`);
         const active = await highestActive(tx, name);
         if (!active || active.version > version)

@@ -1,5 +1,6 @@
 import { RefoldError } from '../../errors.ts';
 import type { Projection } from '../../projections/projection/projection.ts';
+import type { StoredPause } from '../../store/registry/pauses.ts';
 import { lockVersion } from '../../store/registry/registry.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
@@ -29,6 +30,21 @@ export function checkDeclaredTable({ id, name, version, tableFingerprint }: Proj
     'PROJECTION_CHANGED',
     `${id}: its table is declared here differently from the one in the database, which deployed processes still use. Undo the change, or run this where the deployed declarations are. A changed table is declared as ${name}@${version + 1}.`,
     { name, version },
+  );
+}
+
+/** Who paused a version, when and why. */
+export function pauseText({ pausedAt, pausedBy, pausedReason }: StoredPause): string {
+  return `since ${pausedAt} by ${pausedBy} (${pausedReason})`;
+}
+
+/** Refuses a step that needs somebody who maintains the version. @throws RefoldError `INVALID_TRANSITION` */
+export function refusePaused(name: string, version: number, found: StoredPause): void {
+  if (found.pausedAt === null) return;
+  throw refused(
+    name,
+    version,
+    `is paused ${pauseText(found)}, so its rows are not current. Run 'refold resume ${name}@${version}' first.`,
   );
 }
 

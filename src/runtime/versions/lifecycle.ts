@@ -20,11 +20,12 @@ import { refuseBreaking, wouldBreak } from '../schema-changes/breaking-clients.t
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
 import { holdForDeadLetters } from './dead-letter-gate.ts';
-import { expectVersion, refused } from './expect-version.ts';
+import { expectVersion, refused, refusePaused } from './expect-version.ts';
+import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
 import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
 
-export interface Lifecycle extends CanarySteps {
+export interface Lifecycle extends CanarySteps, PauseSteps {
   /**
    * Completes a version that has caught up: it becomes ready, and active if its declaration requires nothing more. A version rebuilt in place
    * returns to its earlier state. With the claim of its processor, it works only while that is the owner, because the version may have started again.
@@ -68,8 +69,8 @@ export async function completeVersion(
   declarations: SchemaDeclarations | null,
 ): Promise<VersionState> {
   const { name, version, activation } = projection;
-  const { state, heldReason } = await expectVersion(tx, name, version);
-  if (state !== 'building') return state;
+  const { state, heldReason, pausedAt } = await expectVersion(tx, name, version);
+  if (state !== 'building' || pausedAt !== null) return state;
   await recordTransition(tx, { name, version, from: 'building', to: 'ready', heldReason, ...step });
   // Without clients there are no queries to compare.
   const waits = waitsForMore(declarations ? activation : { ...activation, shadow: null });
@@ -192,9 +193,9 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
     becomeActive: (projection, step) =>
       db.transaction(async (tx) => {
         const { name, version, activation } = projection;
-        const { state, heldReason, heldBy } = await expectVersion(tx, name, version);
+        const { state, heldReason, heldBy, pausedAt } = await expectVersion(tx, name, version);
         const lifted = (heldBy === 'breaking' && activation.breaking !== 'hold') || heldBy === 'dead-letters';
-        if (state !== 'ready' || (heldReason !== null && !lifted)) return state;
+        if (state !== 'ready' || pausedAt !== null || (heldReason !== null && !lifted)) return state;
         return activateUnlessHeld(tx, readSchema, projection, step, declarations, heldBy);
       }),
     async hold({ name, version }, heldBy, step) {
@@ -207,9 +208,10 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
     },
     async activate(name, version, step, { allowBreaking = false } = {}) {
       await db.transaction(async (tx) => {
-        const { state } = await expectVersion(tx, name, version);
+        const { state, ...found } = await expectVersion(tx, name, version);
         switch (state) {
           case 'ready':
+            refusePaused(name, version, found);
             if (!allowBreaking) await refuseBreaking(tx, declarations, name, version);
             return setActive(tx, readSchema, name, version, step);
           case 'active':
@@ -224,6 +226,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
       });
     },
     ...createCanarySteps(db, declarations),
+    ...createPauseSteps(db),
     rollback: (name, step) =>
       db.transaction(async (tx) => {
         const active = (await readRegistry(tx))
@@ -241,6 +244,7 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         }
         const locked = await expectVersion(tx, name, from);
         if (locked.state !== 'active') throw refused(name, from, `is ${locked.state} by now; look at 'refold status'.`);
+        refusePaused(name, to, await expectVersion(tx, name, to));
         await recordTransition(tx, {
           name,
           version: from,
@@ -254,20 +258,28 @@ export function createLifecycle(db: Database, readSchema: string, declarations: 
         return { from, to };
       }),
     async retire(name, version, step, graceSeconds = 86_400) {
-      await db.transaction(async (tx) => {
-        const { state, tableName } = await expectVersion(tx, name, version);
-        if (state === 'retired') throw refused(name, version, 'is retired already.');
-        await forgetInline(tx, name, version);
-        await deleteCanary(tx, name, version);
-        await recordTransition(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
-        await pointView(tx, readSchema, name);
-        await dropLater(tx, readSchema, tableName, graceSeconds);
-        const rebuild = await deleteRebuild(tx, name, version);
-        if (rebuild && rebuild.tableName !== tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
-        await deleteTableSnapshotsOf(tx, name, version);
-      });
+      await db.transaction((tx) => retireVersion(tx, readSchema, { name, version }, step, graceSeconds));
     },
   };
+}
+
+async function retireVersion(
+  tx: Queryable,
+  readSchema: string,
+  { name, version }: { readonly name: string; readonly version: number },
+  step: TransitionReason,
+  graceSeconds: number,
+): Promise<void> {
+  const { state, tableName } = await expectVersion(tx, name, version);
+  if (state === 'retired') throw refused(name, version, 'is retired already.');
+  await forgetInline(tx, name, version);
+  await deleteCanary(tx, name, version);
+  await recordTransition(tx, { name, version, from: state, to: 'retired', heldReason: null, ...step });
+  await pointView(tx, readSchema, name);
+  await dropLater(tx, readSchema, tableName, graceSeconds);
+  const rebuild = await deleteRebuild(tx, name, version);
+  if (rebuild && rebuild.tableName !== tableName) await dropLater(tx, readSchema, rebuild.tableName, 0);
+  await deleteTableSnapshotsOf(tx, name, version);
 }
 
 /** Whether every partition has folded the log up to a position, and none is stopped. */

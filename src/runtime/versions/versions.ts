@@ -30,6 +30,8 @@ export interface Versions {
   stateOf(name: string, version: number): VersionState | undefined;
   /** The versions, for example `cart_summary@2`, whose processor has stopped at an event. */
   stopped(): ReadonlySet<string>;
+  /** Whether an operator has paused the version: nobody maintains it. */
+  isPaused(name: string, version: number): boolean;
   /** Returns the number of partitions of a version. */
   partitionsOf(projection: Projection): number;
   /**
@@ -80,17 +82,18 @@ export async function createVersions(options: {
       registered.filter(({ status }) => status === 'stopped').map((entry) => `${entry.name}@${entry.version}`),
     );
     const seen = JSON.stringify(
-      registered.map(({ name, version, state, tableName, generation, partitions, inline, canary, shadow, error }) => [
+      registered.map(({ name, version, state, paused, tableName, generation, partitions, ...entry }) => [
         name,
         version,
         state,
+        paused,
         tableName,
         generation,
         partitions.length,
-        inline,
-        canary,
-        shadow,
-        error?.code === tableAltered,
+        entry.inline,
+        entry.canary,
+        entry.shadow,
+        entry.error?.code === tableAltered,
       ]),
     );
     if (seen === lastSeen) return;
@@ -165,6 +168,7 @@ export async function createVersions(options: {
     shadows: () => shadows,
     stateOf: (name, version) => states.get(`${name}@${version}`),
     stopped: () => stopped,
+    isPaused: (name, version) => tables.get(`${name}@${version}`)?.paused != null,
     partitionsOf: ({ id, partitions }) => tables.get(id)?.partitions.length ?? partitions,
     stored,
     storedNow() {

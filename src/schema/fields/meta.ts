@@ -43,6 +43,10 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
         description: 'How much of the log it has taken in, from 0 to 1.',
         resolve: ({ progress }) => progress,
       }),
+      paused: t.boolean({
+        description: 'Whether an operator has paused the version: its position stays where it is.',
+        resolve: ({ paused }) => paused,
+      }),
     }),
   });
   const meta = builder.objectRef<object>('Meta').implement({

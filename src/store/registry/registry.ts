@@ -7,6 +7,7 @@ import { type ColumnsOf, type Queryable, refoldTables, run, type TableRow } from
 import type { ProcessorError, ProcessorRetry, StoredFloors } from '../statements/stored-json.ts';
 import { definitionJson } from './definitions.ts';
 import { type InlineStatus, inlineStatus } from './inline-versions.ts';
+import { type Pause, pauseSql, type StoredPause } from './pauses.ts';
 
 /** A version in the registry, with its processors. */
 export interface RegisteredVersion
@@ -29,6 +30,8 @@ export interface RegisteredVersion
   readonly canary: CanaryRule | null;
   /** The running comparison with live queries; null if there is none. */
   readonly shadow: { readonly oneOf: number; readonly startedAt: string } | null;
+  /** Who paused it, and why; null if it is not paused. */
+  readonly paused: Pause | null;
   /** The lowest checkpoint of the partitions. For a live inline version the end of the log, because every committed event is folded. */
   readonly checkpoint: GlobalPosition;
   /** The owners of all partitions, separated by commas. */
@@ -76,6 +79,7 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
         held_reason as "heldReason",
         held_by as "heldBy",
         state_changed_at as "stateChangedAt",
+        ${pauseSql} as paused,
         (
           select ${inlineStatus('inline')}
           from refold.inline_versions as inline
@@ -200,10 +204,8 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
   });
 }
 
-export type LockedVersion = Pick<
-  RegisteredVersion,
-  'state' | 'heldReason' | 'heldBy' | 'tableName' | 'generation' | 'tableFingerprint'
->;
+export type LockedVersion = StoredPause &
+  Pick<RegisteredVersion, 'state' | 'heldReason' | 'heldBy' | 'tableName' | 'generation' | 'tableFingerprint'>;
 
 /**
  * A version's state, locked until the transaction ends. Not `for update`: a batch that inserts dead letters locks the version's key by its
@@ -221,6 +223,9 @@ export async function lockVersion(db: Queryable, name: string, version: number):
         'table_name as tableName',
         'generation',
         'table_fingerprint as tableFingerprint',
+        'paused_at as pausedAt',
+        'paused_by as pausedBy',
+        'paused_reason as pausedReason',
       ])
       .where('name', '=', name)
       .where('version', '=', version)
@@ -274,7 +279,8 @@ const readyVersions = refoldTables
   .selectFrom('refold.projections')
   .select(['name', 'version', 'held_reason as heldReason', 'held_by as heldBy'])
   .select(sql<number>`extract(epoch from now() - state_changed_at)::float8`.as('seconds'))
-  .where('state', '=', 'ready');
+  .where('state', '=', 'ready')
+  .where('paused_at', 'is', null);
 
 export async function readReadyVersions(db: Queryable): Promise<ReadyVersion[]> {
   return run(db, readyVersions, 'read ready versions');

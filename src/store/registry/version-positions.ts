@@ -33,6 +33,8 @@ export async function readVersionPositions(
 /** The table is the one with its current rows. */
 export interface StoredVersion extends ColumnsOf<'refold.projections', 'state' | 'table_name'> {
   readonly checkpoint: GlobalPosition;
+  /** Whether an operator has paused it: nobody maintains it. */
+  readonly paused: boolean;
 }
 
 /** The state, table and position of one version; undefined if the registry does not contain it. */
@@ -44,7 +46,7 @@ export async function readVersionStatus(
   const rows = await db.query<StoredVersion>({
     name: 'read version status',
     text: `
-      select state, table_name as "tableName", coalesce((
+      select state, table_name as "tableName", paused_at is not null as paused, coalesce((
         select refold.reached($1, $2, min(checkpoint))
         from refold.processors
         where name = $1 and version = $2

@@ -149,6 +149,7 @@ interface LagTable {
   events: Int8;
   exact: boolean;
   seconds: number;
+  paused: boolean;
 }
 
 interface LeasesTable {
@@ -217,6 +218,9 @@ interface ProjectionsTable {
   state: 'building' | 'ready' | 'active' | 'retired' | 'failed';
   held_by: 'operator' | 'breaking' | 'verification' | 'dead-letters' | null;
   held_reason: string | null;
+  paused_at: string | null;
+  paused_by: string | null;
+  paused_reason: string | null;
   table_schema: string;
   table_name: string;
   table_fingerprint: string;
@@ -394,6 +398,8 @@ interface StallsTable {
   state: string | null;
   seconds: number | null;
   query: string | null;
+  role: string | null;
+  client_address: string | null;
 }
 
 interface StreamSnapshotsTable {

@@ -110,12 +110,21 @@ test('_meta has the served versions and their progress', async () => {
   await pack({ a: {} });
   services.hold(courierDayV1);
   await pack({ b: {} });
-  const fields = 'name version state position head lag progress';
+  const fields = 'name version state position head lag progress paused';
   expect(await answer(`{ _meta { projections { ${fields} } } }`)).toEqual({
     _meta: {
       projections: [
-        { name: 'parcel', version: 1, state: 'ACTIVE', position: '2', head: '2', lag: '0', progress: 1 },
-        { name: 'courier_day', version: 1, state: 'BUILDING', position: '1', head: '2', lag: '1', progress: 0.5 },
+        { name: 'parcel', version: 1, state: 'ACTIVE', position: '2', head: '2', lag: '0', progress: 1, paused: false },
+        {
+          name: 'courier_day',
+          version: 1,
+          state: 'BUILDING',
+          position: '1',
+          head: '2',
+          lag: '1',
+          progress: 0.5,
+          paused: false,
+        },
       ],
     },
   });
