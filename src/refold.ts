@@ -16,6 +16,7 @@ import type { ReactorOperations } from './runtime/reactors/reactor-operations.ts
 import type { Rebuilds } from './runtime/rebuilds/rebuild-requests.ts';
 import { type Runtime, startRuntime } from './runtime/runtime.ts';
 import type { Lifecycle } from './runtime/versions/lifecycle.ts';
+import type { Versions } from './runtime/versions/versions.ts';
 import type { SchemaExtension } from './schema/extend-schema.ts';
 import { type DatabaseServer, startEmbeddedPostgres } from './store/embedded/embedded-postgres.ts';
 import type { EventLog } from './store/event-log.ts';
@@ -96,7 +97,24 @@ export const embeddedDataDir = '.refold/postgres';
  * const answer = await refold.graphql('{ cartSummary(cartId: "c1") { totalAmount } }');
  * await refold.stop();
  */
-export async function createRefold(config: Config, options: RefoldOptions = {}): Promise<Refold> {
+export function createRefold(config: Config, options: RefoldOptions = {}): Promise<Refold> {
+  return createReloadableRefold(config, options);
+}
+
+/** A running application whose declarations can be replaced, for `refold dev`. */
+export interface ReloadableRefold extends Refold {
+  readonly versions: Pick<Versions, 'current' | 'stateOf' | 'onChange'>;
+  /**
+   * Replaces the declarations; sockets and subscriptions stay open. `database`, `runtime` and `gateway` of the new configuration are not
+   * read, because they belong to what stays open.
+   *
+   * @returns warnings for the operator, as sentences
+   * @throws what {@link createRefold} would throw; then the former declarations stay in force
+   */
+  redeclare(config: Config): Promise<string[]>;
+}
+
+export async function createReloadableRefold(config: Config, options: RefoldOptions = {}): Promise<ReloadableRefold> {
   const development = config.development ?? process.env.NODE_ENV !== 'production';
   const logger = options.logger ?? pino({ name: 'refold', level: 'warn' }, pino.destination(2));
   const role = options.role ?? 'all';
@@ -132,20 +150,42 @@ export async function createRefold(config: Config, options: RefoldOptions = {}):
       logger,
     });
     stops.push(() => runtime.stop());
-    const gateway = role === 'worker' ? undefined : await openGateway(config, runtime, { ...options, development });
+    const declared = { config };
+    const gateway = role === 'worker' ? undefined : await openGateway(declared, runtime, { ...options, development });
     if (gateway) stops.push(() => gateway.close());
     return {
       url: gateway?.url,
       databaseUrl: server.url,
-      log: runtime.log,
-      source: runtime.source,
-      lifecycle: runtime.lifecycle,
-      schemaEvolution: runtime.schemaEvolution,
-      reactors: runtime.reactors,
-      rebuilds: runtime.rebuilds,
+      get log() {
+        return runtime.log;
+      },
+      get source() {
+        return runtime.source;
+      },
+      get lifecycle() {
+        return runtime.lifecycle;
+      },
+      get schemaEvolution() {
+        return runtime.schemaEvolution;
+      },
+      get reactors() {
+        return runtime.reactors;
+      },
+      get rebuilds() {
+        return runtime.rebuilds;
+      },
+      versions: runtime.versions,
       graphql: async (source, variables, viewer) => (gateway ?? neverInWorkers()).execute(source, variables, viewer),
       execute: runtime.execute,
       status: runtime.status,
+      async redeclare(next) {
+        const { database, runtime: runtimeOptions, gateway: gatewayOptions } = config;
+        const served = Object.freeze({ ...next, database, runtime: runtimeOptions, gateway: gatewayOptions });
+        checkSchema(served);
+        return runtime.redeclare(served, () => {
+          declared.config = served;
+        });
+      },
       stop,
     };
   } catch (error) {
@@ -161,10 +201,11 @@ async function databaseServer(config: Config, logger: Logger): Promise<DatabaseS
 }
 
 async function openGateway(
-  config: Config,
+  declared: { readonly config: Config },
   runtime: Runtime,
   options: RefoldOptions & { development: boolean },
 ): Promise<Gateway> {
+  const { config } = declared;
   const { createGateway } = await import('./gateway/create-gateway.ts');
   const { createRuntimeMetrics: createMetrics } = await import('./runtime/monitoring/metrics.ts');
   const metrics = createMetrics(runtime);
@@ -179,14 +220,20 @@ async function openGateway(
       lookAtTables: runtime.lookAtTables,
       shadows: { record: runtime.recordShadow },
       problems: runtime.problems,
-      ...(runtime.readModelsServed ? { lost: runtime.readModelsServed.lost } : {}),
+      lost: () => runtime.readModelsServed?.lost() ?? [],
       ...(runtime.canaries ? { canaries: runtime.canaries } : {}),
       ...(runtime.usage && config.gateway.fieldUsage ? { usage: runtime.usage } : {}),
     },
-    commands: config.commands,
     options: config.gateway,
-    auth: config.auth,
-    extension: config.schema as SchemaExtension | undefined, // `kind` says that extendSchema created it
+    get commands() {
+      return declared.config.commands;
+    },
+    get auth() {
+      return declared.config.auth;
+    },
+    get extension() {
+      return declared.config.schema as SchemaExtension | undefined; // `kind` says that extendSchema created it
+    },
     development: options.development,
     drainSeconds: config.gateway.drainSeconds ?? 0,
     logger: runtime.logger,

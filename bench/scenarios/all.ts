@@ -5,6 +5,7 @@ import { appendConflicts, appendInlineConflicts } from './append-conflicts.ts';
 import { appendInline } from './append-inline.ts';
 import { appendStreams } from './append-streams.ts';
 import { builds } from './builds.ts';
+import { devEdit } from './dev-edit.ts';
 import { fanOut } from './fan-out.ts';
 import { firstBuild } from './first-build.ts';
 import { growth } from './growth.ts';
@@ -29,6 +30,7 @@ export const scenarios: readonly Scenario[] = [
   readLog,
   growth,
   ...latency,
+  devEdit,
   tailAtTheHead,
   anchors,
   memory,

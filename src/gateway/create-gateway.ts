@@ -51,6 +51,7 @@ import { createEventStreams } from './transports/event-stream.ts';
 import { createSingleConnections } from './transports/single-connection.ts';
 import { createWebSocketEndpoint, refuseUpgrade } from './transports/web-socket.ts';
 
+/** `commands`, `extension` and `auth` are read for each schema and each operation: in development, they may be replaced. */
 export interface GatewayParts {
   readonly services: GatewayServices;
   /** The declared commands; each becomes a mutation. */
@@ -98,21 +99,23 @@ const closeTimeoutMs = 7000;
  * `graphql` does not fit
  */
 export async function createGateway(given: GatewayParts): Promise<Gateway> {
-  const { services, commands, options, development, logger } = given;
+  const { services, options, development, logger } = given;
   const { maxPageSize, maxBodySize, proxies, rateLimit, persistedOperations } = options;
   const isOpen = options.graphiql ?? development;
   const source = createSchemaSource({
     versions: services.versions,
-    commands,
-    maxPageSize,
-    federation: options.federation,
-    extension: given.extension,
-    authenticates: given.auth !== undefined,
+    options: () => ({
+      commands: given.commands,
+      maxPageSize,
+      federation: options.federation,
+      extension: given.extension,
+      authenticates: given.auth !== undefined,
+    }),
     logger,
   });
   refuseOtherCopy('graphql-yoga', createGraphQLError('') instanceof GraphQLError);
   const maskError = createErrorMask({ logger, hints: isOpen, onTableError: () => services.lookAtTables?.() });
-  const viewerOf = createAuthentication(given.auth, logger);
+  const viewerOf = createAuthentication(() => given.auth, logger);
   const registry = given.metrics ?? new Registry();
   const onRefused = createRefusalCounter(registry);
   const policies = createRequestPolicies(
@@ -134,8 +137,10 @@ export async function createGateway(given: GatewayParts): Promise<Gateway> {
   });
   const guardOf = (viewer: Viewer | 'system') =>
     viewer === 'system' ? undefined : createGuard(viewer, given.auth ? 'authenticated' : 'public');
-  const { context: contextOf } = given.extension ?? {};
-  const scope = createOperationScope({ services, logger, policies, guardOf, maxCost: options.maxCost, contextOf });
+  const scope = createOperationScope({
+    ...{ services, logger, policies, guardOf, maxCost: options.maxCost },
+    contextOf: () => given.extension?.context,
+  });
   const subscriptions = createSubscriptions({ scope, maskError, policies, limit: openSubscriptions, clientOf });
   const metrics = createGatewayMetrics(registry, {
     subscriptions: openSubscriptions.count,

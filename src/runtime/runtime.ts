@@ -3,11 +3,8 @@ import type { Command } from '../commands/define-command.ts';
 import { shareConnections } from '../config/connections.ts';
 import type { Config } from '../config/define-config.ts';
 import type { Maintained } from '../config/maintained.ts';
-import { payloadVersionsOf } from '../events/payload-versions.ts';
 import type { PositionToken } from '../events/position-token.ts';
-import { selfFeedingWarnings } from '../reactors/reaction-chains.ts';
-import { declaredVersions } from '../reactors/versioned-reactor.ts';
-import { createEventLog, type EventLog } from '../store/event-log.ts';
+import type { EventLog } from '../store/event-log.ts';
 import { readAnchor } from '../store/log/horizon.ts';
 import { createDatabase, type Database } from '../store/postgres/database.ts';
 import { createNotifications, type Notifications, noNotifications } from '../store/postgres/notifications.ts';
@@ -15,36 +12,27 @@ import { addShadowResult, type ShadowResult } from '../store/registry/shadows.ts
 import { createPollTimer } from '../store/server/poll-timer.ts';
 import { checkServer } from '../store/server/server-check.ts';
 import { checkSessions } from '../store/server/session-check.ts';
-import { createSchemaEvolution, type SchemaEvolution } from './activation/schema-evolution.ts';
-import { openApplicationLog } from './commands/application-log.ts';
-import { type ExecuteOptions, type ExecuteResult, executeCommand } from './commands/command-handler.ts';
+import type { SchemaEvolution } from './activation/schema-evolution.ts';
+import type { ExecuteOptions, ExecuteResult } from './commands/command-handler.ts';
 import { createSnapshotWriter } from './commands/snapshot-writer.ts';
 import { createStreamTurns } from './commands/stream-turns.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import { createHistory, type History, historyChanged } from './consumers/history.ts';
-import { createLogSource, parseNotifiedPosition } from './consumers/log-source.ts';
+import { type DeclaredParts, declareParts, registerDeclarations, type SharedParts } from './declared-parts.ts';
 import { createLiveReadModels, type LiveReadModelSource } from './live/live-read-models.ts';
-import { startMaintenance } from './maintenance.ts';
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
 import { readStatus, type VersionStatus } from './monitoring/status.ts';
 import { createUsageRecorder, type UsageRecorder } from './monitoring/usage-recorder.ts';
-import { connectionLimitWarnings } from './ownership/connection-limit.ts';
-import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
+import type { DatabaseProblems } from './ownership/database-watch.ts';
 import { createOutages } from './ownership/outages.ts';
-import { announcePresence, type ProcessDescription } from './ownership/presence.ts';
-import { createReactorOperations, type ReactorOperations } from './reactors/reactor-operations.ts';
-import { registerReactors } from './reactors/register-reactors.ts';
+import type { ReactorOperations } from './reactors/reactor-operations.ts';
 import { openReplica } from './reads/open-replica.ts';
 import { createPositions, type Positions } from './reads/positions.ts';
-import { createReadModels, type ReadModelSource } from './reads/read-models.ts';
+import type { ReadModelSource } from './reads/read-models.ts';
 import type { Replica } from './reads/replica.ts';
-import { createRowHistory } from './reads/row-history.ts';
-import { createServedReadModels, type ServedReadModels } from './reads/served-read-models.ts';
-import { createRebuilds, type Rebuilds } from './rebuilds/rebuild-requests.ts';
-import { createLifecycle, type Lifecycle } from './versions/lifecycle.ts';
-import { registerVersions } from './versions/register-versions.ts';
-import { createTableWatch } from './versions/table-watch.ts';
-import { checkLoggedNames } from './versions/undeclared-events.ts';
+import type { ServedReadModels } from './reads/served-read-models.ts';
+import type { Rebuilds } from './rebuilds/rebuild-requests.ts';
+import type { Lifecycle } from './versions/lifecycle.ts';
 import { createVersions, type Versions } from './versions/versions.ts';
 
 // More examples than anybody reads would only take space.
@@ -101,12 +89,21 @@ export interface Runtime {
   problems(): DatabaseProblems;
   /** The given logger, except that it counts failures caused by an unreachable database instead of logging each one. */
   readonly logger: Logger;
+  /**
+   * Replaces the declarations while the process runs. Subscriptions stay open and follow the new declarations, as they follow an
+   * activation. Connections keep their options: `database`, `gateway` and `runtime` of the new configuration are not read.
+   *
+   * @param onDeclared called when the new declarations are registered, before the first operation on them
+   * @returns warnings for the operator, as sentences
+   * @throws what a start would throw; then the former declarations stay in force
+   */
+  redeclare(config: Config, onDeclared: () => void): Promise<string[]>;
   /** Stops everything in reverse order of the start. Resolves when everything is released. */
   stop(): Promise<void>;
 }
 
 export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
-  const { config, url, owner, development, maintained = config } = options;
+  const { config, url, owner, development, maintain } = options;
   const outages = createOutages(options.logger);
   const { logger } = outages;
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
@@ -121,22 +118,9 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     stops.push(() => db.close());
     await checkServer(db, readSchema);
     await checkSessions(db, { sessions });
-    const undeclared = await checkLoggedNames(db, config.families);
-    if (undeclared !== undefined) logger.warn(undeclared);
-    const warnings = await registerVersions({ db, readSchema, declarations: config, actor: owner, development });
-    warnings.push(...selfFeedingWarnings(config.reactors), ...(await connectionLimitWarnings(db, config.database)));
-    warnings.push(...(await registerReactors(db, config.reactors, owner)));
-    for (const warning of warnings) logger.warn(warning);
+    const registration = { db, readSchema, actor: owner, development };
+    for (const warning of await registerDeclarations(config, registration)) logger.warn(warning);
 
-    let watch: DatabaseWatch | undefined;
-    const appends = openApplicationLog(db, config, {
-      freeze: development,
-      logger: options.logger,
-      onAppended: (position) => source.appended(position),
-      onSent: (error) => watch?.appended(error),
-    });
-    stops.push(() => appends.close());
-    const { log } = appends;
     const snapshots = createSnapshotWriter(db, (error) =>
       logger.error({ err: error }, `a snapshot of a stream was not kept. ${String(error)}`),
     );
@@ -153,9 +137,6 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     });
     stops.push(async () => pollTimer.wake());
     const history = createHistory(logger);
-    const source = createLogSource(log, pollTimer, history);
-    const unsubscribe = notifications.on('refold_events', (payload) => source.appended(parseNotifiedPosition(payload)));
-    stops.push(async () => unsubscribe());
     const versions = await createVersions({
       db,
       projections: config.projections,
@@ -163,7 +144,6 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       onError: (error) => logger.warn({ err: error }, 'the registry could not be read; trying again'),
     });
     stops.push(() => versions.close());
-    const lifecycle = createLifecycle(db, readSchema, config);
 
     // Reads have their own pool: slow queries must not take the connections that appends and batches need.
     const reads = createDatabase({
@@ -174,14 +154,11 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
       applicationName: 'refold-reads',
     });
     stops.push(() => reads.close());
-    const opened = createDatabaseWatch({ appends: appends.db, reads, answerTimeoutMs, onAnswered: outages.answered });
-    watch = opened;
-    stops.push(() => opened.stop());
     const positions = createPositions({
       db: reads,
       notifications,
       timeout: config.gateway.positionTimeout,
-      head: () => log.head(),
+      head: () => declared.log.head(),
     });
     stops.push(async () => positions.close());
     // A version that starts again is behind the positions seen so far, and possibly no notification reports it.
@@ -190,16 +167,6 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const replica = openReplica(config, db, logger);
     if (replica) stops.push(() => replica.close());
     history.onChange(() => replica?.forget());
-    const readModels = createReadModels({
-      replica,
-      db: reads,
-      readSchema,
-      statementTimeout: config.gateway.statementTimeout,
-      positions,
-      versions,
-      history: createRowHistory(reads, createEventLog(reads, config.families)),
-    });
-
     const live = createLiveReadModels({
       db: reads,
       readSchema,
@@ -215,42 +182,51 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const canaries = options.serves ? createCanaryRecorder(db, logger) : undefined;
     if (canaries) stops.push(() => canaries.stop());
 
-    const { projections } = config;
-    const readModelsServed = options.serves ? createServedReadModels({ db, projections, versions, logger }) : undefined;
-    if (readModelsServed) stops.push(() => readModelsServed.stop());
-
-    const described: ProcessDescription = {
-      name: owner,
-      role: options.maintain ? (options.serves ? 'all' : 'worker') : 'gateway',
-      versions: (options.serves ? config : maintained).projections.map(({ id }) => id),
-      payloadVersions: payloadVersionsOf(config.families),
-      reactorVersions: declaredVersions(config.reactors),
-    };
-    const tables = options.maintain ? createTableWatch({ db, projections: config.projections, logger }) : undefined;
-    if (tables) {
-      stops.push(() => tables.stop());
-      const parts = { db, log, source, history, versions, positions, lifecycle, tables };
-      stops.push(startMaintenance({ config, maintained, url, owner, development, ...parts, logger, described }));
-    } else if (options.serves) {
-      const presence = announcePresence(db, described, logger);
-      stops.push(() => presence.stop());
-    }
+    const serves = options.serves ?? false;
+    const process = { url, owner, development, maintain, serves, logger, outages, appendLogger: options.logger };
+    const reading = { reads, positions, replica, versions, usage };
+    const shared: SharedParts = { db, ...process, ...reading, snapshots, turns, notifications, pollTimer, history };
+    let declared: DeclaredParts = declareParts(shared, config, options.maintained);
+    stops.push(() => declared.close());
+    declared.maintain();
+    stops.push(() => declared.stopMaintaining());
 
     return {
       db,
-      log,
-      source,
       history,
       notifications,
       versions,
-      lifecycle,
-      schemaEvolution: createSchemaEvolution(db, config, () => usage?.flush()),
-      reactors: createReactorOperations(db, log),
-      rebuilds: createRebuilds({ db, log, readSchema, projections: config.projections }),
       positions,
-      readModels,
       replica,
       live,
+      canaries,
+      usage,
+      logger,
+      stop,
+      get log() {
+        return declared.log;
+      },
+      get source() {
+        return declared.source;
+      },
+      get lifecycle() {
+        return declared.lifecycle;
+      },
+      get schemaEvolution() {
+        return declared.schemaEvolution;
+      },
+      get reactors() {
+        return declared.reactors;
+      },
+      get rebuilds() {
+        return declared.rebuilds;
+      },
+      get readModels() {
+        return declared.readModels;
+      },
+      get readModelsServed() {
+        return declared.readModelsServed;
+      },
       async checkToken({ position, anchor }) {
         const now = await readAnchor(reads, position);
         history.note(now.serverStart);
@@ -258,19 +234,27 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
         if (now.anchor !== anchor) throw historyChanged(position);
       },
       recordShadow: (result) => addShadowResult(db, result, shadowExamples),
-      canaries,
-      readModelsServed,
-      usage,
-      execute: (command, input, executeOptions) =>
-        executeCommand(log, command, input, executeOptions, { snapshots, forClients: true, turns }),
-      lookAtTables: () => tables?.soon(),
+      execute: (command, input, executeOptions) => declared.execute(command, input, executeOptions),
+      lookAtTables: () => declared.lookAtTables(),
       async status() {
         await canaries?.flush();
-        return readStatus(db, log);
+        return readStatus(db, declared.log);
       },
-      problems: opened.problems,
-      logger,
-      stop,
+      problems: () => declared.problems(),
+      async redeclare(next, onDeclared) {
+        const former = declared;
+        await former.stopMaintaining();
+        try {
+          const warnings = await registerDeclarations(next, registration);
+          declared = declareParts(shared, next);
+          onDeclared();
+          await versions.redeclare(next.projections);
+          return warnings;
+        } finally {
+          declared.maintain();
+          if (declared !== former) await former.close();
+        }
+      },
     };
   } catch (error) {
     await stop();

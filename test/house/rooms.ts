@@ -143,7 +143,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'cli/shared': { purpose: 'what commands share: configuration, arguments, output', uses: [] },
   'cli/setup': { purpose: 'what a project needs: migrations, schema, checks, imports', uses: ['shared'] },
-  'cli/serving': { purpose: 'processes that serve', uses: ['shared'] },
+  'cli/serving': { purpose: 'processes that serve', uses: ['setup', 'shared'] },
   'cli/versions': { purpose: 'the life of versions, as operators direct it', uses: ['shared'] },
   'cli/monitoring': { purpose: 'status', uses: ['shared'] },
   'cli/events': { purpose: 'events of the log', uses: ['shared'] },

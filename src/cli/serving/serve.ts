@@ -1,13 +1,13 @@
 import { type Logger, pino } from 'pino';
 import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
-import { createRefold, type Refold, type RefoldOptions } from '../../refold.ts';
+import { createReloadableRefold, type Refold, type RefoldOptions, type ReloadableRefold } from '../../refold.ts';
 
 export interface ServeOptions extends Omit<RefoldOptions, 'logger'> {
   /** Returns the message to print once everything runs. */
   announce(refold: Refold): string;
   /** Runs in addition to the application until the signal aborts. */
-  readonly beside?: (refold: Refold, signal: AbortSignal, logger: Logger) => Promise<void>;
+  readonly beside?: (refold: ReloadableRefold, signal: AbortSignal, logger: Logger) => Promise<void>;
 }
 
 // In milliseconds. Longer than the gateway and a batch need on a busy machine, and less than the 30 seconds after which Kubernetes and
@@ -29,7 +29,7 @@ export async function serve(config: Config, { announce, beside, ...options }: Se
     }, longest).unref();
     ending.abort();
   });
-  const refold = await createRefold(config, { ...options, logger });
+  const refold = await createReloadableRefold(config, { ...options, logger });
   if (!ending.signal.aborted) {
     process.stdout.write(`${announce(refold)}\n`);
     const work = beside?.(refold, ending.signal, logger).catch((error: unknown) =>

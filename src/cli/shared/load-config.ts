@@ -49,7 +49,7 @@ async function load(path: string): Promise<{ readonly default?: unknown }> {
     const problem = cause instanceof Error ? cause.message : String(cause);
     throw new RefoldError(
       'INVALID_CONFIG',
-      `'${path}' can't be loaded: ${problem}${placeOf(cause)}`,
+      `'${path}' can't be loaded: ${problem}${placeOf(cause)}${lineOf(cause)}`,
       { path },
       { cause },
     );
@@ -61,7 +61,13 @@ function placeOf(error: unknown): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const places = stack.matchAll(/(?:^|\(|at )(?:file:\/\/)?(\/[^\s():]+:\d+)(?::\d+)?\)?$/gm);
   const own = [...places].map(([, place]) => String(place)).find((place) => !place.includes('/node_modules/'));
-  return own === undefined ? '' : ` (at ${own})`;
+  return own === undefined ? '' : ` (at ${own.replace(/\?refold=\d+/, '')})`;
+}
+
+/** Returns the lines of a syntax error with its mark, as Node shows them above the stack. */
+function lineOf(error: unknown): string {
+  const found = error instanceof SyntaxError && /^file:.*:\d+\n((?:.*\n)+? *\^+)\n/.exec(error.stack ?? '');
+  return found ? `\n\n${found[1]}` : '';
 }
 
 function isConfig(value: unknown): value is Config {

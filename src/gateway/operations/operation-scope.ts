@@ -34,8 +34,8 @@ export interface OperationScopeOptions {
   readonly guardOf: (viewer: Viewer | 'system') => Guard | undefined;
   /** Maximum number of rows that an operation may read. */
   readonly maxCost: number;
-  /** Returns what the application adds to the context of its resolvers. @default nothing */
-  readonly contextOf?: ContextOf | undefined;
+  /** Returns the function that adds to the context of the application's resolvers, if it has one. */
+  readonly contextOf: () => ContextOf | undefined;
 }
 
 /** The resources of an operation, from its start to its end. */
@@ -79,7 +79,7 @@ interface OpenedScope extends Omit<Scope, 'context'> {
 type Context = TransportContext & ServedSchemaContext;
 
 export function createOperationScope(options: OperationScopeOptions): OperationScope {
-  const { services, logger, policies, guardOf, maxCost, contextOf } = options;
+  const { services, logger, policies, guardOf, maxCost } = options;
 
   async function open(context: Context, args: ScopeArgs): Promise<OpenedScope> {
     const operation = getOperationAST(args.document, args.operationName) ?? undefined;
@@ -160,6 +160,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
           const run = async (readModels: ReadModels) => {
             const works: OperationContext = { ...scope.works, readModels };
             const contextValue = Object.assign(context, works);
+            const contextOf = options.contextOf();
             if (contextOf) await addToContext(contextValue, contextOf);
             return executeFn({ ...given, contextValue });
           };
@@ -177,6 +178,7 @@ export function createOperationScope(options: OperationScopeOptions): OperationS
       const { works, openReads, expiresAt, close } = await open(args.contextValue as Context, args); // as above
       const context = new SubscriptionContext(args.contextValue, works, openReads);
       try {
+        const contextOf = options.contextOf();
         if (contextOf) await addToContext(context as SubscriptionContext & OperationContext, contextOf); // the works are assigned to it
       } catch (error) {
         close();

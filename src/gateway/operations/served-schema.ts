@@ -25,8 +25,10 @@ export interface SchemaSource {
   close(): void;
 }
 
-export interface SchemaSourceOptions extends Omit<SchemaOptions, 'versions'> {
+export interface SchemaSourceOptions {
   readonly versions: GatewayServices['versions'];
+  /** Returns what else is in the schema, at the time when it is built. */
+  readonly options: () => Omit<SchemaOptions, 'versions'>;
   readonly logger: Logger;
 }
 
@@ -35,12 +37,12 @@ export interface SchemaSourceOptions extends Omit<SchemaOptions, 'versions'> {
 const keptSchemas = 12;
 
 /** Follows the version map and builds each map's schema once, before the first operation needs it. */
-export function createSchemaSource({ versions, logger, ...schemaOptions }: SchemaSourceOptions): SchemaSource {
+export function createSchemaSource({ versions, options, logger }: SchemaSourceOptions): SchemaSource {
   const built = new LRUCache<string, GraphQLSchema>({ max: keptSchemas });
   let current = serve(versions.current());
 
   function serve(map: VersionMap, pins: Pins = noPins, canaries: readonly string[] = []): ServedSchema {
-    const schema = built.get(map.revision) ?? buildSchema({ versions: map, ...schemaOptions });
+    const schema = built.get(map.revision) ?? buildSchema({ versions: map, ...options() });
     built.set(map.revision, schema);
     return { versions: map, schema, pins, canaries };
   }

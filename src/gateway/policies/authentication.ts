@@ -12,7 +12,7 @@ import { headerOf, type TransportContext } from '../requests/transport-context.t
  */
 export type ViewerOf = (transport: TransportContext) => Promise<Viewer | 'system'>;
 
-export function createAuthentication(authenticate: Authenticator | undefined, logger: Logger): ViewerOf {
+export function createAuthentication(authenticator: () => Authenticator | undefined, logger: Logger): ViewerOf {
   let problem: string | undefined;
   let refused = 0;
 
@@ -28,6 +28,7 @@ export function createAuthentication(authenticate: Authenticator | undefined, lo
 
   return async (transport) => {
     if (transport.viewer) return transport.viewer;
+    const authenticate = authenticator();
     if (!authenticate) return anonymous;
     try {
       const viewer = (await authenticate(credentialsOf(transport))) ?? anonymous;

@@ -26,7 +26,8 @@ export function createRuntimeMetrics(runtime: {
   registerReactorMetrics(metrics, runtime.reactors.status);
   registerHorizonMetrics(metrics, runtime.db);
   registerHistoryMetrics(metrics, runtime.history);
-  if (runtime.readModelsServed) registerServedMetrics(metrics, runtime.readModelsServed);
+  if (runtime.readModelsServed)
+    registerServedMetrics(metrics, { served: () => runtime.readModelsServed?.served() ?? new Map() });
   if (runtime.replica) registerReplicaMetrics(metrics, runtime.replica);
   return metrics;
 }

@@ -45,6 +45,8 @@ export interface Versions {
   onChange(listener: () => void): () => void;
   /** Reads the registry now, instead of at the next notification. */
   refresh(): Promise<void>;
+  /** Replaces the declared versions. The map changes, also if it serves the same versions: their code may be another. */
+  redeclare(projections: readonly Projection[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -61,7 +63,9 @@ export async function createVersions(options: {
   readonly notifications: Notifications;
   onError(error: unknown): void;
 }): Promise<Versions> {
-  const { db, projections, notifications, onError } = options;
+  const { db, notifications, onError } = options;
+  let { projections } = options;
+  let declarations = 1;
   const listeners = new Set<() => void>();
   let states = new Map<string, VersionState>();
   let tables = new Map<string, RegisteredVersion>();
@@ -117,9 +121,10 @@ export async function createVersions(options: {
   }
 
   function revisionOf(served: VersionMap['served']): string {
-    return [...served.values()]
-      .map(({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : '?'}`)
-      .join(', ');
+    const versions = [...served.values()].map(
+      ({ projection, active }) => `${projection.id} ${tables.get(projection.id)?.generation}${active ? '' : '?'}`,
+    );
+    return (declarations === 1 ? versions : [...versions, `declarations ${declarations}`]).join(', ');
   }
 
   function pinned(pins: Pins): VersionMap {
@@ -180,6 +185,12 @@ export async function createVersions(options: {
       return () => void listeners.delete(listener);
     },
     refresh,
+    redeclare(declared) {
+      projections = declared;
+      declarations++;
+      lastSeen = '';
+      return refresh();
+    },
     async close() {
       clearInterval(timer);
       stopListening();
@@ -191,13 +202,17 @@ export async function createVersions(options: {
 
 /** Creates a function that returns a version with the table that holds its rows: the same object as long as it holds the same rows. */
 function createStoredVersions() {
-  const known = new Map<string, Projection>();
+  const known = new WeakMap<Projection, Map<string, Projection>>();
+  const origins = new WeakMap<Projection, Projection>();
   return (registered: ReadonlyMap<string, RegisteredVersion>, projection: Projection): Projection => {
-    const found = registered.get(projection.id);
-    const { tableName, generation } = found ?? { tableName: projection.tableName, generation: 1 };
-    const place = `${projection.id} ${tableName} ${generation}`;
-    const version = known.get(place) ?? storedIn(projection, tableName);
-    known.set(place, version);
+    const declared = origins.get(projection) ?? projection;
+    const found = registered.get(declared.id);
+    const { tableName, generation } = found ?? { tableName: declared.tableName, generation: 1 };
+    const place = `${tableName} ${generation}`;
+    const places = known.get(declared) ?? new Map<string, Projection>();
+    const version = places.get(place) ?? storedIn(declared, tableName);
+    known.set(declared, places.set(place, version));
+    origins.set(version, declared);
     return version;
   };
 }
