@@ -8,6 +8,7 @@ import { importWithGraphql } from './config/graphql-package.ts';
 import { maintainedBy } from './config/maintained.ts';
 import { invalidConfig } from './config/option-checks.ts';
 import type { Gateway } from './gateway/create-gateway.ts';
+import type { HealthServer } from './gateway/http/health-server.ts';
 import type { SchemaEvolution } from './runtime/activation/schema-evolution.ts';
 import type { ExecuteOptions, ExecuteResult } from './runtime/commands/command-handler.ts';
 import type { EventSource } from './runtime/consumers/event-source.ts';
@@ -54,6 +55,8 @@ export interface RefoldOptions {
 export interface Refold {
   /** The address of the gateway, such as `http://127.0.0.1:4000`. Undefined for a `worker`. */
   readonly url: string | undefined;
+  /** Where a `worker` with `runtime.healthPort` answers `/health` and `/metrics`, such as `http://127.0.0.1:9090`. */
+  readonly healthUrl: string | undefined;
   /** The URL of the database in use; that of the embedded server if no URL is configured. */
   readonly databaseUrl: string;
   readonly log: EventLog;
@@ -149,12 +152,17 @@ export async function createReloadableRefold(config: Config, options: RefoldOpti
       serves: role !== 'worker',
       logger,
     });
+    let health: HealthServer | undefined;
+    stops.push(async () => health?.close());
     stops.push(() => runtime.stop());
+    if (role === 'worker') health = await openHealth(config, runtime);
+    stops.push(async () => health?.stopping());
     const declared = { config };
     const gateway = role === 'worker' ? undefined : await openGateway(declared, runtime, { ...options, development });
     if (gateway) stops.push(() => gateway.close());
     return {
       url: gateway?.url,
+      healthUrl: health?.url,
       databaseUrl: server.url,
       get log() {
         return runtime.log;
@@ -198,6 +206,16 @@ async function databaseServer(config: Config, logger: Logger): Promise<DatabaseS
   const { url } = config.database;
   if (url !== undefined) return { url, stop: async () => {} };
   return startEmbeddedPostgres({ dataDir: embeddedDataDir, say: (line) => logger.info(line) });
+}
+
+/** Answers probes and scrapes of a worker, until everything else has stopped. */
+async function openHealth(config: Config, runtime: Runtime): Promise<HealthServer | undefined> {
+  const { healthPort: port } = config.runtime;
+  if (port === undefined) return undefined;
+  const { serveHealth } = await import('./gateway/http/health-server.ts');
+  const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
+  const { problems } = runtime;
+  return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime) });
 }
 
 async function openGateway(

@@ -56,6 +56,12 @@ export interface RuntimeOptions {
    */
   readonly stopTimeout?: number;
   /**
+   * The port where a worker answers `/health`, `/health/live`, `/health/ready` and `/metrics`, on `gateway.host`. 0 picks a free one. Gateways
+   * answer them on their own port.
+   * @default none
+   */
+  readonly healthPort?: number;
+  /**
    * Whether the processes that maintain read tables also audit them: they continuously compare the tables with the log, one version after
    * the other, a sample of the rows each time, slowly. A difference is logged as an error, shown by `refold status` and counted in
    * `/metrics`.
@@ -91,7 +97,8 @@ export interface PollingOptions {
 }
 
 /** The options, checked and complete. */
-export type CheckedRuntime = Omit<Required<RuntimeOptions>, 'polling' | 'audit'> & {
+export type CheckedRuntime = Omit<Required<RuntimeOptions>, 'polling' | 'audit' | 'healthPort'> & {
+  readonly healthPort: number | undefined;
   readonly polling: Required<PollingOptions>;
   readonly audit: false | Required<AuditOptions>;
 };
@@ -106,6 +113,8 @@ const numbers = {
   stepDays: { default: 90, min: 1, max: 36_500 },
   stopTimeout: { default: 10_000, min: 0, max: 3_600_000 },
 } as const satisfies NumberRules;
+
+const port = { default: 0, min: 0, max: 65_535 } as const satisfies NumberRule;
 
 const pollingNumbers = {
   min: { default: 100, min: 1, max: 3_600_000 },
@@ -123,8 +132,15 @@ export function checkRuntime(
   runtime: RuntimeOptions,
   { notifications = true }: Pick<DatabaseOptions, 'notifications'>,
 ): CheckedRuntime {
-  refuseUnknown('runtime', runtime, ['polling', 'ownership', 'leaseRenewalFactor', 'audit', ...Object.keys(numbers)]);
-  const { ownership = 'advisory', leaseRenewalFactor = 1 / 3, polling = {}, audit = false } = runtime;
+  refuseUnknown('runtime', runtime, [
+    'polling',
+    'ownership',
+    'leaseRenewalFactor',
+    'healthPort',
+    'audit',
+    ...Object.keys(numbers),
+  ]);
+  const { ownership = 'advisory', leaseRenewalFactor = 1 / 3, healthPort, polling = {}, audit = false } = runtime;
   if (ownership !== 'advisory' && ownership !== 'lease' && ownership !== 'memory')
     throw invalidConfig(`runtime.ownership is 'advisory', 'lease' or 'memory', found '${String(ownership)}'.`);
   if (!(leaseRenewalFactor >= 0.01 && leaseRenewalFactor <= 0.9))
@@ -137,6 +153,8 @@ export function checkRuntime(
     polling: checkPolling(polling),
     ownership,
     leaseRenewalFactor,
+    healthPort:
+      healthPort === undefined ? undefined : checkNumbers('runtime', { healthPort }, { healthPort: port }).healthPort,
     audit: checkAudit(audit),
     ...checkNumbers('runtime', runtime, numbers),
   });

@@ -177,11 +177,21 @@ describe('an unsuitable environment', () => {
     [
       'HOST',
       '192.0.2.1',
-      "The gateway can't listen on port 0 of 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1. Choose another place with HOST and PORT, or gateway.host and gateway.port in the configuration.",
+      "This process can't listen on port 0 of 192.0.2.1: listen EADDRNOTAVAIL: address not available 192.0.2.1. Choose another place with HOST and PORT, or gateway.host and gateway.port in the configuration.",
     ],
   ])('%s=%s', async (name, value, message) => {
     const text = 'export default defineConfig({});';
     expectRefusal(await refold(['start'], text, { [name]: value }), message);
+  });
+
+  test.each([
+    [
+      ['--role', 'gateway', '--health-port', '9090'],
+      '--health-port is for --role worker. With --role gateway the process answers /health and /metrics on its own port.',
+    ],
+    [['--role', 'worker', '--health-port', 'http'], "--health-port is a number from 0 to 65535, found 'http'."],
+  ])('start %s', async (options, message) => {
+    expectRefusal(await refold(['start', ...options], 'export default defineConfig({});'), message);
   });
 
   test('a database that does not exist', async () => {

@@ -1,4 +1,5 @@
 import { defineCommand } from 'citty';
+import type { Config } from '../../config/define-config.ts';
 import { RefoldError } from '../../errors.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -23,6 +24,11 @@ export const start = defineCommand({
       description: 'Maintain only these versions and reactors',
       valueHint: 'cart_summary@2,…',
     },
+    'health-port': {
+      type: 'string',
+      description: 'Of a worker: the port of /health and /metrics',
+      valueHint: '9090',
+    },
     embedded: {
       type: 'boolean',
       default: false,
@@ -42,6 +48,7 @@ export const start = defineCommand({
       {
         ...config,
         development,
+        runtime: withHealthPort(config.runtime, args),
         gateway: { ...config.gateway, drainSeconds: config.gateway.drainSeconds ?? drainSeconds },
       },
       {
@@ -52,3 +59,20 @@ export const start = defineCommand({
     );
   }),
 });
+
+function withHealthPort(
+  runtime: Config['runtime'],
+  args: { readonly role: string; readonly 'health-port'?: string | undefined },
+): Config['runtime'] {
+  const text = args['health-port'];
+  if (text === undefined) return runtime;
+  if (args.role !== 'worker')
+    throw new RefoldError(
+      'INVALID_CONFIG',
+      `--health-port is for --role worker. With --role ${args.role} the process answers /health and /metrics on its own port.`,
+    );
+  const healthPort = Number(text);
+  if (text === '' || !Number.isInteger(healthPort) || healthPort < 0 || healthPort > 65_535)
+    throw new RefoldError('INVALID_CONFIG', `--health-port is a number from 0 to 65535, found '${text}'.`);
+  return { ...runtime, healthPort };
+}

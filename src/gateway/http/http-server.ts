@@ -20,7 +20,22 @@ export interface ListenOptions {
   readonly port: number;
   /** Milliseconds within which a whole request must arrive. Otherwise slow connections would hold the process's sockets. */
   readonly requestTimeout: number;
+  /** How a user sets host and port, for messages. @default the gateway's */
+  readonly settings?: PlaceSettings;
 }
+
+/** How a user sets the place that a server listens at. */
+export interface PlaceSettings {
+  /** Sets this port, such as `PORT=4001, or gateway.port in the configuration`. */
+  readonly port: (port: number) => string;
+  /** Such as `HOST and PORT, or gateway.host and gateway.port in the configuration`. */
+  readonly place: string;
+}
+
+const gatewaySettings: PlaceSettings = {
+  port: (port) => `PORT=${port}, or gateway.port in the configuration`,
+  place: 'HOST and PORT, or gateway.host and gateway.port in the configuration',
+};
 
 // In milliseconds. A request that is sent just when the server closes its idle connection fails with a reset. So the client has to close
 // first: proxies and load balancers do after 60 seconds, other clients follow the response headers.
@@ -38,7 +53,7 @@ const lastResponseTimeoutMs = 500;
  */
 export async function listen(
   listener: RequestListener,
-  { host, port, requestTimeout }: ListenOptions,
+  { host, port, requestTimeout, settings = gatewaySettings }: ListenOptions,
 ): Promise<HttpServer> {
   const underWay = new Set<ServerResponse>();
   let isDraining = false;
@@ -69,7 +84,8 @@ export async function listen(
   try {
     await promise;
   } catch (cause) {
-    throw isTaken(cause) ? portInUse(host, port, cause) : noPlace(host, port, cause);
+    const place = { host, port, settings };
+    throw isTaken(cause) ? portInUse(place, cause) : noPlace(place, cause);
   }
   server.off('error', reject);
   const address = server.address() as AddressInfo; // it listens on a port
@@ -106,21 +122,23 @@ function isTaken(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }
 
-function portInUse(host: string, port: number, cause: unknown): RefoldError {
+type Place = Pick<Required<ListenOptions>, 'host' | 'port' | 'settings'>;
+
+function portInUse({ host, port, settings }: Place, cause: unknown): RefoldError {
   const next = port < 65_535 ? port + 1 : port - 1;
   return new RefoldError(
     'PORT_IN_USE',
-    `Port ${port} of ${host} is taken by another program. Stop that program, or choose another port: PORT=${next}, or gateway.port in the configuration (0 takes a free one).`,
+    `Port ${port} of ${host} is taken by another program. Stop that program, or choose another port: ${settings.port(next)} (0 takes a free one).`,
     { host, port },
     { cause },
   );
 }
 
-function noPlace(host: string, port: number, cause: unknown): RefoldError {
+function noPlace({ host, port, settings }: Place, cause: unknown): RefoldError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new RefoldError(
     'INVALID_CONFIG',
-    `The gateway can't listen on port ${port} of ${host}: ${reason}. Choose another place with HOST and PORT, or gateway.host and gateway.port in the configuration.`,
+    `This process can't listen on port ${port} of ${host}: ${reason}. Choose another place with ${settings.place}.`,
     { host, port },
     { cause },
   );

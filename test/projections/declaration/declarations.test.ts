@@ -635,6 +635,11 @@ describe('an application is refused when', () => {
       'runtime.leaseRenewalFactor is a share from 0.01 to 0.9, found 1.',
     ],
     [
+      'a health port is none',
+      () => defineConfig({ runtime: { healthPort: 70_000 } }),
+      'runtime.healthPort is a whole number from 0 to 65535, found 70000.',
+    ],
+    [
       'sessions are shared and ownership needs one',
       () => defineConfig({ database: { notifications: false } }),
       "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",
