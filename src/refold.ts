@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { ExecutionResult } from 'graphql';
 import { type Logger, pino } from 'pino';
+import type { Registry } from 'prom-client';
 import type { Viewer } from './access.ts';
 import type { Command } from './commands/define-command.ts';
 import type { Config } from './config/define-config.ts';
@@ -142,6 +143,8 @@ export async function createReloadableRefold(config: Config, options: RefoldOpti
     const server = await databaseServer(config, logger);
     stops.push(() => server.stop());
     if (options.migrate ?? (development || config.database.url === undefined)) await migrate(server.url);
+    const { createWorkMetrics } = await import('./runtime/monitoring/work-metrics.ts');
+    const metrics = createWorkMetrics();
     const runtime = await startRuntime({
       config,
       url: server.url,
@@ -151,14 +154,18 @@ export async function createReloadableRefold(config: Config, options: RefoldOpti
       maintained,
       serves: role !== 'worker',
       logger,
+      metrics,
     });
     let health: HealthServer | undefined;
     stops.push(async () => health?.close());
     stops.push(() => runtime.stop());
-    if (role === 'worker') health = await openHealth(config, runtime);
+    if (role === 'worker') health = await openHealth(config, runtime, metrics.registry);
     stops.push(async () => health?.stopping());
     const declared = { config };
-    const gateway = role === 'worker' ? undefined : await openGateway(declared, runtime, { ...options, development });
+    const gateway =
+      role === 'worker'
+        ? undefined
+        : await openGateway(declared, runtime, metrics.registry, { ...options, development });
     if (gateway) stops.push(() => gateway.close());
     return {
       url: gateway?.url,
@@ -209,24 +216,24 @@ async function databaseServer(config: Config, logger: Logger): Promise<DatabaseS
 }
 
 /** Answers probes and scrapes of a worker, until everything else has stopped. */
-async function openHealth(config: Config, runtime: Runtime): Promise<HealthServer | undefined> {
+async function openHealth(config: Config, runtime: Runtime, registry: Registry): Promise<HealthServer | undefined> {
   const { healthPort: port } = config.runtime;
   if (port === undefined) return undefined;
   const { serveHealth } = await import('./gateway/http/health-server.ts');
   const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
   const { problems } = runtime;
-  return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime) });
+  return serveHealth({ host: config.gateway.host, port, problems, metrics: createRuntimeMetrics(runtime, registry) });
 }
 
 async function openGateway(
   declared: { readonly config: Config },
   runtime: Runtime,
+  registry: Registry,
   options: RefoldOptions & { development: boolean },
 ): Promise<Gateway> {
   const { config } = declared;
   const { createGateway } = await import('./gateway/create-gateway.ts');
-  const { createRuntimeMetrics: createMetrics } = await import('./runtime/monitoring/metrics.ts');
-  const metrics = createMetrics(runtime);
+  const { createRuntimeMetrics } = await import('./runtime/monitoring/metrics.ts');
   return createGateway({
     services: {
       versions: runtime.versions,
@@ -255,7 +262,7 @@ async function openGateway(
     development: options.development,
     drainSeconds: config.gateway.drainSeconds ?? 0,
     logger: runtime.logger,
-    metrics,
+    metrics: createRuntimeMetrics(runtime, registry),
     ...(options.defaultQuery === undefined ? {} : { defaultQuery: options.defaultQuery }),
   });
 }

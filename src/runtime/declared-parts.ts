@@ -19,6 +19,7 @@ import type { History } from './consumers/history.ts';
 import { createLogSource, parseNotifiedPosition } from './consumers/log-source.ts';
 import { startMaintenance } from './maintenance.ts';
 import type { UsageRecorder } from './monitoring/usage-recorder.ts';
+import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import { connectionLimitWarnings } from './ownership/connection-limit.ts';
 import { createDatabaseWatch, type DatabaseProblems, type DatabaseWatch } from './ownership/database-watch.ts';
 import type { Outages } from './ownership/outages.ts';
@@ -60,6 +61,7 @@ export interface SharedParts {
   readonly notifications: Notifications;
   readonly pollTimer: PollTimer;
   readonly history: History;
+  readonly metrics: WorkMetrics | undefined;
 }
 
 /** What of a process depends on its declarations. `refold dev` replaces it when they change. */
@@ -104,15 +106,19 @@ export async function registerDeclarations(
 }
 
 export function declareParts(shared: SharedParts, config: Config, maintained: Maintained = config): DeclaredParts {
-  const { db, reads, versions, positions, history, notifications, snapshots, turns, development } = shared;
+  const { db, reads, versions, positions, history, notifications, snapshots, turns, development, metrics } = shared;
   const { readSchema } = config.database;
   const appends = openApplicationLog(db, config, {
     freeze: development,
     logger: shared.appendLogger,
     onAppended: (position) => source.appended(position),
-    onSent: (error) => watch.appended(error),
+    onSent: (sent) => {
+      metrics?.sent(sent);
+      watch.appended(sent.error);
+    },
   });
   const { log } = appends;
+  metrics?.pools({ work: db, ...(appends.db === db ? {} : { appends: appends.db }), reads });
   const source = createLogSource(log, shared.pollTimer, history);
   const unsubscribe = notifications.on('refold_events', (payload) => source.appended(parseNotifiedPosition(payload)));
   const watch: DatabaseWatch = createDatabaseWatch({
@@ -144,9 +150,10 @@ export function declareParts(shared: SharedParts, config: Config, maintained: Ma
       return maintenance?.readModelsServed;
     },
     async execute(command, input, options) {
+      const work = () => executeCommand(log, command, input, options, { snapshots, forClients: true, turns });
       running.begin();
       try {
-        return await executeCommand(log, command, input, options, { snapshots, forClients: true, turns });
+        return await (metrics ? metrics.command(command.name, work) : work());
       } finally {
         running.end();
       }
@@ -211,7 +218,7 @@ function maintainDeclared(parts: MaintainedParts, config: Config, maintained: Ma
   const stopWork = tables
     ? startMaintenance({
         ...{ config, maintained, url, owner, development, logger, described },
-        ...{ db, log, source, history, versions, positions, lifecycle, tables },
+        ...{ db, log, source, history, versions, positions, lifecycle, tables, timed: parts.metrics?.timed },
       })
     : undefined;
   const presence = !tables && serves ? announcePresence(db, described, logger) : undefined;

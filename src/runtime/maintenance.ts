@@ -13,6 +13,7 @@ import { createActivator } from './activation/activator.ts';
 import { createGoLive } from './activation/go-live.ts';
 import type { EventSource } from './consumers/event-source.ts';
 import type { History } from './consumers/history.ts';
+import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import type { ProcessDescription } from './ownership/presence.ts';
 import { createProjectionUnits } from './ownership/projection-units.ts';
 import { createWorker } from './ownership/worker.ts';
@@ -44,6 +45,7 @@ export interface MaintenanceOptions {
   readonly positions: Positions;
   readonly lifecycle: Lifecycle;
   readonly tables: TableWatch;
+  readonly timed: WorkMetrics['timed'] | undefined;
 }
 
 /**
@@ -59,6 +61,7 @@ export function startMaintenance({
   development,
   logger,
   described,
+  timed,
   ...parts
 }: MaintenanceOptions): () => Promise<void> {
   const { pageSize, bufferedPages, leaseSeconds, stopTimeout } = config.runtime;
@@ -93,6 +96,7 @@ export function startMaintenance({
     longestStallMs: leaseSeconds * 1000,
     families: config.families,
     described,
+    ...(timed ? { timed } : {}),
     logger,
   });
   const checks = { ...parts, readSchema: config.database.readSchema, projections, owner, logger };

@@ -23,6 +23,7 @@ import { createLiveReadModels, type LiveReadModelSource } from './live/live-read
 import { type CanaryRecorder, createCanaryRecorder } from './monitoring/canary-recorder.ts';
 import { readStatus, type VersionStatus } from './monitoring/status.ts';
 import { createUsageRecorder, type UsageRecorder } from './monitoring/usage-recorder.ts';
+import type { WorkMetrics } from './monitoring/work-metrics.ts';
 import type { DatabaseProblems } from './ownership/database-watch.ts';
 import { createOutages } from './ownership/outages.ts';
 import type { ReactorOperations } from './reactors/reactor-operations.ts';
@@ -51,6 +52,8 @@ export interface RuntimeParts {
   /** Whether this process answers clients. If so, it records which fields they request. @default false */
   readonly serves?: boolean;
   readonly logger: Logger;
+  /** Measures what this process does. @default nothing is measured */
+  readonly metrics?: WorkMetrics;
 }
 
 /** One process of an application: its log, its view of the versions, its reads, and the read tables that it maintains. */
@@ -103,7 +106,7 @@ export interface Runtime {
 }
 
 export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
-  const { config, url, owner, development, maintain } = options;
+  const { config, url, owner, development, maintain, metrics } = options;
   const outages = createOutages(options.logger);
   const { logger } = outages;
   const { readSchema, prepare, notifications: sessions, answerTimeout: answerTimeoutMs } = config.database;
@@ -129,12 +132,7 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     const notifications = sessions ? createNotifications({ url, answerTimeoutMs }) : noNotifications;
     stops.push(() => notifications.close());
     const { min, max, step, jitter } = config.runtime.polling;
-    const pollTimer = createPollTimer({
-      minMs: min,
-      maxMs: max,
-      stepMs: step,
-      jitter,
-    });
+    const pollTimer = createPollTimer({ minMs: min, maxMs: max, stepMs: step, jitter });
     stops.push(async () => pollTimer.wake());
     const history = createHistory(logger);
     const versions = await createVersions({
@@ -183,7 +181,17 @@ export async function startRuntime(options: RuntimeParts): Promise<Runtime> {
     if (canaries) stops.push(() => canaries.stop());
 
     const serves = options.serves ?? false;
-    const process = { url, owner, development, maintain, serves, logger, outages, appendLogger: options.logger };
+    const process = {
+      url,
+      owner,
+      development,
+      maintain,
+      serves,
+      logger,
+      outages,
+      appendLogger: options.logger,
+      metrics,
+    };
     const reading = { reads, positions, replica, versions, usage };
     const shared: SharedParts = { db, ...process, ...reading, snapshots, turns, notifications, pollTimer, history };
     let declared: DeclaredParts = declareParts(shared, config, options.maintained);

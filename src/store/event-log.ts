@@ -11,6 +11,7 @@ import {
   type AppendResult,
   conflictOf,
   decidedOtherwise,
+  eventsWritten,
   lastWritten,
   refuseOtherRequest,
   resultOf,
@@ -143,8 +144,19 @@ export interface EventLogOptions extends AppendQueueOptions {
    * transaction.
    */
   readonly onAppended?: (position: GlobalPosition) => void;
-  /** Called with the outcome of each appending statement: an error or undefined. */
-  readonly onSent?: (error?: unknown) => void;
+  /** Called after each statement of appends. */
+  readonly onSent?: (sent: SentAppends) => void;
+}
+
+/** One statement of appends, as it ended. */
+export interface SentAppends {
+  readonly seconds: number;
+  /** One for each append; all have `failed` with the statement. */
+  readonly outcomes: readonly (AppendOutcome['kind'] | 'failed')[];
+  /** The number of events written. */
+  readonly events: number;
+  /** Why the statement failed. */
+  readonly error?: unknown;
 }
 
 export function createEventLog(
@@ -162,14 +174,17 @@ export function createEventLog(
   const inline = options.inline && createInlineAppends(options.inline);
   const send = async (batch: readonly CheckedAppend[], lockTimeoutMs?: number) => {
     const prepared = batch.map((one) => one.prepared);
+    const startedAt = performance.now();
+    const report = (sent: Omit<SentAppends, 'seconds'>) =>
+      options.onSent?.({ seconds: (performance.now() - startedAt) / 1000, ...sent });
     const sent = inline?.concerns(batch)
       ? inline.append(batch, lockTimeoutMs)
       : appendBatch(db, prepared, lockTimeoutMs);
     const outcomes = await sent.catch((error: unknown) => {
-      options.onSent?.(error);
+      report({ outcomes: batch.map(() => 'failed'), events: 0, error });
       throw unknownOutcome(error);
     });
-    options.onSent?.();
+    report({ outcomes: outcomes.map(({ kind }) => kind), events: eventsWritten(outcomes) });
     const last = lastWritten(outcomes);
     if (last !== undefined) options.onAppended?.(last);
     return outcomes;

@@ -12,16 +12,18 @@ import { scrapedMetrics } from './scraped-metrics.ts';
 import { registerServedMetrics } from './served-metrics.ts';
 import type { VersionStatus } from './status.ts';
 
-/** Creates Prometheus metrics of the projection versions and the reactors. */
-export function createRuntimeMetrics(runtime: {
-  status(): Promise<readonly VersionStatus[]>;
-  readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
-  readonly history: Pick<History, 'cuts'>;
-  readonly replica: Replica | undefined;
-  readonly readModelsServed: ServedReadModels | undefined;
-  readonly db: Database;
-}): Registry {
-  const metrics = new Registry();
+/** Creates Prometheus metrics of the projection versions, the reactors and the log, in the given registry. */
+export function createRuntimeMetrics(
+  runtime: {
+    status(): Promise<readonly VersionStatus[]>;
+    readonly reactors: { status(): Promise<readonly ReactorStatus[]> };
+    readonly history: Pick<History, 'cuts'>;
+    readonly replica: Replica | undefined;
+    readonly readModelsServed: ServedReadModels | undefined;
+    readonly db: Database;
+  },
+  metrics = new Registry(),
+): Registry {
   registerVersionMetrics(metrics, runtime.status);
   registerReactorMetrics(metrics, runtime.reactors.status);
   registerHorizonMetrics(metrics, runtime.db);
@@ -96,4 +98,20 @@ function registerVersionMetrics(registry: Registry, look: () => Promise<readonly
     'Rows of the version that audits found to differ from the log.',
     ({ audited }) => audited.differences,
   );
+
+  const owners = scrapedMetrics({
+    registry,
+    look: async () =>
+      (await look()).flatMap(({ name, version, partitions }) =>
+        partitions.flatMap(({ partition, owner }) => (owner === null ? [] : [{ name, version, partition, owner }])),
+      ),
+    labelsOf: ({ name, version, partition, owner }) => ({
+      projection: name,
+      version: String(version),
+      partition: String(partition),
+      owner,
+    }),
+    labelNames: ['projection', 'version', 'partition', 'owner'],
+  });
+  owners.gauge('refold_processor_owner', '1 for the process that maintains the partition of the version.', () => 1);
 }

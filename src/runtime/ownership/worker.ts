@@ -3,7 +3,7 @@ import type { EventFamily } from '../../events/event-family.ts';
 import type { Ownership } from '../../store/ownership/ownership.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { type Consumer, createConsumer, type LogSubscription } from '../consumers/consumer.ts';
-import type { EventSource } from '../consumers/event-source.ts';
+import type { EventSource, Processor } from '../consumers/event-source.ts';
 import type { History } from '../consumers/history.ts';
 import type { MaintainedProcessor, MaintainedUnit, WorkSource } from '../processors/maintained-unit.ts';
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
@@ -21,6 +21,8 @@ export interface WorkerOptions {
   readonly source: EventSource;
   /** When it changes, everything folded in memory is discarded and folded again from what is stored. */
   readonly history: History;
+  /** Times the pages of a processor. */
+  readonly timed?: (processor: Processor) => Processor;
   readonly pageSize: number;
   readonly bufferedPages: number;
   readonly ownership: Ownership;
@@ -143,7 +145,8 @@ class PeriodicWorker implements Worker {
 
   /** Adds them together, so processors at nearby positions share one reading of the log. */
   #feed(claimed: ReadonlyMap<ClaimableUnit, MaintainedProcessor>): void {
-    const subscriptions = this.#consumer.add([...claimed.values()]);
+    const { timed = (processor: Processor) => processor } = this.#options;
+    const subscriptions = this.#consumer.add([...claimed.values()].map(timed));
     for (const [index, unit] of [...claimed.keys()].entries()) {
       unit.follow(subscriptions[index] as LogSubscription); // one for each
     }

@@ -26,6 +26,13 @@ export function lastWritten(outcomes: readonly AppendOutcome[]): GlobalPosition 
   return last;
 }
 
+/** The number of events that these appends wrote. */
+export function eventsWritten(outcomes: readonly AppendOutcome[]): number {
+  let events = 0;
+  for (const outcome of outcomes) if (outcome.kind === 'written') events += outcome.positions.length;
+  return events;
+}
+
 /** @throws InvalidInput if an idempotency key was used for another request before */
 export function refuseOtherRequest(before: WrittenAppend, fingerprint: string | undefined): void {
   const { idempotencyFingerprint: kept } = before;

@@ -1,0 +1,120 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { RefoldError } from '../../errors.ts';
+import type { SentAppends } from '../../store/event-log.ts';
+import type { Database } from '../../store/postgres/database.ts';
+import type { Processor } from '../consumers/event-source.ts';
+
+// From an append on the same machine to a batch of a large page, in seconds.
+const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Metrics of what this process does: appends, commands, batches, connections. */
+export interface WorkMetrics {
+  readonly registry: Registry;
+  /** Counts and times one statement of appends. */
+  sent(appends: SentAppends): void;
+  /** Times a command and counts its outcome: `ok`, or the code of its error. */
+  command<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** Times the batches of a processor. */
+  timed(processor: Processor): Processor;
+  /** Shows the connections of these pools. */
+  pools(pools: Readonly<Record<string, Database>>): void;
+}
+
+export function createWorkMetrics(): WorkMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const appendSeconds = new Histogram({
+    name: 'refold_append_seconds',
+    help: 'Time of a statement that appends, with its commit. Concurrent appends of a process share statements.',
+    buckets,
+    registers,
+  });
+  const appends = new Counter({
+    name: 'refold_appends_total',
+    help: 'Appends by outcome: written, duplicate (of an idempotency key), conflict, refused, failed (the statement).',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const appended = new Counter({
+    name: 'refold_appended_events_total',
+    help: 'Events that this process has appended.',
+    registers,
+  });
+  const commandSeconds = new Histogram({
+    name: 'refold_command_seconds',
+    help: "Time of a command, from its input to the end of its append, by outcome: ok, or the error's code.",
+    labelNames: ['command', 'outcome'],
+    buckets,
+    registers,
+  });
+  const batchSeconds = new Histogram({
+    name: 'refold_batch_seconds',
+    help: 'Time to fold one page of events, or to handle it, by version or reactor. The write of its rows may be part of a later one.',
+    labelNames: ['processor'],
+    buckets,
+    registers,
+  });
+  let pools: readonly (readonly [string, Database])[] = [];
+  new Gauge({
+    name: 'refold_pool_connections',
+    help: 'Connections of a pool by state: busy, idle.',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      for (const [pool, { pool: connections }] of pools) {
+        this.set({ pool, state: 'busy' }, connections.totalCount - connections.idleCount);
+        this.set({ pool, state: 'idle' }, connections.idleCount);
+      }
+    },
+  });
+  new Gauge({
+    name: 'refold_pool_waiting',
+    help: 'Statements that wait for a free connection of a pool.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      for (const [pool, { pool: connections }] of pools) this.set({ pool }, connections.waitingCount);
+    },
+  });
+
+  return {
+    registry,
+    sent({ seconds, outcomes, events }) {
+      appendSeconds.observe(seconds);
+      for (const outcome of outcomes) appends.inc({ outcome });
+      appended.inc(events);
+    },
+    async command(command, work) {
+      const startedAt = performance.now();
+      const observe = (outcome: string) =>
+        commandSeconds.observe({ command, outcome }, (performance.now() - startedAt) / 1000);
+      try {
+        const result = await work();
+        observe('ok');
+        return result;
+      } catch (error) {
+        observe(error instanceof RefoldError ? error.code : 'error');
+        throw error;
+      }
+    },
+    timed(processor) {
+      const labels = { processor: processor.id.replace(/\/\d+$/, '') };
+      return {
+        id: processor.id,
+        filter: processor.filter,
+        checkpoint: processor.checkpoint,
+        async process(page) {
+          const startedAt = performance.now();
+          try {
+            return await processor.process(page);
+          } finally {
+            if (page.events.length > 0) batchSeconds.observe(labels, (performance.now() - startedAt) / 1000);
+          }
+        },
+      };
+    },
+    pools(given) {
+      pools = Object.entries(given);
+    },
+  };
+}
