@@ -1,5 +1,4 @@
-import { invalidDeclaration } from '../../errors.ts';
-import { isEvolveFailure } from '../fold/fold-failures.ts';
+import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import type { ErrorPolicy, OnError } from '../projection/projection.ts';
 import { checkRetries, type RetryRule } from '../projection/retry-rules.ts';
 
@@ -29,5 +28,9 @@ export function errorPolicy(
 
 /** A rule for all errors does not concern `key`, `evolve` and upcasters: they would fail again. */
 function notOfPureCode(rule: RetryRule): RetryRule {
-  return Object.freeze({ ...rule, on: rule.on ?? ((error: unknown) => !isEvolveFailure(error)) });
+  return Object.freeze({ ...rule, on: rule.on ?? ((error: unknown) => !isOfPureCode(error)) });
+}
+
+function isOfPureCode(error: unknown): boolean {
+  return error instanceof RefoldError && error.code === 'EVOLVE_FAILED';
 }
