@@ -10,7 +10,7 @@ create table refold.projections (
   version integer not null,
   state text not null check (state in ('building', 'ready', 'active', 'retired', 'failed')),
   -- what keeps a ready version from becoming active by itself, and why: an operator (a rollback), or a rule of its declaration
-  held_by text check (held_by in ('operator', 'breaking', 'verification', 'dead-letters')),
+  held_by text check (held_by in ('operator', 'breaking', 'verification', 'dead-letters', 'partial')),
   held_reason text,
   -- an operator has paused it: no process maintains it, whatever its state
   paused_at timestamptz,

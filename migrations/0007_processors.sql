@@ -47,7 +47,9 @@ select
   unread.events,
   unread.exact,
   coalesce(greatest(extract(epoch from clock_timestamp() - unread.oldest), 0), 0)::float8 as seconds,
-  projections.paused_at is not null as paused
+  projections.paused_at is not null as paused,
+  -- the position after which a partial table begins; null for a whole one
+  (projections.definition ->> 'startAfter')::bigint as starts_after
 from refold.projections
 join (
   select name, version, partition, refold.reached(name, version, checkpoint) as checkpoint

@@ -273,7 +273,7 @@ create table refold.projections (
   state_changed_at timestamp with time zone not null default now()
 );
 
-alter table refold.projections add constraint projections_held_by_check CHECK ((held_by = ANY (ARRAY['operator'::text, 'breaking'::text, 'verification'::text, 'dead-letters'::text])));
+alter table refold.projections add constraint projections_held_by_check CHECK ((held_by = ANY (ARRAY['operator'::text, 'breaking'::text, 'verification'::text, 'dead-letters'::text, 'partial'::text])));
 
 alter table refold.projections add constraint projections_pkey PRIMARY KEY (name, version);
 
@@ -636,7 +636,8 @@ create view refold.lag as
     unread.events,
     unread.exact,
     (COALESCE(GREATEST(EXTRACT(epoch FROM (clock_timestamp() - unread.oldest)), (0)::numeric), (0)::numeric))::double precision AS seconds,
-    (projections.paused_at IS NOT NULL) AS paused
+    (projections.paused_at IS NOT NULL) AS paused,
+    ((projections.definition ->> 'startAfter'::text))::bigint AS starts_after
    FROM (((refold.projections
      JOIN ( SELECT processors_1.name,
             processors_1.version,

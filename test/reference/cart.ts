@@ -8,7 +8,8 @@ export const cart = defineEvents('cart', {
   Confirmed: z.object({}),
 });
 
-interface ItemCountOptions extends Partial<Pick<CommonOptions<string, typeof cart, never>, 'mode' | 'onError'>> {
+interface ItemCountOptions
+  extends Partial<Pick<CommonOptions<string, typeof cart, never>, 'mode' | 'onError' | 'startAfter'>> {
   readonly activation?: 'auto' | 'manual' | { readonly maxLag: number };
   readonly partitions?: number;
   readonly snapshots?: { readonly everyEvents: number };

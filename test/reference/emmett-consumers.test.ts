@@ -249,7 +249,7 @@ test('10. Only the declared event types reach a processor', async () => {
   expect(types).toEqual(['Confirmed']);
 });
 
-/** In another way: the table keeps its rows up to the position, from a snapshot of the table, so it is never partial. */
+/** In another way: from a snapshot of the table, a rebuilt table is whole; a version that starts at a position without one says that it is partial. */
 test('11. One projection is rebuilt from a chosen position, into a new table or its own, while the others run on', async () => {
   await caughtUp(shop, 'fixed_count@1');
   await shop.log.append(added('kept', 1));
@@ -265,6 +265,14 @@ test('11. One projection is rebuilt from a chosen position, into a new table or 
     await answers(shop, '{ fixedCount(cartId: "kept") { items } }', { fixedCount: { items: 6 } });
   }
   await answers(shop, '{ plainCount(cartId: "kept") { items } }', { plainCount: { items: 6 } });
+  const startAfter = snapshot.checkpoint;
+  const later = await application.start({ projections: [itemCount('later_count', { startAfter })] });
+  await caughtUp(later, 'later_count@1');
+  await answers(later, '{ laterCount(cartId: "kept") { items } }', { laterCount: { items: 5 } });
+  expect(await statusOf(later, 'later_count@1')).toMatchObject({ startsAfter: startAfter });
+  await answers(later, '{ _meta { projections(name: "plain_count") { startsAfter } } }', {
+    _meta: { projections: [{ startsAfter: null }] },
+  });
 });
 
 test('12. A processor is tested with a stream that is no database', async () => {

@@ -179,6 +179,11 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
           `${version.name}@${version.version} is paused since ${version.paused.since} by ${version.paused.by} (${version.paused.reason}): 'refold resume ${version.name}@${version.version}' resumes it`,
         ]
       : []),
+    ...(version.startsAfter === null
+      ? []
+      : [
+          `${version.name}@${version.version} is partial: it holds only events after position ${integer(version.startsAfter)}`,
+        ]),
     ...(version.heldReason ? [`${version.name}@${version.version} is held: ${version.heldReason}`] : []),
     ...(version.canaryFigures
       ? [`${version.name}@${version.version} as a canary has ${canaryFiguresText(version.canaryFigures)}`]
@@ -212,9 +217,10 @@ function versionsToText(report: readonly RatedStatus[], missing: readonly string
   return [table, ...notes].join('\n');
 }
 
-function stateOf({ state, paused, heldReason, canary, inline }: VersionStatus): string {
+function stateOf({ state, paused, heldReason, canary, inline, startsAfter }: VersionStatus): string {
   const notes = [
     ...(paused ? ['paused'] : []),
+    ...(startsAfter === null ? [] : ['partial']),
     ...(heldReason ? ['held'] : []),
     ...(canary ? [`canary: ${canaryText(canary)}`] : []),
     ...(inline ? [`inline: ${inline}`] : []),

@@ -1,4 +1,5 @@
 import { defineCommand } from 'citty';
+import { type Projection, partialText } from '../../projections/projection/projection.ts';
 import { changesBetween } from '../../runtime/schema-changes/schema-changes.ts';
 import { diffVersions, type VersionDiff } from '../../runtime/verification/diff.ts';
 import { foldChanges, foldedText } from '../../schema/fold-changes.ts';
@@ -38,13 +39,18 @@ export const diff = defineCommand({
             null,
             2,
           )
-        : toText(args.older, args.newer, result, breaking),
+        : toText([older, newer], result, breaking),
     );
     if (result.samples.length > 0) process.exitCode = 1;
   }),
 });
 
-function toText(older: string, newer: string, result: VersionDiff, breaking: readonly VersionChange[]): string {
+function toText(
+  versions: readonly [Projection, Projection],
+  result: VersionDiff,
+  breaking: readonly VersionChange[],
+): string {
+  const [older, newer] = versions.map(({ id }) => id) as [string, string]; // of two
   const lost = foldChanges(breaking).map((change) => `  ${foldedText(change)}`);
   const counts = [
     ['rows compared', integer(result.rows)],
@@ -56,8 +62,13 @@ function toText(older: string, newer: string, result: VersionDiff, breaking: rea
     ({ key, older: a, newer: b }) => `  ${JSON.stringify(key)}: ${JSON.stringify(a)} | ${JSON.stringify(b)}`,
   );
   const heading = `${older} and ${newer} at position ${integer(result.position)}`;
+  const partial = versions.flatMap((version) => {
+    const text = partialText(version);
+    return text === null ? [] : [`${version.id} is partial: ${text}`];
+  });
   return [
     heading,
+    ...partial,
     textTable(['', 'rows'], counts),
     lost.length > 0
       ? `clients of ${older} would lose with ${newer}:\n${lost.join('\n')}`

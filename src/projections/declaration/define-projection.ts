@@ -3,6 +3,7 @@ import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
 import { lastingFilter } from '../../events/event-names.ts';
+import { beginning } from '../../events/global-position.ts';
 import type { Columns } from '../columns/column.ts';
 import { createRowCodec, type Row } from '../columns/row-codec.ts';
 import { uniqueIndexes } from '../columns/unique-indexes.ts';
@@ -17,7 +18,7 @@ import { checkTable, sqlNames } from './check-table.ts';
 import { errorPolicy } from './error-policy.ts';
 import { type Checked, type Evolve, eventFilter, type Handler } from './evolve-handlers.ts';
 import { checkEvolveSql, type EvolveSql } from './evolve-sql.ts';
-import { defaultsOf, describeColumns, fingerprint } from './fingerprint.ts';
+import { defaultsOf, describeTable, fingerprint } from './fingerprint.ts';
 import { graphqlNames } from './graphql-names.ts';
 import { hiddenColumns } from './hidden-values.ts';
 import { checkFamilies, checkOptions, type EvolveOptions, type EvolveSqlOptions } from './projection-options.ts';
@@ -86,6 +87,7 @@ export function defineProjection<
     activation: activationRule(subject, Object.keys(options.table), options.activation),
     onError,
     snapshots: snapshotSchedule(subject, options.snapshots),
+    startAfter: options.startAfter ?? beginning,
     sunset: sunsetOf(subject, options.sunset),
     partitions: partitionsOption(subject, options.partitions, options),
     history: streamOf && ((key) => streamOf(codec.keyForEvolve(key))),
@@ -101,7 +103,7 @@ export function defineProjection<
     relations: ownRelations(subject, options.table, keyColumns, options.relations),
     codec,
     sqlFold: form.sqlFold,
-    tableFingerprint: fingerprint(describeColumns(options.table)),
+    tableFingerprint: fingerprint(describeTable(options.table, options.startAfter)),
     codeFingerprint: fingerprint([
       keyFunction.toString(),
       form.code,

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Columns } from '../columns/column.ts';
 
-/** The input of the table fingerprint. */
-export function describeColumns(columns: Columns): unknown {
+/** The input of the table fingerprint. A whole table is described by its columns alone. */
+export function describeTable(columns: Columns, startAfter: bigint = 0n): unknown {
+  const described = describeColumns(columns);
+  return startAfter === 0n ? described : { columns: described, startAfter };
+}
+
+function describeColumns(columns: Columns): unknown {
   return Object.entries(columns).map(([name, { type, flags }]) => [
     name,
     type.kind === 'object'

@@ -2,6 +2,7 @@ import type { Access } from '../../access.ts';
 import { invalidDeclaration } from '../../errors.ts';
 import { closest } from '../../events/closest.ts';
 import type { EventFamily, RecordedEventOf } from '../../events/event-family.ts';
+import { beginning, type GlobalPosition } from '../../events/global-position.ts';
 import type { Columns, KeyOf } from '../columns/column.ts';
 import type { ActivationOptions } from '../projection/activation-rule.ts';
 import type { HistoryOption } from '../projection/history.ts';
@@ -61,6 +62,14 @@ export interface CommonOptions<Name extends string, F extends EventFamily, C ext
    * @default 'authenticated' if the configuration has `auth`, else 'public'
    */
   readonly access?: Access<C>;
+  /**
+   * The position after which the version begins. Earlier events are never folded into it, in builds, rebuilds, comparisons with the log and
+   * past states alike. Its table is partial, and says so in status, schema and SQL. It does not replace a version that begins earlier by itself.
+   * Use it if an old part of the log does not matter, or would take too long to fold. A change needs a new version. Not with mode `inline`.
+   * @default the beginning of the log: the table is whole
+   * @example globalPosition('1042')
+   */
+  readonly startAfter?: GlobalPosition;
   /**
    * The day on which you plan to retire the version, such as `'2027-01-31'`. Clients that pin the version receive it in the `Sunset`
    * header. Refold does nothing on that day.
@@ -164,6 +173,7 @@ const known = [
   'onError',
   'access',
   'history',
+  'startAfter',
   'sunset',
   'setUp',
   'tearDown',
@@ -184,6 +194,7 @@ export function checkOptions(
     readonly evolveSql?: object | undefined;
     readonly mode?: unknown;
     readonly partitions?: unknown;
+    readonly startAfter?: unknown;
   },
 ): void {
   for (const name of Object.keys(options)) {
@@ -212,13 +223,24 @@ export function checkOptions(
   if (typeof options.key !== 'function' && !(options.evolveSql && options.key === undefined))
     throw invalidDeclaration(subject, `'key' is a function from an event to the key of its row.`);
   checkMode(subject, options);
+  const { startAfter = beginning } = options;
+  if (typeof startAfter !== 'bigint' || startAfter < beginning)
+    throw invalidDeclaration(
+      subject,
+      `'startAfter' is a position, such as globalPosition('1042'), found ${String(startAfter)}.`,
+    );
   if (options.evolve && Object.keys(options.evolve).length === 0)
     throw invalidDeclaration(subject, 'evolve handles no event type; name at least one.');
 }
 
 function checkMode(
   subject: string,
-  { mode, evolveSql, partitions }: { mode?: unknown; evolveSql?: unknown; partitions?: unknown },
+  {
+    mode,
+    evolveSql,
+    partitions,
+    startAfter,
+  }: { mode?: unknown; evolveSql?: unknown; partitions?: unknown; startAfter?: unknown },
 ): void {
   if (mode !== undefined && mode !== 'async' && mode !== 'inline')
     throw invalidDeclaration(subject, `'mode' is 'async' or 'inline', found '${String(mode)}'.`);
@@ -227,6 +249,11 @@ function checkMode(
     throw invalidDeclaration(
       subject,
       `mode 'inline' folds the events of one append, and 'evolveSql' folds batches. Declare 'evolve', or leave the mode out.`,
+    );
+  if (startAfter !== undefined && startAfter !== beginning)
+    throw invalidDeclaration(
+      subject,
+      `mode 'inline' is for rows that commands rely on, and with 'startAfter' the table is partial. Leave 'startAfter' out, or the mode.`,
     );
   if (partitions !== undefined && partitions !== 1)
     throw invalidDeclaration(

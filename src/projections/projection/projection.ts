@@ -2,6 +2,7 @@ import type { Access } from '../../access.ts';
 import type { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventFamily } from '../../events/event-family.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
 import type { Columns } from '../columns/column.ts';
 import type { Row, RowCodec } from '../columns/row-codec.ts';
 import type { ActivationRule } from './activation-rule.ts';
@@ -119,6 +120,8 @@ export interface Projection<Name extends string = string, C extends Columns = Co
   /** Columns whose values never appear in messages, logs or status. */
   readonly hidden: ReadonlySet<string>;
   readonly history: StreamOfRow;
+  /** The position after which it begins. If it is not the beginning of the log, the table is partial. */
+  readonly startAfter: GlobalPosition;
   readonly sunset: Date | null;
   /** Run when one of its tables is created or dropped. */
   readonly setUp: TableHook | undefined;
@@ -160,3 +163,8 @@ export function keyText(key: RowKey): string {
 const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number';
 
 const bigintsAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value);
+
+/** Says what a partial table lacks; null for a whole one. */
+export function partialText({ startAfter }: Pick<Projection, 'startAfter'>): string | null {
+  return startAfter === 0n ? null : `it holds only events after position ${startAfter}`;
+}

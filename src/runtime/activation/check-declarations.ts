@@ -6,7 +6,8 @@ import { readShadowStandings } from '../../store/registry/shadows.ts';
 import { readTableProblems } from '../../store/tables/table-problems.ts';
 import { holdingReason, whatBreaks } from '../schema-changes/change-usage.ts';
 import { changesForClients, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
-import { codeChangedMessage, removedVersions, tableChangedMessage } from '../versions/register-versions.ts';
+import { codeChangedMessage, tableChangedMessage } from '../versions/changed-declaration.ts';
+import { removedVersions } from '../versions/register-versions.ts';
 import { damageError, missingIndexesText } from '../versions/table-watch.ts';
 import { checkLoggedNames } from '../versions/undeclared-events.ts';
 import { shadowVerdict } from './shadow-gate.ts';
@@ -37,10 +38,10 @@ export async function checkStoredDeclarations(db: Database, declarations: Schema
     else if (known.state === 'retired')
       findings.push({ kind: 'note', message: `${id} is retired. Remove its declaration.` });
     else if (known.tableFingerprint !== projection.tableFingerprint)
-      findings.push({ kind: 'problem', message: tableChangedMessage(projection) });
+      findings.push({ kind: 'problem', message: tableChangedMessage(projection, known) });
     else if (known.codeFingerprint !== projection.codeFingerprint)
       findings.push({ kind: 'problem', message: codeChangedMessage(projection) });
-    if (known?.heldBy === 'dead-letters' || known?.heldBy === 'verification')
+    if (known?.heldBy === 'dead-letters' || known?.heldBy === 'verification' || known?.heldBy === 'partial')
       findings.push({ kind: 'note', message: `${id} is held at ready: ${known.heldReason}` });
     // Only a note, because the deployment being checked may fix it.
     if (known?.state === 'failed' && known.error && known.error.code !== 'TABLE_ALTERED')

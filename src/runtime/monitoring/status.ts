@@ -21,6 +21,8 @@ export interface VersionStatus {
   readonly name: string;
   readonly version: number;
   readonly state: VersionState;
+  /** The position after which it begins, if its table is partial: it holds only later events. Null if it is whole. */
+  readonly startsAfter: GlobalPosition | null;
   /**
    * For an inline version: its rows commit with appends (`live`), a processor keeps them current (`building`), or appends that had entered it
    * must end first (`leaving`). Null for other versions.
@@ -117,6 +119,7 @@ export async function readStatus(db: Queryable, log: EventLog): Promise<VersionS
     name: entry.name,
     version: entry.version,
     state: entry.state,
+    startsAfter: entry.startsAfter === 0n ? null : entry.startsAfter,
     inline: entry.inline,
     processor: entry.status,
     owner: entry.owner,

@@ -57,7 +57,7 @@ export class RowFold {
     this.#options = options;
     this.claims = createUniqueClaims(projection.codec, projection.uniqueIndexes);
     // If the table starts empty, memory knows all of the partition's keys: the rows of other partitions have other keys.
-    this.cache = createRowCache(claim.checkpoint === 0n && claim.floors.length === 0, this.claims);
+    this.cache = createRowCache(claim.checkpoint === projection.startAfter && claim.floors.length === 0, this.claims);
     this.#failures = new UnwrittenFailures(projection);
   }
 

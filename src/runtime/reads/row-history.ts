@@ -61,7 +61,7 @@ async function eventsOf(log: EventLog, projection: Projection, key: RowKey): Pro
     const family = projection.families.find((declared) => declared.name === name);
     if (!family) continue;
     for await (const event of log.readStream(family, streamId)) {
-      if (!types.includes(event.type)) continue;
+      if (event.position <= projection.startAfter || !types.includes(event.type)) continue;
       events.push(event);
       if (events.length > maxEvents)
         throw new RefoldError(

@@ -1,4 +1,4 @@
-import { beginning, type GlobalPosition } from '../../events/global-position.ts';
+import type { GlobalPosition } from '../../events/global-position.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -130,7 +130,7 @@ async function replaceTable(
 ): Promise<{ tableName: string; checkpoint: GlobalPosition }> {
   const { name, version } = projection;
   const tableName = `${name}_v${version}_g${before.generation + 1}`;
-  const checkpoint = snapshot?.checkpoint ?? beginning;
+  const checkpoint = snapshot?.checkpoint ?? projection.startAfter;
   await lockPartitions(tx, name, version);
   await dropNever(tx, readSchema, tableName);
   const stored = storedIn(projection, tableName);

@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import { beginning, globalPosition, laterPosition } from '../../events/global-position.ts';
+import { globalPosition, laterPosition } from '../../events/global-position.ts';
 import { furthest } from '../../projections/projection/partition.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -65,7 +65,7 @@ export async function requestRebuild(
       version,
       form: 'beside',
       tableName,
-      startAt: snapshot?.checkpoint ?? beginning,
+      startAt: snapshot?.checkpoint ?? projection.startAfter,
       snapshotId: snapshot?.id ?? null,
       stateBefore: null,
       ...step,

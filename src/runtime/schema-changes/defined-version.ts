@@ -1,4 +1,5 @@
 import { declaredFilter } from '../../events/event-names.ts';
+import { globalPosition } from '../../events/global-position.ts';
 import type { Column, Columns } from '../../projections/columns/column.ts';
 import { createRowCodec, type Row } from '../../projections/columns/row-codec.ts';
 import { uniqueIndexes } from '../../projections/columns/unique-indexes.ts';
@@ -31,6 +32,7 @@ export function definedVersion(
     version,
     id: `${sibling.name}@${version}`,
     tableName,
+    startAfter: globalPosition(definition.startAfter ?? '0'),
     columns: typed,
     keyColumns: definition.keyColumns,
     sqlNames: Object.fromEntries(definition.columns.map(({ name, sqlName }) => [name, sqlName])),

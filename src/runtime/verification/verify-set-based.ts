@@ -1,5 +1,5 @@
 import { RefoldError } from '../../errors.ts';
-import { beginning, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import type { SqlFold } from '../../projections/projection/sql-fold.ts';
 import type { EventLog } from '../../store/event-log.ts';
@@ -51,7 +51,7 @@ export async function verifySetBased({
   const size = merge.upcast.length > 0 ? upcastBatchSize : batchSize;
   // Do not fold skipped events again: a trigger of `setUp` may have refused them, and the temporary table lacks it.
   const skipped = await readRefused(snapshot, tableName);
-  for (let after = beginning; after < upTo; ) {
+  for (let after = projection.startAfter; after < upTo; ) {
     while (skipped[0] !== undefined && skipped[0] <= after) skipped.shift();
     if (skipped[0] === after + 1n) {
       after = skipped[0];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RefoldError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { beginning, earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
+import { earlierPosition, type GlobalPosition, globalPosition } from '../../events/global-position.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
 import { hiddenText, hidesKey } from '../../projections/declaration/hidden-values.ts';
 import type { Discarded } from '../../projections/fold/discarded.ts';
@@ -56,7 +56,7 @@ export function withoutHiddenKeys(projection: Projection, found: Verification): 
 }
 
 /**
- * Folds the log again, from the first event up to the version's checkpoint, and compares the result with the table. Memory holds the compared
+ * Folds the log again, from the first event of the version up to the version's checkpoint, and compares the result with the table. Memory holds the compared
  * rows, so a large table is verified by a sample. The version continues meanwhile: the table is read as of the checkpoint.
  *
  * @throws RefoldError `INVALID_TRANSITION` if the registry does not know the version
@@ -178,7 +178,7 @@ export async function foldAgain(options: FoldAgainOptions): Promise<Map<string, 
   // Dead letters and skipped events are not in the table either.
   const leaveOut = () => {};
   const blocked = new Set<string>();
-  for (let after = beginning; after < upTo; ) {
+  for (let after = projection.startAfter; after < upTo; ) {
     const page = await log.readAll({ after, upTo, filter: projection.filter, limit: pageSize });
     foldEvents(page.events);
     after = page.upTo;

@@ -1,6 +1,6 @@
-import { RefoldError } from '../../errors.ts';
+import { invalidDeclaration, RefoldError } from '../../errors.ts';
 import { storedFilter } from '../../events/event-names.ts';
-import { payloadVersionsOf } from '../../events/payload-versions.ts';
+import { beginning } from '../../events/global-position.ts';
 import { type Projection, storedIn } from '../../projections/projection/projection.ts';
 import { readHead } from '../../store/log/horizon.ts';
 import type { Database } from '../../store/postgres/database.ts';
@@ -29,6 +29,7 @@ import { createReadSchema, createReadTable, moveView } from '../../store/tables/
 import { createSetMerge } from '../../store/tables/sql-fold.ts';
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { codeChangedMessage, tableChangedMessage } from './changed-declaration.ts';
 import { expectVersion } from './expect-version.ts';
 import { leaveInline } from './leave-inline.ts';
 import { completeVersion } from './lifecycle.ts';
@@ -167,6 +168,7 @@ async function declareVersion(
   declarations: SchemaDeclarations | null,
 ): Promise<void> {
   const { name, version } = projection;
+  const head = await expectReached(tx, projection);
   const table = createReadTable(projection, readSchema);
   await createVersionTable(tx, projection, readSchema);
   await checkSqlFold(tx, readSchema, projection);
@@ -174,9 +176,16 @@ async function declareVersion(
   const declared = { actor, reason: 'declared', heldReason: null };
   await recordTransition(tx, { name, version, from: null, to: 'building', ...declared });
   // An empty log leaves nothing to build, so a new application answers at once.
-  if ((await readHead(tx)) > 0n) return;
+  if (head > 0n) return;
   await table.createIndexes(tx);
   await completeVersion(tx, readSchema, projection, { actor, reason: 'the log is empty' }, declarations);
+}
+
+/** Returns the end of the log. @throws RefoldError `INVALID_DECLARATION` if the version begins after it */
+async function expectReached(tx: Transaction, { id, startAfter }: Projection): Promise<bigint> {
+  const head = await readHead(tx);
+  if (startAfter <= head) return head;
+  throw invalidDeclaration(id, `'startAfter' is position ${startAfter}, and the log ends at ${head}.`);
 }
 
 async function compareVersion(
@@ -199,6 +208,7 @@ async function compareVersion(
   if (!tableChanged && !codeChanged) return unread === undefined ? [] : [unread];
   if (!tableChanged) await checkSqlFold(tx, readSchema, storedIn(projection, known.tableName));
   if (development) {
+    await expectReached(tx, projection);
     await expectLeft(tx, projection);
     await moveView(tx, readSchema, name, null);
     await dropVersionTable(tx, storedIn(projection, known.tableName), readSchema);
@@ -227,7 +237,7 @@ async function compareVersion(
     return [`${id}: its ${tableChanged ? 'table' : 'code'} changed, so it is rebuilt (development).`];
   }
   if (tableChanged) {
-    throw new RefoldError('PROJECTION_CHANGED', tableChangedMessage(projection), { name, version });
+    throw new RefoldError('PROJECTION_CHANGED', tableChangedMessage(projection, known), { name, version });
   }
   return [codeChangedMessage(projection)];
 }
@@ -241,15 +251,6 @@ function stoppedWithOtherCode({ codeFingerprint }: Projection, { partitions }: R
 async function checkSqlFold(tx: Transaction, readSchema: string, projection: Projection): Promise<void> {
   const { sqlFold, tableName } = projection;
   if (sqlFold) await createSetMerge(projection, sqlFold, qualified(readSchema, tableName)).check(tx);
-}
-
-export function tableChangedMessage({ id, name, version }: Projection): string {
-  return `${id}: its table is declared differently from the one in the database. Undo the change and declare it as ${name}@${version + 1} beside this version.`;
-}
-
-export function codeChangedMessage({ id, name, version, sqlFold, families }: Projection): string {
-  const more = Object.keys(payloadVersionsOf(families)).length > 0 ? ', or of an upcaster,' : '';
-  return `${id}: the ${sqlFold ? `SQL of its evolveSql${more} is not the SQL` : `code of its key or evolve${more} is not the code`} that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare ${name}@${version + 1}; after a bug was fixed, 'refold rebuild ${id}' builds all rows with the new code.`;
 }
 
 /** All processes use the registered number of partitions. A process that starts with another number changes it for all. */
@@ -289,6 +290,7 @@ function newVersion(projection: Projection, readSchema: string): NewVersion {
       filter: storedFilter(projection.families, projection.filter),
       graphql: projection.graphql,
       relations: projection.relations,
+      ...(projection.startAfter === beginning ? {} : { startAfter: projection.startAfter.toString() }),
     },
   };
 }

@@ -2,7 +2,7 @@ import type { InputRef } from '@pothos/core';
 import type { GraphQLSchema } from 'graphql';
 import type { PositionToken } from '../../events/position-token.ts';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection, RowKey } from '../../projections/projection/projection.ts';
+import { type Projection, partialText, type RowKey } from '../../projections/projection/projection.ts';
 import { ownRelations } from '../analysis/own-fields.ts';
 import type { Builder } from '../builder/builder.ts';
 import type { OperationContext } from '../contract/operation-context.ts';
@@ -45,6 +45,9 @@ export async function rowAsOf(
   const head = position === undefined ? null : (await readModels.progress(projection)).head;
   if (position !== undefined && head !== null && position > head)
     throw badInput(`'asOf' is at position ${position}; the log ends at ${head}.`);
+  const partial = partialText(projection);
+  if (partial !== null && position !== undefined && position < projection.startAfter)
+    throw badInput(`'asOf' is at position ${position}, and ${projection.id} is partial: ${partial}.`);
   const until = time === null || time === undefined ? undefined : Date.parse(time);
   const versions = await readModels.history(projection, key, columns);
   const then = versions.findLast(({ event }) =>

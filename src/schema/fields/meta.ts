@@ -29,6 +29,15 @@ export function addMeta(builder: Builder, served: readonly ServedVersion[]): voi
         description: 'How much of the event log is in it.',
         resolve: ({ position }) => position,
       }),
+      startsAfter: t.field({
+        type: 'Position',
+        nullable: true,
+        description: 'If the read model is partial: it holds only events after this position. Null if it is whole.',
+        resolve: ({ projection: name, version }) => {
+          const found = served.find(({ projection: one }) => one.name === name && one.version === version);
+          return found && found.projection.startAfter > 0n ? found.projection.startAfter : null;
+        },
+      }),
       head: t.field({
         type: 'Position',
         description: 'The end of the event log.',

@@ -1,6 +1,6 @@
 import type { InputRef, ObjectRef } from '@pothos/core';
 import type { Row } from '../../projections/columns/row-codec.ts';
-import type { Projection } from '../../projections/projection/projection.ts';
+import { type Projection, partialText } from '../../projections/projection/projection.ts';
 import type { ServedVersion } from '../../projections/projection/version-map.ts';
 import type { AnyInput, Builder, Types } from '../builder/builder.ts';
 import { idColumns } from '../builder/ids.ts';
@@ -39,12 +39,7 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
     const name = names.claim(projection.graphql.type, owner);
     const columnTypes = createColumnTypes(builder, names, name, owner, projection.columns, ids.get(projection));
     const fields = columnTypes.fieldsOf();
-    const row = implement(
-      builder,
-      name,
-      fields,
-      projection.description ?? `A row of the read model \`${projection.name}\`.`,
-    );
+    const row = implement(builder, name, fields, descriptionOf(projection));
     return {
       served: version,
       projection,
@@ -63,4 +58,10 @@ export function createProjectionTypes(builder: Builder, names: TypeNames, served
         .map((field) => [field.name, field.type as AnyInput, field.description]), // keys are scalars and enums, which are valid as input and output
     };
   });
+}
+
+function descriptionOf(projection: Projection): string {
+  const description = projection.description ?? `A row of the read model \`${projection.name}\`.`;
+  const partial = partialText(projection);
+  return partial === null ? description : `${description} The read model is partial: ${partial}.`;
 }

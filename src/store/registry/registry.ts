@@ -24,6 +24,8 @@ export interface RegisteredVersion
     | 'held_by'
     | 'state_changed_at'
   > {
+  /** The position after which it begins: 0, unless its table is partial. */
+  readonly startsAfter: GlobalPosition;
   /** Whether appends fold into it; null for an async version. */
   readonly inline: InlineStatus | null;
   /** The clients that it serves while it is ready; null if there is no canary. */
@@ -78,6 +80,7 @@ export async function readRegistry(db: Queryable): Promise<RegisteredVersion[]> 
         code_fingerprint as "codeFingerprint",
         held_reason as "heldReason",
         held_by as "heldBy",
+        coalesce((definition ->> 'startAfter')::bigint, 0) as "startsAfter",
         state_changed_at as "stateChangedAt",
         ${pauseSql} as paused,
         (
@@ -152,7 +155,7 @@ export interface NewVersion
   readonly partitions: number;
 }
 
-/** Adds a version as `building`, with its processors at the beginning of the log. */
+/** Adds a version as `building`, with its processors at the position after which it begins. */
 export async function insertVersion(db: Queryable, version: NewVersion): Promise<void> {
   await db.query({
     text: `
@@ -162,8 +165,8 @@ export async function insertVersion(db: Queryable, version: NewVersion): Promise
         values ($1, $2, 'building', $3, $4, $5, $6, $7)
         returning name, version
       )
-      insert into refold.processors (name, version, partition, partitions)
-      select name, version, partition, $8
+      insert into refold.processors (name, version, partition, partitions, checkpoint)
+      select name, version, partition, $8, $9
       from added
       cross join generate_series(0, $8 - 1) as partition`,
     values: [
@@ -175,17 +178,18 @@ export async function insertVersion(db: Queryable, version: NewVersion): Promise
       version.codeFingerprint,
       definitionJson(version.definition),
       version.partitions,
+      version.definition.startAfter ?? '0',
     ],
   });
 }
 
-/** Resets a version to the beginning of the log, with new fingerprints. Fences its current owner. */
+/** Resets a version to the position after which it begins, with new fingerprints. Fences its current owner. */
 export async function resetVersion(db: Queryable, version: NewVersion): Promise<void> {
   await db.query({
     text: `
       with reset as (
         update refold.processors
-        set checkpoint = 0, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, retrying = null, updated_at = now()
+        set checkpoint = $7, anchor = null, epoch = epoch + 1, status = 'idle', error = null, floors = null, events_folded = 0, rows_written = 0, events_skipped = 0, retrying = null, updated_at = now()
         where name = $1 and version = $2
       ), forgotten as (
         delete from refold.changes where name = $1 and version = $2
@@ -200,6 +204,7 @@ export async function resetVersion(db: Queryable, version: NewVersion): Promise<
       version.codeFingerprint,
       definitionJson(version.definition),
       version.tableName,
+      version.definition.startAfter ?? '0',
     ],
   });
 }

@@ -150,6 +150,7 @@ interface LagTable {
   exact: boolean;
   seconds: number;
   paused: boolean;
+  starts_after: Int8;
 }
 
 interface LeasesTable {
@@ -216,7 +217,7 @@ interface ProjectionsTable {
   name: string;
   version: number;
   state: 'building' | 'ready' | 'active' | 'retired' | 'failed';
-  held_by: 'operator' | 'breaking' | 'verification' | 'dead-letters' | null;
+  held_by: 'operator' | 'breaking' | 'verification' | 'dead-letters' | 'partial' | null;
   held_reason: string | null;
   paused_at: string | null;
   paused_by: string | null;

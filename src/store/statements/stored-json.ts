@@ -15,6 +15,8 @@ export interface StoredDefinition {
   readonly graphql: GraphqlNames;
   /** Missing in definitions stored by the first releases. */
   readonly relations?: Readonly<Record<string, Relation>>;
+  /** The position after which a partial table begins. Missing for a whole one. */
+  readonly startAfter?: string;
 }
 
 /** Why a processor stopped. */
