@@ -1,38 +1,28 @@
-import { defineProjection, t } from '../../src/index.ts';
-import { bankAccount } from './events.ts';
+import { defineProjection } from '../../src/index.ts';
+import { accountColumns } from './account.v1.ts';
+import { changeInSql } from './bookings.ts';
+import { bankAccount, bookingTypes } from './events.ts';
 
-/** Corrections, and values that depend on the order of events: the first and the last booking of an account, in the order of recording. */
+/** `account@1` in SQL. Its values depend on the order of events: the first and the last booking of an account, in the order of recording. */
 export const accountBalanceV1 = defineProjection({
   name: 'account_balance',
   version: 1,
   events: bankAccount,
-  table: {
-    accountId: t.text().primaryKey(),
-    balance: t.decimal(18, 2).index(),
-    bookings: t.integer(),
-    corrections: t.integer(),
-    corrected: t.decimal(18, 2).describe('What corrections changed the balance by, up or down.'),
-    firstBookingId: t.text().nullable(),
-    lastBookingId: t.text().nullable(),
-  },
-  key: (event) => event.streamId,
+  table: accountColumns,
   evolveSql: {
-    events: ['Credited', 'Debited', 'Corrected'],
+    events: ['AccountOpened', ...bookingTypes],
     rows: `
       with changes as (
         select
           *,
-          case type
-            when 'Credited' then (payload->>'amount')::numeric
-            when 'Debited' then -(payload->>'amount')::numeric
-            else (payload->>'is')::numeric - (payload->>'was')::numeric
-          end as change,
+          ${changeInSql} as change,
           case when type <> 'Corrected' then payload->>'bookingId' end as booking_id
         from batch
       )
       select
         stream_id as account_id,
-        sum(change) as balance,
+        (array_agg((payload->>'openedOn')::date order by position) filter (where type = 'AccountOpened'))[1] as opened_on,
+        coalesce(sum(change), 0) as balance,
         count(booking_id) as bookings,
         count(*) filter (where type = 'Corrected') as corrections,
         coalesce(sum(change) filter (where type = 'Corrected'), 0) as corrected,
@@ -41,6 +31,7 @@ export const accountBalanceV1 = defineProjection({
       from changes
       group by 1`,
     merge: {
+      openedOn: 'first',
       balance: 'add',
       bookings: 'add',
       corrections: 'add',

@@ -1,50 +1,38 @@
-import { type Decimal, decimal, defineProjection, type PayloadOf } from '../../src/index.ts';
-import { accountBalanceV1 } from './account-balance.v1.ts';
-import { type Booking, bankAccount } from './events.ts';
+import { type Decimal, decimal, defineProjection } from '../../src/index.ts';
+import { changeOf, everyBooking } from './bookings.ts';
+import { type BookingEvent, bankAccount } from './events.ts';
 import { operationTotalsV1 } from './operation-totals.v1.ts';
 import { turnoverByDayV1 } from './turnover-by-day.v1.ts';
 
-// The sample's read models again, event by event: `proveEqual` compares their SQL with these.
-
-type Correction = PayloadOf<typeof bankAccount, 'Corrected'>;
+// Read models in SQL again, event by event: `proveEqual` compares both forms. `account@1` is that of `account_balance@1`.
 
 const zero = decimal(0);
-const changeOf = ({ was, is }: Correction) => decimal(is).minus(was);
+
+type Total = {
+  readonly bookings: bigint;
+  readonly amount: Decimal;
+  readonly largest: Decimal | null;
+  readonly lastBookedOn: string;
+};
 
 export const operationTotalsByEvolve = defineProjection({
   name: 'operation_totals',
   version: 2,
   events: bankAccount,
   table: operationTotalsV1.columns,
-  key: ({ payload }) => payload.operation ?? 'none',
-  evolve: {
-    Credited: (row, { payload }) => withBooking(row, payload, decimal(payload.amount)),
-    Debited: (row, { payload }) => withBooking(row, payload, decimal(payload.amount).times(-1)),
-    Corrected: (row, { payload }) => ({
-      bookings: row?.bookings ?? 0n,
-      amount: changeOf(payload).plus(row?.amount ?? zero),
-      largest: row?.largest ?? null,
-      lastBookedOn: later(row?.lastBookedOn, payload.bookedOn),
-    }),
-  },
+  key: (event) => ('operation' in event.payload ? event.payload.operation : event.type),
+  evolve: everyBooking((row: Total | null, event: BookingEvent) => {
+    const { payload } = event;
+    const booked = 'amount' in payload ? decimal(payload.amount) : null;
+    const largest = row?.largest ?? null;
+    return {
+      bookings: (row?.bookings ?? 0n) + (booked ? 1n : 0n),
+      amount: changeOf(event).plus(row?.amount ?? zero),
+      largest: booked && !largest?.gt(booked) ? booked : largest,
+      lastBookedOn: row && row.lastBookedOn > payload.bookedOn ? row.lastBookedOn : payload.bookedOn,
+    };
+  }),
 });
-
-function withBooking(
-  row: { bookings: bigint; amount: Decimal; largest: Decimal | null; lastBookedOn: string } | null,
-  { amount, bookedOn }: Booking,
-  signed: Decimal,
-) {
-  return {
-    bookings: (row?.bookings ?? 0n) + 1n,
-    amount: signed.plus(row?.amount ?? zero),
-    largest: row?.largest?.gt(amount) ? row.largest : decimal(amount),
-    lastBookedOn: later(row?.lastBookedOn, bookedOn),
-  };
-}
-
-function later(one: string | undefined, other: string): string {
-  return one !== undefined && one > other ? one : other;
-}
 
 type Day = {
   readonly bookings: number;
@@ -60,82 +48,28 @@ export const turnoverByDayByEvolve = defineProjection({
   version: 2,
   events: bankAccount,
   table: turnoverByDayV1.columns,
-  key: ({ payload }) => payload.bookedOn,
-  evolve: {
-    Credited: (row, { payload, recordedAt }) => ({
-      ...booked(row ?? emptyDay, decimal(payload.amount), 1),
-      bookings: (row?.bookings ?? 0) + 1,
-      lastRecordedAt: recordedAt,
-    }),
-    Debited: (row, { payload, recordedAt }) => ({
-      ...booked(row ?? emptyDay, decimal(payload.amount).times(-1), 1),
-      bookings: (row?.bookings ?? 0) + 1,
-      lastRecordedAt: recordedAt,
-    }),
-    Corrected: (row, { payload, recordedAt }) => ({
-      ...booked(booked(row ?? emptyDay, decimal(payload.was), -1), decimal(payload.is), 1),
-      corrections: (row?.corrections ?? 0) + 1,
-      lastRecordedAt: recordedAt,
-    }),
+  key: ({ payload }) => {
+    if ('openedOn' in payload) return null;
+    return 'correctsDay' in payload ? payload.correctsDay : payload.bookedOn;
   },
+  evolve: everyBooking((row: Day | null, event: BookingEvent) => {
+    const { payload, recordedAt: lastRecordedAt } = event;
+    const day = row ?? emptyDay;
+    if ('was' in payload) {
+      const corrected = booked(booked(day, decimal(payload.was), -1), decimal(payload.is), 1);
+      return { ...corrected, corrections: day.corrections + 1, lastRecordedAt };
+    }
+    return { ...booked(day, changeOf(event), 1), bookings: day.bookings + 1, lastRecordedAt };
+  }),
 });
 
 /** An amount on its side of the day: booked (1), or reversed (-1). */
-function booked(row: Day, amount: Decimal, sign: 1 | -1): Day {
+function booked(day: Day, amount: Decimal, sign: 1 | -1): Day {
   const change = amount.abs().times(sign);
   return {
-    bookings: row.bookings,
-    corrections: row.corrections,
-    credited: amount.gt(0) ? row.credited.plus(change) : row.credited,
-    debited: amount.lt(0) ? row.debited.plus(change) : row.debited,
-  };
-}
-
-type Account = {
-  readonly balance: Decimal;
-  readonly bookings: number;
-  readonly corrections: number;
-  readonly corrected: Decimal;
-  readonly firstBookingId: string | null;
-  readonly lastBookingId: string | null;
-};
-
-const newAccount: Account = {
-  balance: zero,
-  bookings: 0,
-  corrections: 0,
-  corrected: zero,
-  firstBookingId: null,
-  lastBookingId: null,
-};
-
-export const accountBalanceByEvolve = defineProjection({
-  name: 'account_balance',
-  version: 2,
-  events: bankAccount,
-  table: accountBalanceV1.columns,
-  key: (event) => event.streamId,
-  evolve: {
-    Credited: (row, { payload }) => moved(row ?? newAccount, payload.bookingId, decimal(payload.amount)),
-    Debited: (row, { payload }) => moved(row ?? newAccount, payload.bookingId, decimal(payload.amount).times(-1)),
-    Corrected: (row, { payload }) => {
-      const account = row ?? newAccount;
-      return {
-        ...account,
-        balance: account.balance.plus(changeOf(payload)),
-        corrections: account.corrections + 1,
-        corrected: account.corrected.plus(changeOf(payload)),
-      };
-    },
-  },
-});
-
-function moved({ balance, bookings, ...account }: Account, bookingId: string, change: Decimal) {
-  return {
-    ...account,
-    balance: balance.plus(change),
-    bookings: bookings + 1,
-    firstBookingId: account.firstBookingId ?? bookingId,
-    lastBookingId: bookingId,
+    bookings: day.bookings,
+    corrections: day.corrections,
+    credited: amount.gt(0) ? day.credited.plus(change) : day.credited,
+    debited: amount.lt(0) ? day.debited.plus(change) : day.debited,
   };
 }

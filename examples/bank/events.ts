@@ -1,33 +1,69 @@
 import { z } from 'zod';
-import { defineEvents, type PayloadOf } from '../../src/index.ts';
+import { defineEvents, type PayloadOf, type RecordedEventOf } from '../../src/index.ts';
 
-const amount = z.string().regex(/^-?\d{1,12}(\.\d{1,2})?$/);
+/** An exact decimal, not below zero. JSON numbers are floats, which can't hold all cents exactly. */
+const amount = z.string().regex(/^\d{1,15}(\.\d{1,2})?$/);
+
+/** An exact decimal; credits are above zero, debits below. */
+const signedAmount = z.string().regex(/^-?\d{1,15}(\.\d{1,2})?$/);
 
 const booking = z.object({
   bookingId: z.string(),
-  /** The day for which the booking counts. It may be recorded much later. */
+  /** The day of the booking. An imported booking may be recorded much later. */
   bookedOn: z.iso.date(),
-  /** Such as `VKLAD` (cash in); the bank's own bookings have none. */
-  operation: z.string().nullable(),
-  /** An exact decimal, never negative. */
   amount,
+  /** The balance of the account after the booking. */
+  balance: signedAmount,
 });
 
-/** One stream per account; its id is the account's number. */
+/** The counterparty is an account of this bank, or `bank/account` of another bank. */
+const transfer = booking.extend({ counterparty: z.string() });
+
+/** For a month, such as `2026-01`. */
+const interest = booking.extend({ month: z.string().regex(/^\d{4}-\d{2}$/) });
+
+/** One stream per account; its id is the number of the account. */
 export const bankAccount = defineEvents('bank_account', {
-  Credited: booking,
-  Debited: booking,
+  AccountOpened: z.object({ openedOn: z.iso.date() }),
+  Deposited: booking,
+  Withdrawn: booking,
+  TransferSent: transfer,
+  TransferReceived: transfer,
+  InterestPaid: interest,
+  /** The balance was below zero. */
+  InterestCharged: interest,
+  FeeCharged: booking,
   /**
-   * An earlier booking had another amount. The event holds the old and the new amount, credits above and debits below zero, so no reader has to
-   * look up the earlier booking to reverse its amount.
+   * An earlier booking should have had another amount. The event holds the old and the new amount, so no reader has to look up the earlier
+   * booking to reverse its amount.
    */
   Corrected: z.object({
     bookingId: z.string(),
     bookedOn: z.iso.date(),
-    operation: z.string().nullable(),
-    was: amount,
-    is: amount,
+    /** The earlier booking: its id, its day and its type. */
+    corrects: z.string(),
+    correctsDay: z.iso.date(),
+    operation: z.string(),
+    was: signedAmount,
+    is: signedAmount,
+    balance: signedAmount,
   }),
 });
 
-export type Booking = PayloadOf<typeof bankAccount, 'Credited'>;
+export type Booking = PayloadOf<typeof bankAccount, 'Deposited'>;
+export type Correction = PayloadOf<typeof bankAccount, 'Corrected'>;
+
+/** The types of all events that change a balance. */
+export const bookingTypes = [
+  'Deposited',
+  'Withdrawn',
+  'TransferSent',
+  'TransferReceived',
+  'InterestPaid',
+  'InterestCharged',
+  'FeeCharged',
+  'Corrected',
+] as const;
+
+export type BookingType = (typeof bookingTypes)[number];
+export type BookingEvent = { [T in BookingType]: RecordedEventOf<typeof bankAccount, T> }[BookingType];

@@ -1,5 +1,6 @@
 import { defineProjection, t } from '../../src/index.ts';
-import { bankAccount } from './events.ts';
+import { changeInSql } from './bookings.ts';
+import { bankAccount, bookingTypes } from './events.ts';
 
 /**
  * Time buckets: the day for which a booking counts decides its row, not the time at which it is recorded; a late booking finds its bucket
@@ -18,11 +19,11 @@ export const turnoverByDayV1 = defineProjection({
     lastRecordedAt: t.timestamptz().describe('When a booking of this day was last recorded.'),
   },
   evolveSql: {
-    events: ['Credited', 'Debited', 'Corrected'],
+    events: bookingTypes,
     // An amount below zero is a debit. A correction has two parts: it books one amount and reverses the other, each on its own side.
     rows: `
       select
-        (payload->>'bookedOn')::date as day,
+        coalesce(payload->>'correctsDay', payload->>'bookedOn')::date as day,
         count(*) filter (where sign = 1 and type <> 'Corrected') as bookings,
         coalesce(sum(sign * amount) filter (where amount > 0), 0) as credited,
         coalesce(sum(sign * -amount) filter (where amount < 0), 0) as debited,
@@ -31,11 +32,7 @@ export const turnoverByDayV1 = defineProjection({
       from batch
       cross join lateral (
         values
-          (1, case type
-            when 'Credited' then (payload->>'amount')::numeric
-            when 'Debited' then -(payload->>'amount')::numeric
-            else (payload->>'is')::numeric
-          end),
+          (1, case when type = 'Corrected' then (payload->>'is')::numeric else ${changeInSql} end),
           (-1, (payload->>'was')::numeric)
       ) as part (sign, amount)
       where amount is not null

@@ -16,7 +16,7 @@ export const leftOut = {
     'test/chaos/judges.test.ts',
     'test/cli/{dead-letters,evolution,import,operating,processes,reactor,refusals,rollback,rolling,snapshot}.test.ts',
     'test/docs/{pages,tutorial}.test.ts',
-    'test/examples/{bank,bounded-replay,client,hotel,online-retail-import,start,switch}.test.ts',
+    'test/examples/{bank,bank-replay,client,hotel,online-retail-import,readmes,start,switch}.test.ts',
     'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
     'test/runtime/live/scale.test.ts',
