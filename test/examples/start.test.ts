@@ -17,11 +17,9 @@ let url: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  sample = spawn('bash', ['-c', `exec ${blockOf('sh')}`], {
-    cwd: folder,
-    env: { ...process.env, DATABASE_URL: database.url, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'warn' },
+  sample = spawn(process.execPath, [join(folder, 'start.ts')], {
+    env: environment(),
     stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true, // a process group of its own, as in a terminal
   });
   sample.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
@@ -34,13 +32,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  if (sample.exitCode === null && signal('SIGKILL')) await once(sample, 'exit');
+  if (sample.exitCode === null && sample.kill('SIGKILL')) await once(sample, 'exit');
   await database.drop();
 });
 
-/** As Ctrl-C does, it reaches npm and the program. */
-function signal(name: NodeJS.Signals): boolean {
-  return process.kill(-(sample.pid ?? 0), name);
+function environment(): NodeJS.ProcessEnv {
+  return { ...process.env, DATABASE_URL: database.url, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'warn' };
 }
 
 /** The block of a language in the README of the example. */
@@ -143,6 +140,28 @@ test('a subscription sends the open carts, then their changes', async () => {
 
 test('Ctrl-C ends it in order', async () => {
   const exited = once(sample, 'exit');
-  signal('SIGINT');
+  sample.kill('SIGINT');
   expect(await exited).toEqual([0, null]);
+});
+
+test('the command of the README of the example starts it from its folder', async () => {
+  const terminal = spawn('bash', ['-c', blockOf('sh')], {
+    cwd: folder,
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true, // a process group of its own
+  });
+  const closed = once(terminal, 'close');
+  let output = '';
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  await until(() => {
+    expect(terminal.exitCode, output).toBe(null);
+    return output.includes('a mutation whose response includes its own write');
+  });
+  // As Ctrl-C does, it reaches npm and the program.
+  process.kill(-(terminal.pid ?? 0), 'SIGINT');
+  await closed;
+  expect(output).toContain('refold: SIGINT, stopping.');
 });
