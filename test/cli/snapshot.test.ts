@@ -1,9 +1,7 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createEventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
-import { readAllRebuilds } from '../../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
-import { lastReason } from '../../src/store/registry/transitions.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { account } from '../support/sample-domain.ts';
@@ -100,19 +98,32 @@ test('an operator takes a snapshot, rebuilds from it, restores it and drops it, 
   await worker.end('SIGTERM');
 });
 
-test('a rebuild that no running process can do says so, and the next process does it', async () => {
+test('a rebuild that no running process can do says so, and shows its progress when the next process does it', async () => {
   const first = startCli(['start', '--role', 'worker', '--config', config], environment());
   await first.prints(/maintains/);
   await credit(3);
   await first.end('SIGTERM');
-  expect(await run('rebuild', 'balance@1', '--detach')).toMatchObject({
-    code: 0,
-    stdout: 'No running process maintains balance@1. Its rebuild is requested, and begins when one starts.\n',
-  });
-  startCli(['start', '--role', 'worker', '--config', config], environment());
-  await until(async () => (await readAllRebuilds(db)).length === 0);
-  expect(await lastReason(db, 'balance', 1)).toBe('rebuilt up to position 3, 3 events folded');
+  const drawn = onTerminal();
+  const rebuilt = run('rebuild', 'balance@1');
+  await until(() => drawn().includes(' 0 of 3 | 0/s | ETA ?'));
+  const next = startCli(['start', '--role', 'worker', '--config', config], environment());
+  expect((await rebuilt).stdout).toMatch(
+    /^No running process maintains balance@1\. Its rebuild is requested, and begins when one starts\.\nbalance@1: rebuilt up to position 3, 3 events folded\.\n/,
+  );
+  await next.end('SIGTERM');
 });
+
+/** From now on, commands run here as on a terminal. Returns what they have drawn on it. */
+function onTerminal(): () => string {
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const streams = [process.stdout, process.stderr];
+  for (const stream of streams) Object.defineProperty(stream, 'isTTY', { value: true, configurable: true });
+  onTestFinished(() => {
+    written.mockRestore();
+    for (const stream of streams) Reflect.deleteProperty(stream, 'isTTY');
+  });
+  return () => written.mock.calls.map(([text]) => String(text)).join('');
+}
 
 test.each([
   [

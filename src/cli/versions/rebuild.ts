@@ -120,10 +120,11 @@ function startArgument(snapshot: string | undefined, position: string | undefine
 
 /** Shows the progress until the rebuild has ended, and returns its outcome. Ctrl-C ends the display, not the rebuild. */
 async function follow({ db, log }: Operation, name: string, version: number, quiet: boolean): Promise<string> {
-  const format = '{bar} {percentage}% | {value} of {total} | {rate} | ETA {eta}';
+  // Not `{eta}`: cli-progress has a value of its own for that.
+  const format = '{bar} {percentage}% | {value} of {total} | {rate} | ETA {left}';
   const bar =
     process.stdout.isTTY && !quiet ? new SingleBar({ format, hideCursor: true }, Presets.shades_classic) : undefined;
-  bar?.start(1, 0, { rate: '-', eta: '?' });
+  bar?.start(1, 0, { rate: '-', left: '?' });
   const since = performance.now();
   try {
     for (;;) {
@@ -141,7 +142,7 @@ async function follow({ db, log }: Operation, name: string, version: number, qui
       bar?.setTotal(total);
       bar?.update(done, {
         rate: `${integer(rate)}/s`,
-        eta: rate > 0 ? duration((total - done) / rate) : '?',
+        left: rate > 0 ? duration((total - done) / rate) : '?',
       });
       await pause(200);
     }
