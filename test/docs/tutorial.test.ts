@@ -102,7 +102,7 @@ async function runs({ source, shown = '' }: ShownBlock): Promise<boolean> {
 
 /** With any free port instead of the page's. Builds that the page kills half-way must not end before that, however busy this machine is. */
 function onThisMachine(commands: string): string {
-  return commands.replaceAll(/\bPORT=\d+ /g, '').replaceAll('PAUSE_MS=20 ', 'PAUSE_MS=500 ');
+  return commands.replaceAll(/\bPORT=\d+ /g, '').replaceAll('PAUSE_MS=200 ', 'PAUSE_MS=500 ');
 }
 
 async function answers({ source, shown }: ShownBlock): Promise<boolean> {

@@ -7,5 +7,5 @@ import { customerProfileV1 } from '../customer-profile.v1.ts';
 export default defineConfig({
   projections: [cartSummaryV1, customerProfileV1],
   commands: app.commands,
-  gateway: { graphiql: true },
+  gateway: { graphiql: true, positionTimeout: 60_000 }, // some workers of the tutorial are slow
 });

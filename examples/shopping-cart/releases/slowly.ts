@@ -16,7 +16,7 @@ function paused(projection: Projection): Projection {
   return Object.freeze({
     ...projection,
     apply(...given: Parameters<Projection['apply']>) {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env.PAUSE_MS ?? 20));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(process.env.PAUSE_MS ?? 200));
       return projection.apply(...given);
     },
   });
