@@ -1,32 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { GraphQLError } from 'graphql';
 import type { Viewer } from '../../access.ts';
 import { operationOf, plainRequest } from '../operations/plain-request.ts';
-import type { OperationRequest, PreparedOperation, Yoga } from '../operations/run-operation.ts';
+import type { PreparedOperation } from '../operations/run-operation.ts';
 import { prepareOperation } from '../operations/run-operation.ts';
 import { type ServedSchemaContext, versionHeaders } from '../operations/served-schema.ts';
 import type { ConcurrencyLimit } from '../policies/concurrency-limit.ts';
-import type { RequestPolicies } from '../policies/request-policies.ts';
 import type { ClientOf } from '../requests/client.ts';
 import type { HttpHandler } from '../requests/http-handler.ts';
 import type { TransportContext } from '../requests/transport-context.ts';
 import { stoppedBeforeAnswer } from '../requests/unknown-outcome.ts';
 import { type Answer, createAnswer } from '../subscriptions/answer.ts';
 import { ClientSubscription } from '../subscriptions/subscription.ts';
-import { type Subscriptions, stopping } from '../subscriptions/subscriptions.ts';
+import { stopping } from '../subscriptions/subscriptions.ts';
+import type { EventStreamsOptions } from './event-stream.ts';
 import { OperationStream, type StreamedOperation } from './operation-stream.ts';
 import { bodyOf, checkSite, isStreamOpening, operationIdIn, refusal, refuse } from './single-connection-request.ts';
 
-export interface SingleConnectionsOptions {
-  readonly yoga: Yoga;
-  readonly subscriptions: Subscriptions;
-  readonly policies: RequestPolicies;
-  readonly maskError: (error: unknown) => GraphQLError;
-  /** Maximum size of a request body, in bytes. */
-  readonly maxBodySize: number;
-  /** Returns the document of a request; empty if the request has none. */
-  readonly documentFor: (request: OperationRequest) => string;
+export interface SingleConnectionsOptions extends EventStreamsOptions {
   /** Limits the number of streams, reserved or open, together with WebSockets. */
   readonly limit: ConcurrencyLimit;
   /** Returns the client that a stream counts for. */

@@ -3,7 +3,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { type FieldUsage, readUsage, recordedDays, type UsageQuery } from '../../store/registry/field-usage.ts';
 import { type RegisteredVersion, readRegistry } from '../../store/registry/registry.ts';
 import { endShadow, readShadows, type Shadow, writeShadow } from '../../store/registry/shadows.ts';
-import { recordTransition } from '../../store/registry/transitions.ts';
+import { recordOperation } from '../../store/registry/transitions.ts';
 import { type UsedChanges, usualDays, withUsage } from '../schema-changes/change-usage.ts';
 import { changesBetween, type SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused } from '../versions/expect-version.ts';
@@ -91,7 +91,7 @@ export function createSchemaEvolution(
         if (state !== 'ready') throw refused(name, version, `is ${state}; only a ready version can be compared.`);
         await writeShadow(tx, name, version, oneOf);
         const reason = `compared for one of ${oneOf} queries: ${step.reason}`;
-        await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+        await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
       });
     },
     async stopShadow(name, version, step) {
@@ -99,7 +99,7 @@ export function createSchemaEvolution(
         const { state, heldReason } = await expectVersion(tx, name, version);
         if (!(await endShadow(tx, name, version))) throw refused(name, version, 'is not being compared.');
         const reason = `compared no more: ${step.reason}`;
-        await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+        await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
       });
     },
     shadows: () => readShadows(db),

@@ -10,7 +10,7 @@ import {
 } from '../../store/processors/dead-letters.ts';
 import { type Discard, insertDiscards, listDiscards, recallDiscards } from '../../store/processors/discards.ts';
 import { lockPartitions } from '../../store/processors/partitions.ts';
-import { recordTransition } from '../../store/registry/transitions.ts';
+import { recordOperation } from '../../store/registry/transitions.ts';
 import { expectDeclaredTable, expectVersion, refused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import type { TransitionReason } from '../versions/transition-reason.ts';
@@ -76,7 +76,7 @@ export function recallDiscarded(
     if (recalled === 0)
       throw refused(name, version, `has nothing discarded${key === undefined ? '' : ` of the row ${key}`}.`);
     const what = `dead letters, recall: ${reason} (${recalled} for the next rebuild)`;
-    await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor, reason: what });
+    await recordOperation(tx, { name, version, state, heldReason }, { actor, reason: what });
     return recalled;
   });
 }
@@ -117,15 +117,14 @@ async function redeliver(
     });
     await invalidateRows(tx, name, version);
     const outcome = `${result.folded} folded, ${result.discarded} discarded, ${result.left} left`;
-    await recordTransition(tx, {
-      name,
-      version,
-      from: state,
-      to: state,
-      heldReason,
-      actor,
-      reason: `dead letters, ${what}: ${reason} (${outcome})`,
-    });
+    await recordOperation(
+      tx,
+      { name, version, state, heldReason },
+      {
+        actor,
+        reason: `dead letters, ${what}: ${reason} (${outcome})`,
+      },
+    );
     return result;
   });
 }

@@ -1,20 +1,14 @@
 import DataLoader from 'dataloader';
 import { RefoldError } from '../../errors.ts';
-import { keyText, type Projection } from '../../projections/projection/projection.ts';
-import type { PageQuery, RowFilter, RowPage } from '../../projections/queries/row-query.ts';
+import { keyText } from '../../projections/projection/projection.ts';
+import type { RowReads } from '../../schema/contract/operation-context.ts';
 import { countRelatedRows, findRelatedPages } from '../../store/queries/related-rows.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 
 /** Reads of relations that share a statement: all reads that the resolvers of one level request. */
 export interface RelatedReads {
-  page(projection: Projection, column: string, value: unknown, query: PageQuery): Promise<RowPage>;
-  count(
-    projection: Projection,
-    column: string,
-    value: unknown,
-    where: RowFilter | null,
-    upTo?: number | null,
-  ): Promise<number>;
+  readonly page: RowReads['findRelated'];
+  readonly count: RowReads['countRelated'];
 }
 
 // A response of this many rows has some tens of megabytes. Nested lists multiply: each page may be within its limit while all together are too many.

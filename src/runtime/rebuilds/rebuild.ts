@@ -17,7 +17,7 @@ import {
   readAllRebuilds,
 } from '../../store/registry/rebuilds.ts';
 import type { LockedVersion } from '../../store/registry/registry.ts';
-import { recordTransition } from '../../store/registry/transitions.ts';
+import { recordOperation, recordTransition } from '../../store/registry/transitions.ts';
 import { forgetDifferences } from '../../store/registry/verifications.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import { dropLater, dropNever } from '../../store/tables/old-tables.ts';
@@ -74,15 +74,14 @@ export async function requestRebuild(
     const stored = storedIn(projection, tableName);
     await createTableFrom(tx, readSchema, stored, snapshot);
     if (from) await redeliverInherited(tx, { log: from.log, readSchema, projection: stored });
-    await recordTransition(tx, {
-      name,
-      version,
-      from: state,
-      to: state,
-      heldReason,
-      actor: step.actor,
-      reason: `rebuild asked for${snapshot ? `, from snapshot ${snapshot.id} at position ${snapshot.checkpoint}` : ''}: ${step.reason}`,
-    });
+    await recordOperation(
+      tx,
+      { name, version, state, heldReason },
+      {
+        actor: step.actor,
+        reason: `rebuild asked for${snapshot ? `, from snapshot ${snapshot.id} at position ${snapshot.checkpoint}` : ''}: ${step.reason}`,
+      },
+    );
   });
 }
 
@@ -134,15 +133,14 @@ export async function cancelRebuild(
     if (!ended) throw refused(name, version, await whyNotCancelled(tx, name, version));
     await forgetLeftOut(tx, ended.tableName);
     await dropLater(tx, readSchema, ended.tableName, 0);
-    await recordTransition(tx, {
-      name,
-      version,
-      from: state,
-      to: state,
-      heldReason,
-      actor: step.actor,
-      reason: `rebuild cancelled: ${step.reason}`,
-    });
+    await recordOperation(
+      tx,
+      { name, version, state, heldReason },
+      {
+        actor: step.actor,
+        reason: `rebuild cancelled: ${step.reason}`,
+      },
+    );
   });
 }
 
@@ -222,7 +220,7 @@ export async function acceptRebuild(
     if (!(await acceptDeadLetters(tx, name, version)))
       throw refused(name, version, `has no rebuild that waits because of dead letters; look at 'refold status'.`);
     const reason = `dead letters of the rebuild accepted: ${step.reason}`;
-    await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+    await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
   });
 }
 

@@ -4,7 +4,7 @@ import type { Projection } from '../../projections/projection/projection.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { readEventsFolded } from '../../store/registry/rebuilds.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { recordTransition } from '../../store/registry/transitions.ts';
+import { recordOperation } from '../../store/registry/transitions.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
 import {
   deleteTableSnapshot,
@@ -95,7 +95,7 @@ export async function dropSnapshot(
     const dropped = await deleteTableSnapshot(tx, name, version, id);
     if (!dropped) throw await noSnapshot(tx, name, version, `has no snapshot ${id}`);
     const reason = `snapshot ${id} dropped: ${step.reason}`;
-    await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+    await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
   });
 }
 

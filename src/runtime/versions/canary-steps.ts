@@ -4,7 +4,7 @@ import type { Database } from '../../store/postgres/database.ts';
 import { type CanaryFigures, deleteCanary, writeCanary } from '../../store/registry/canaries.ts';
 import { highestActive } from '../../store/registry/definitions.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { recordTransition } from '../../store/registry/transitions.ts';
+import { recordOperation, recordTransition } from '../../store/registry/transitions.ts';
 import { refuseBreaking } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { expectVersion, refused, refusePaused } from './expect-version.ts';
@@ -67,7 +67,7 @@ export function createCanarySteps(db: Database, declarations: SchemaDeclarations
         const { state, heldReason } = await expectVersion(tx, name, version);
         await deleteCanary(tx, name, version);
         const reason = `canary ended: ${step.reason}`;
-        await recordTransition(tx, { name, version, from: state, to: state, heldReason, actor: step.actor, reason });
+        await recordOperation(tx, { name, version, state, heldReason }, { actor: step.actor, reason });
         return { version };
       }),
   };

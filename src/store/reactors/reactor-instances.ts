@@ -3,7 +3,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { type ColumnsOf, onlyRow, type Queryable, refoldTables, run } from '../statements/statement.ts';
 import { storedKey } from './awaited-events.ts';
-import { reactorFenced } from './reactors.ts';
+import { countingOwner, reactorFenced } from './reactors.ts';
 
 /** The outcome of a wait. */
 export type WaitOutcome =
@@ -165,15 +165,7 @@ export async function finishInstance(
   const owner = await db.query({
     name: 'finish instance',
     text: `
-      with owner as (
-        update refold.reactors
-        set
-          events_handled = events_handled + case $4 when 'handled' then 1 else 0 end,
-          events_skipped = events_skipped + case $4 when 'skipped' then 1 else 0 end,
-          updated_at = now()
-        where name = $1 and epoch = $2
-        returning name
-      ), finished as (
+      with ${countingOwner}, finished as (
         delete from refold.reactor_instances using owner where reactor = owner.name and position = $3
       )
       select from owner`,

@@ -3,7 +3,7 @@ import type { GlobalPosition } from '../../events/global-position.ts';
 import type { ProcessorClaim } from '../processors/checkpoints.ts';
 import { type Queryable, refoldTables, run } from '../statements/statement.ts';
 import type { LetterError } from '../statements/stored-json.ts';
-import { reactorFenced } from './reactors.ts';
+import { countingOwner, reactorFenced } from './reactors.ts';
 
 /** A dead letter of a reactor: an event that failed finally, or that waits behind one of the same key. */
 export interface ReactorLetter {
@@ -115,15 +115,7 @@ export async function deleteReactorLetter(
   const owner = await db.query({
     name: 'delete reactor letter',
     text: `
-      with owner as (
-        update refold.reactors
-        set
-          events_handled = events_handled + case $4 when 'handled' then 1 else 0 end,
-          events_skipped = events_skipped + case $4 when 'skipped' then 1 else 0 end,
-          updated_at = now()
-        where name = $1 and epoch = $2
-        returning name
-      ), gone as (
+      with ${countingOwner}, gone as (
         delete from refold.reactor_letters using owner where reactor = owner.name and position = $3
       ), finished as (
         delete from refold.reactor_instances using owner where reactor = owner.name and position = $3 and $4 <> 'waiting'

@@ -119,6 +119,17 @@ export async function advanceReactor(
   if (moved.length === 0) throw reactorFenced(name, epoch);
 }
 
+/** A CTE that counts an event for the reactor's owner: $1 is the reactor, $2 the epoch, $4 what became of the event. Empty for a former owner. */
+export const countingOwner = `owner as (
+        update refold.reactors
+        set
+          events_handled = events_handled + case $4 when 'handled' then 1 else 0 end,
+          events_skipped = events_skipped + case $4 when 'skipped' then 1 else 0 end,
+          updated_at = now()
+        where name = $1 and epoch = $2
+        returning name
+      )`;
+
 export function reactorFenced(name: string, epoch: bigint): RefoldError {
   const message = `${name}: another owner has taken over, or an operator has moved its position (epoch ${epoch} is outdated).`;
   return new RefoldError('PROCESSOR_FENCED', message, { name });
@@ -156,6 +167,16 @@ export async function setReactorPaused(db: Queryable, name: string, paused: bool
   );
 }
 
+/** Without an owner, in an epoch of its own: what the former owner sends is refused. */
+const fenced = {
+  epoch: sql<bigint>`epoch + 1`,
+  generation: sql<number>`generation + 1`,
+  owner: null,
+  status: 'idle' as const,
+  error: null,
+  updated_at: sql<string>`now()`,
+};
+
 /** Sets the position of a locked reactor. Its owner is fenced, and the next owner starts there. */
 export async function setReactorCheckpoint(db: Queryable, name: string, checkpoint: GlobalPosition): Promise<void> {
   await run(
@@ -166,12 +187,7 @@ export async function setReactorCheckpoint(db: Queryable, name: string, checkpoi
         checkpoint,
         anchor: null,
         awaits: [], // the next owner stores the awaited events that were skipped, and those of another history
-        epoch: sql`epoch + 1`,
-        generation: sql`generation + 1`,
-        owner: null,
-        status: 'idle',
-        error: null,
-        updated_at: sql`now()`,
+        ...fenced,
       })
       .where('name', '=', name),
   );
@@ -179,20 +195,7 @@ export async function setReactorCheckpoint(db: Queryable, name: string, checkpoi
 
 /** Fences the owner of a locked reactor. The next owner starts from the rows. A reactor that stopped starts again. */
 export async function restartReactor(db: Queryable, name: string): Promise<void> {
-  await run(
-    db,
-    refoldTables
-      .updateTable('refold.reactors')
-      .set({
-        epoch: sql`epoch + 1`,
-        generation: sql`generation + 1`,
-        owner: null,
-        status: 'idle',
-        error: null,
-        updated_at: sql`now()`,
-      })
-      .where('name', '=', name),
-  );
+  await run(db, refoldTables.updateTable('refold.reactors').set(fenced).where('name', '=', name));
 }
 
 /** Deletes a locked reactor with its dead letters and waiting events. The audit log stays. */

@@ -48,6 +48,23 @@ export async function recordTransition(db: Queryable, step: NewTransition): Prom
   });
 }
 
+/** A version whose row is locked. */
+interface LockedState {
+  readonly name: string;
+  readonly version: number;
+  readonly state: VersionState;
+  readonly heldReason: string | null;
+}
+
+/** Records what an operator did with a version, which keeps its state: writes the audit log, and notifies every process. */
+export function recordOperation(
+  db: Queryable,
+  { name, version, state, heldReason }: LockedState,
+  { actor, reason }: { readonly actor: string; readonly reason: string },
+): Promise<void> {
+  return recordTransition(db, { name, version, from: state, to: state, heldReason, actor, reason });
+}
+
 /** Updates the reason of a hold, for example with new counts. Not a transition. */
 export async function restateHold(
   db: Queryable,
