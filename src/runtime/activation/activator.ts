@@ -34,8 +34,8 @@ export interface ActivatorOptions {
   readonly logger: Logger;
 }
 
-const lookMilliseconds = 1000;
-const usageLookMilliseconds = 60_000;
+const pollMilliseconds = 1000;
+const usageCheckMilliseconds = 60_000;
 // A comparison that was impossible, for example because two versions were never at the same position, is retried after this time.
 const tryAgainSeconds = 5;
 
@@ -46,13 +46,13 @@ const tryAgainSeconds = 5;
 export function createActivator(options: ActivatorOptions): PeriodicTask {
   const { db, projections, versions, logger } = options;
   const logged = new Set<string>();
-  const usageLookedAt = new Map<string, number>();
-  const task = startPeriodicTask(lookMilliseconds, look, (error) =>
-    logger.warn({ err: error }, `could not look for versions to activate; trying again: ${String(error)}`),
+  const usageCheckedAt = new Map<string, number>();
+  const task = startPeriodicTask(pollMilliseconds, poll, (error) =>
+    logger.warn({ err: error }, `could not check for versions to activate; trying again: ${String(error)}`),
   );
   const unsubscribe = versions.onChange(() => task.soon());
 
-  async function look(signal: AbortSignal): Promise<void> {
+  async function poll(signal: AbortSignal): Promise<void> {
     const waiting = projections.filter(
       ({ name, version, activation }) => activation.by === 'auto' && versions.stateOf(name, version) === 'ready',
     );
@@ -62,7 +62,7 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
       const { id, name, version, activation } = projection;
       const found = ready.find((one) => one.name === name && one.version === version);
       if (!found || signal.aborted) continue;
-      tellHeld(id, found);
+      logHeld(id, found);
       // Starts the comparison at once, so this wait and the others overlap.
       const { shadow } = activation;
       if (shadow && found.heldReason === null) await declareShadow(db, name, version, shadow);
@@ -77,8 +77,8 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
   /** Limits how often usage is checked: it changes slowly, and the check builds two schemas. */
   function isLifted({ id, activation }: Projection): boolean {
     if (typeof activation.breaking === 'string') return activation.breaking === 'allow';
-    if (performance.now() - (usageLookedAt.get(id) ?? Number.NEGATIVE_INFINITY) < usageLookMilliseconds) return false;
-    usageLookedAt.set(id, performance.now());
+    if (performance.now() - (usageCheckedAt.get(id) ?? Number.NEGATIVE_INFINITY) < usageCheckMilliseconds) return false;
+    usageCheckedAt.set(id, performance.now());
     return true; // becomeActive checks the usage
   }
 
@@ -89,7 +89,7 @@ export function createActivator(options: ActivatorOptions): PeriodicTask {
     return reason === null;
   }
 
-  function tellHeld(id: string, { heldReason, heldBy }: ReadyVersion): void {
+  function logHeld(id: string, { heldReason, heldBy }: ReadyVersion): void {
     const text = `${id} is held at ready: ${heldReason}`;
     if (heldReason === null || heldBy === 'operator' || logged.has(text)) return;
     logged.add(text);

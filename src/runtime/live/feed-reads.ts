@@ -17,7 +17,7 @@ import { findByKeys, findPage, rowKey } from '../../store/queries/row-queries.ts
 import type { Queryable } from '../../store/statements/statement.ts';
 import type { FeedQuery, RowsPart } from './feed-watcher.ts';
 
-/** Limits for the memory of one round and one message. */
+/** Limits for the memory of one poll and one message. */
 export interface FeedLimits {
   /** The most keys of changed rows per read. A batch with more is delivered as a new snapshot of all rows. */
   readonly keys: number;
@@ -47,7 +47,7 @@ interface ChangesRead {
   readonly more: boolean;
 }
 
-/** The reads of one round, deduplicated: many subscriptions that return at once, as after a restart, need the same. */
+/** The reads of one poll, deduplicated: many subscriptions that return at once, as after a restart, need the same. */
 export class FeedReads {
   readonly #db: Queryable;
   readonly #table: FeedTable;

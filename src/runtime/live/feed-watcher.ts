@@ -25,7 +25,7 @@ export interface RowsPart {
 export interface ChangesPart {
   readonly changes: readonly RowChange[];
   readonly at: PositionToken;
-  /** False: from here on the watcher receives the changes of each round. */
+  /** False: from here on the watcher receives the changes of each poll. */
   readonly more: boolean;
 }
 
@@ -35,11 +35,11 @@ export type FeedQuery = Pick<ChangeFeedQuery, 'where' | 'columns' | 'snapshot'>;
 /** A subscription to the changes of one version. */
 export interface FeedWatcher {
   readonly query: FeedQuery;
-  /** Whether it receives the changes of each round. */
+  /** Whether it receives the changes of each poll. */
   readonly atHead: boolean;
   /** Whether it has a pending request and room for the result. */
   readonly wants: boolean;
-  /** Returns its request for a round at a position. */
+  /** Returns its request for a poll at a position. */
   request(position: GlobalPosition): FeedRequest | null;
   /** Starts over, because its cursor is missing or invalid. `part` is the first chunk of all rows, if it wants them. */
   begin(lagged: LagReason | null, kept: ChangesKept, at: PositionToken, part: RowsPart | null): void;
@@ -47,7 +47,7 @@ export interface FeedWatcher {
   resume(kept: ChangesKept): void;
   receiveRows(part: RowsPart): void;
   receiveChanges(part: ChangesPart): void;
-  /** It has missed the changes of a round, and must request them. */
+  /** It has missed the changes of a poll, and must request them. */
   fallBehind(): void;
   /** Its request could not be served for now. */
   failed(): void;

@@ -7,11 +7,11 @@ import type { Queryable } from '../../store/statements/statement.ts';
 import { type FeedLimits, FeedReads, type FeedTable, latestOf, readRowChanges } from './feed-reads.ts';
 import type { FeedQuery, FeedRequest, FeedWatcher } from './feed-watcher.ts';
 
-/** The changes of one round. */
-export interface FeedRound {
+/** The changes of one poll. */
+export interface FeedPoll {
   /** Undefined if unknown. */
   readonly batches: readonly ChangeBatch[] | undefined;
-  /** After this round, all changes up to here are delivered. */
+  /** After this poll, all changes up to here are delivered. */
   readonly at: PositionToken;
 }
 
@@ -24,8 +24,8 @@ export interface LiveFeeds {
   readonly awaiting: boolean;
   /** Makes all watchers start over, because events are gone. */
   historyChanged(): void;
-  /** Serves a round. Watchers at the head share one statement; each of the others gets a chunk of what it requests. */
-  serve(reads: Queryable, round: FeedRound): Promise<void>;
+  /** Serves a poll. Watchers at the head share one statement; each of the others gets a chunk of what it requests. */
+  serve(reads: Queryable, poll: FeedPoll): Promise<void>;
 }
 
 export function createLiveFeeds(projection: Projection, readSchema: string, limits: FeedLimits): LiveFeeds {
@@ -43,14 +43,14 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
     historyChanged() {
       for (const watcher of watchers) watcher.historyChanged();
     },
-    async serve(db, round) {
-      await serveHeads(db, table, watchers, round);
+    async serve(db, poll) {
+      await serveHeads(db, table, watchers, poll);
       const reads = new FeedReads(db, table);
       for (const watcher of [...watchers]) {
-        const request = watchers.has(watcher) ? watcher.request(round.at.position) : null;
+        const request = watchers.has(watcher) ? watcher.request(poll.at.position) : null;
         if (!request) continue;
         try {
-          const deliver = await chunkFor(reads, watcher.query, request, round.at);
+          const deliver = await chunkFor(reads, watcher.query, request, poll.at);
           // The watcher may have left meanwhile.
           if (watchers.has(watcher)) deliver?.(watcher);
         } catch (error) {
@@ -62,12 +62,12 @@ export function createLiveFeeds(projection: Projection, readSchema: string, limi
   };
 }
 
-/** Delivers the changes of a round to all watchers at the head, from one statement. */
+/** Delivers the changes of a poll to all watchers at the head, from one statement. */
 async function serveHeads(
   db: Queryable,
   table: FeedTable,
   watchers: ReadonlySet<FeedWatcher>,
-  { batches, at }: FeedRound,
+  { batches, at }: FeedPoll,
 ): Promise<void> {
   const heads = [...watchers].filter((watcher) => watcher.atHead);
   if (heads.length === 0) return;
@@ -80,7 +80,7 @@ async function serveHeads(
       if (watchers.has(watcher)) watcher.receiveChanges({ changes: changesFor(watcher.query), at, more: false });
     }
   } catch (error) {
-    behind(heads); // the round is not repeated
+    behind(heads); // the poll is not repeated
     throw error;
   }
 }
@@ -91,7 +91,7 @@ function behind(heads: readonly FeedWatcher[]): void {
 
 type Deliver = (watcher: FeedWatcher) => void;
 
-/** Reads what a watcher requests. Undefined if it can't be served in this round. */
+/** Reads what a watcher requests. Undefined if it can't be served in this poll. */
 async function chunkFor(
   reads: FeedReads,
   query: FeedQuery,

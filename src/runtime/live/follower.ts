@@ -25,7 +25,7 @@ export interface FollowerOptions {
   /** Changes up to this age are certainly still stored. Milliseconds. */
   readonly changesKept: number;
   readonly feedLimits?: FeedLimits | undefined;
-  /** Receives what a round finds out about the history. @default none */
+  /** Receives what a poll finds out about the history. @default none */
   readonly history?: History | undefined;
   onError(error: unknown): void;
 }
@@ -36,13 +36,13 @@ export interface Follower {
   readonly rows: Pick<LiveRows, 'add' | 'remove' | 'size'>;
   readonly lists: Pick<LiveLists, 'add' | 'remove' | 'size'>;
   readonly feeds: Pick<LiveFeeds, 'add' | 'remove' | 'size'>;
-  /** Starts a round soon, for new watchers. */
+  /** Polls soon, for new watchers. */
   wake(): void;
-  /** Resolves when the last round has ended. */
+  /** Resolves when the last poll has ended. */
   stop(): Promise<void>;
 }
 
-/** What the last round saw. */
+/** What the last poll saw. */
 interface Seen {
   /** Delivered rows are at least of this position: the lowest of the partitions. */
   readonly checkpoint: GlobalPosition;
@@ -66,9 +66,9 @@ const maxBatches = 200;
 const longestBackoff = 5000;
 
 /**
- * Works in rounds. One round uses one snapshot of the database. It reads how far the version is, which keys changed since the last round, and
- * the rows and lists that these keys or new watchers concern. Everything that a round delivers therefore belongs to one position, and between a
- * watcher's first state and the changes after it nothing is lost or doubled.
+ * One poll uses one snapshot of the database. It reads how far the version is, which keys changed since the last poll, and the rows and lists
+ * that these keys or new watchers concern. Everything that a poll delivers therefore belongs to one position, and between a watcher's first
+ * state and the changes after it nothing is lost or doubled.
  */
 export function createFollower(options: FollowerOptions): Follower {
   const { db, readSchema, projection, history, onError } = options;
@@ -76,10 +76,10 @@ export function createFollower(options: FollowerOptions): Follower {
   const lists = createLiveLists(projection, readSchema);
   const feeds = createLiveFeeds(projection, readSchema, options.feedLimits ?? feedLimits);
   let seen: Seen | undefined;
-  /** A round was requested: it reads even if no checkpoint has moved. */
+  /** A poll was requested: it reads even if no checkpoint has moved. */
   let requested = false;
   let polling = false;
-  // Notified while a round is due, which may see it. Notifications of partitions, and late ones, come in any order.
+  // Notified while a poll is due, which may see it. Notifications of partitions, and late ones, come in any order.
   const notified = new Set<GlobalPosition>();
   const poller = createPoller({
     ...options.polling,
@@ -97,7 +97,7 @@ export function createFollower(options: FollowerOptions): Follower {
     else if (checkpoint === undefined || isNew(checkpoint)) wake();
   });
 
-  // Delivered rows may come from events that are gone. The next round checks.
+  // Delivered rows may come from events that are gone. The next poll checks.
   const forget = history?.onChange(() => wake());
 
   /** Any different checkpoint counts, not only a higher one: a version may have gone back. */
@@ -119,7 +119,7 @@ export function createFollower(options: FollowerOptions): Follower {
       if (asked || rows.awaiting || lists.awaiting || feeds.awaiting || (await hasMoved())) {
         // Read before the snapshot, so the snapshot contains everything up to it.
         const horizon = projection.mode === 'inline' ? await readHorizon(db) : beginning;
-        await db.transaction((reads) => round(reads, horizon), { isolation: 'repeatable read', readOnly: true });
+        await db.transaction((reads) => readAndServe(reads, horizon), { isolation: 'repeatable read', readOnly: true });
       }
       return asked || !isSame(before, seen?.checkpoints) ? 'found' : 'idle';
     } finally {
@@ -139,7 +139,7 @@ export function createFollower(options: FollowerOptions): Follower {
     return false;
   }
 
-  async function round(reads: Transaction, horizon: GlobalPosition): Promise<void> {
+  async function readAndServe(reads: Transaction, horizon: GlobalPosition): Promise<void> {
     const [recent, ahead] = await roundTrip<[RecentChanges, RowsAhead | null]>(reads.pipeline, [
       () => readChanges(reads, projection, seen?.floors ?? [], maxBatches + 1, toAnchor(horizon)),
       // Only if it can be sent in the same round trip.
@@ -202,7 +202,7 @@ export function createFollower(options: FollowerOptions): Follower {
     return shown.reduce(laterPosition, horizon);
   }
 
-  /** False if the version started again, if changes may have been pruned since the last round, or if there are too many. */
+  /** False if the version started again, if changes may have been pruned since the last poll, or if there are too many. */
   function changesAreKnown({ checkpoints, batches, forgotten, readAt }: RecentChanges): boolean {
     if (!seen) return true;
     if (forgotten !== seen.forgotten && forgotten > leastOf(seen.floors)) return false;
