@@ -26,8 +26,8 @@ create table refold.inline_versions (
   foreign key (name, version) references refold.projections on delete cascade
 );
 
--- Every append looks up the live versions, also when sequential scans are switched off. Without an index the planner would then give the single
--- page an enormous cost, and a server that compiles expensive statements (jit) would compile this one every time.
+-- Every append looks up the live versions, also when sequential scans are switched off. Without an index, the plan for the
+-- single page would then have an enormous cost, and a server that compiles expensive statements (jit) would compile this one every time.
 create index inline_versions_live on refold.inline_versions (lock_key) where status = 'live';
 
 -- Counts how often versions became live; without a value if none ever did. A sequence, because old snapshots see its present value, too.

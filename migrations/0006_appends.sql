@@ -46,7 +46,7 @@ create function refold.append(
   out actuals bigint[],
   out earlier jsonb
 ) language plpgsql volatile
-  -- If a session has switched off what the planner needs here (`enable_sort`, …), it gives the plan an enormous cost, and a server with JIT would
+  -- If a session has switched off what the planner needs here (`enable_sort`, …), the plan gets an enormous cost, and a server with JIT would
   -- compile it each time: a hundred times the append. The setting costs at most 3 % of the function.
   set jit = off
 as $$

@@ -65,8 +65,8 @@ export function familyOf(subject: string, option: string, families: readonly Eve
   if (owners.length > 1) {
     const wayOut =
       option === 'handle'
-        ? 'Handle all events with one function, or give the event types different names.'
-        : 'Give the event types different names.';
+        ? 'Handle all events with one function, or rename one of the event types.'
+        : 'Rename one of the event types.';
     throw invalidDeclaration(
       subject,
       `${option} names '${type}', which ${owners.join(' and ')} both define. ${wayOut}`,

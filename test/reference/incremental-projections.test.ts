@@ -100,7 +100,7 @@ test('1. Each projection has a checkpoint: position, time, status, worker and no
   expect(note).toEqual({ to_state: 'active', reason: expect.stringContaining("activation 'auto'") });
 });
 
-test('2. Batches are bounded, and the same selection gives the same events in the same order', async () => {
+test('2. Batches are bounded, and the same selection returns the same events in the same order', async () => {
   await worker.log.append(added('b', ...Array.from({ length: 25 }, (_, n) => n)));
   const filter = [{ family: 'cart', types: ['ItemAdded'] }];
   const read = async () => {

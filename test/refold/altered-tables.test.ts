@@ -85,7 +85,7 @@ async function ask(to: Refold, query: string): Promise<Answer> {
 const balances = '{ balances(first: 10) { nodes { accountId owner movements } } }';
 const openings = '{ openings(owner: "Ada") { opened } }';
 
-test('a table that is dropped in use is named, gives a typed error, and a rebuild restores it', async () => {
+test('a table that is dropped in use causes a typed error that names it, and a rebuild restores it', async () => {
   const app = await start(balanceV1, openingsV1);
   await open(app, 'a');
   await caughtUp(app, 'balance', 1);

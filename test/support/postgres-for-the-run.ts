@@ -24,7 +24,7 @@ export interface PostgresForTheRun {
   readonly binaries: PostgresBinaries | undefined;
   /** Its settings, for additional servers. */
   readonly settings: ServerSettings;
-  /** The role of the tests' connections, which has what `refold migrate --print-grants` gives it. Without one, they are those of `adminUrl`. */
+  /** The role of the tests' connections, with the grants of `refold migrate --print-grants`. Without one, they are those of `adminUrl`. */
   readonly runtimeRole: string | undefined;
   /** Whether this is the second run of the same tests, on another PostgreSQL. */
   readonly again: boolean;

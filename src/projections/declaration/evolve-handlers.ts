@@ -67,7 +67,7 @@ export function handledTypes(
     if (owners.length > 1)
       throw invalidDeclaration(
         subject,
-        `${naming(type)}, which ${owners.map((family) => family.name).join(' and ')} both define. Give the event types different names.`,
+        `${naming(type)}, which ${owners.map((family) => family.name).join(' and ')} both define. Rename one of the event types.`,
       );
   }
   const byFamily = families.map((family) => ({

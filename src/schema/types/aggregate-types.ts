@@ -29,7 +29,7 @@ export interface AggregateTypes {
   readonly group: ObjectRef<Types, Aggregate>;
 }
 
-/** `fields` are those of the row type; they give the types of values that come from a column. */
+/** `fields` are those of the row type; values that come from a column have their types. */
 export function createAggregateTypes(
   builder: Builder,
   names: TypeNames,

@@ -2,7 +2,7 @@ import type { ProcessorUnit } from '../server/processor-unit.ts';
 
 /** The exclusive right to process a unit. */
 export interface OwnershipLock {
-  /** Aborted with an error that gives the reason when ownership is lost. From then on another process may own the unit. */
+  /** Aborted with an error that contains the reason when ownership is lost. From then on another process may own the unit. */
   readonly lost: AbortSignal;
   /**
    * Checks now, even if timers have not run yet: a process that stalled must not continue as the owner.

@@ -3,7 +3,7 @@ import { type ProcessorUnit, unitText } from './processor-unit.ts';
 
 /**
  * Creates the keys of all advisory locks of Refold, except that of a writer's tag in migration 0002, which has {@link tagMagic}. An advisory
- * lock is a lock on a number, and PostgreSQL gives it no meaning. The top 16 bits of each key hold the kind of lock, so kinds never
+ * lock is a lock on a number, which has no meaning for PostgreSQL. The top 16 bits of each key hold the kind of lock, so kinds never
  * collide. The other 48 bits are a hash of what is locked.
  *
  * `xact` locks end with their transaction, other locks with their session or `pg_advisory_unlock`.

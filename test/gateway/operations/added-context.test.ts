@@ -44,7 +44,7 @@ test.each([
   expect(services.open).toBe(0);
 });
 
-test('an activation builds the extension anew, and its fields read the version that is active then', async () => {
+test('an activation builds the extension again, and its fields read the version that is active then', async () => {
   const extension = extendSchema(({ builder, readModel }) => {
     const parcels = readModel('parcel');
     builder.queryField('parcelOf', (t) =>

@@ -283,7 +283,7 @@ describe('a projection is refused, with the way out, when', () => {
           events: [shop, defineEvents('stall', { ShopOpened: z.object({ city: z.string() }) })],
           evolve: { ShopOpened: () => empty },
         }),
-      "cart_summary@1: evolve handles 'ShopOpened', which shop and stall both define. Give the event types different names.",
+      "cart_summary@1: evolve handles 'ShopOpened', which shop and stall both define. Rename one of the event types.",
     ],
     [
       'evolve handles nothing',
