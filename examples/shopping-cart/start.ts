@@ -2,7 +2,7 @@
 import { announcement } from '../../src/cli/serving/announcement.ts';
 import { serve } from '../../src/cli/serving/serve.ts';
 import { exitWithError } from '../../src/cli/shared/exit-with-error.ts';
-import { underEnvironment } from '../../src/cli/shared/load-config.ts';
+import { underEnvironment } from '../../src/config/environment.ts';
 import app from './app.ts';
 import { simulateTraffic } from './simulator.ts';
 import { firstQuery, thingsToTry } from './things-to-try.ts';

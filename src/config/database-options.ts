@@ -1,13 +1,14 @@
 import { parseHostList } from './host-list.ts';
 import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
+import type { OptionRule } from './option-rules.ts';
 
 export interface DatabaseOptions {
   /**
    * The connection URL: `postgres://…`, or with several hosts `postgres://user@host1:5432,host2:5433/db?target_session_attrs=read-write`. A
    * new connection goes to the first host that matches.
    * Without a URL, Refold runs an embedded server with its data in `.refold/`; `refold start` does so with `--embedded`.
-   * The commands of `refold` prefer `DATABASE_URL` of the environment. `createRefold` does not read the environment: pass
-   * `process.env.DATABASE_URL` here if you need it.
+   * The commands of `refold` prefer the environment, as for every option. `createRefold` does not read it: pass `process.env.DATABASE_URL` here
+   * if you need it.
    */
   readonly url?: string;
   /**
@@ -73,16 +74,18 @@ const numbers = {
   maxReadLag: { default: 1000, min: 10, max: 3_600_000 },
 } as const satisfies Record<string, NumberRule>;
 
+export const databaseRules = {
+  url: { kind: 'url', also: 'DATABASE_URL' },
+  readUrl: { kind: 'url' },
+  readSchema: { kind: 'text' },
+  notifications: { kind: 'boolean' },
+  prepare: { kind: 'boolean' },
+  ...numbers,
+} as const satisfies Record<keyof DatabaseOptions, OptionRule>;
+
 /** @throws RefoldError `INVALID_CONFIG` */
 export function checkDatabase(database: DatabaseOptions): CheckedDatabase {
-  refuseUnknown('database', database, [
-    'url',
-    'readUrl',
-    'readSchema',
-    'notifications',
-    'prepare',
-    ...Object.keys(numbers),
-  ]);
+  refuseUnknown('database', database, Object.keys(databaseRules));
   const { url, readUrl, readSchema = 'read_models', notifications = true, prepare = true } = database;
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(readSchema) || readSchema === 'refold' || readSchema.startsWith('pg_'))
     throw invalidConfig(

@@ -38,6 +38,8 @@ export interface Config {
   readonly auth: Authenticator | undefined;
   readonly schema: { readonly kind: 'schema-extension' } | undefined;
   readonly development: boolean | undefined;
+  /** The options as they were given. */
+  readonly given: ConfigOptions;
 }
 
 /**
@@ -87,5 +89,6 @@ export function defineConfig(options: ConfigOptions): Config {
     auth: options.auth,
     schema: options.schema,
     development: options.development,
+    given: Object.freeze({ ...options }),
   } satisfies Config);
 }

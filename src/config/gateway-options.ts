@@ -1,5 +1,6 @@
-import { type CheckedPolicies, checkPolicies, type GatewayPolicies, policyNames } from './gateway-policies.ts';
+import { type CheckedPolicies, checkPolicies, type GatewayPolicies, policyRules } from './gateway-policies.ts';
 import { checkBoolean, checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
+import type { OptionRule } from './option-rules.ts';
 
 export interface GatewayOptions extends GatewayPolicies {
   /** The address that the gateway listens on. @default '127.0.0.1' */
@@ -116,18 +117,21 @@ const numbers = {
   maxSocketsPerClient: { default: 1000, min: 0, max: 10_000_000 }, // as above
 } as const satisfies Record<string, NumberRule>;
 
+export const gatewayRules = {
+  host: { kind: 'text', also: 'HOST' },
+  allowedHosts: { kind: 'list' },
+  graphiql: { kind: 'boolean' },
+  compression: { kind: 'boolean' },
+  compiledQueries: { kind: 'boolean' },
+  ...policyRules,
+  ...numbers,
+  port: { ...numbers.port, also: 'PORT' },
+  ...optionalNumbers,
+} as const satisfies Record<keyof GatewayOptions, OptionRule>;
+
 /** @throws RefoldError `INVALID_CONFIG` */
 export function checkGateway(gateway: GatewayOptions): CheckedGateway {
-  refuseUnknown('gateway', gateway, [
-    'host',
-    'allowedHosts',
-    'graphiql',
-    'compression',
-    'compiledQueries',
-    ...policyNames,
-    ...Object.keys(numbers),
-    ...Object.keys(optionalNumbers),
-  ]);
+  refuseUnknown('gateway', gateway, Object.keys(gatewayRules));
   return Object.freeze({
     host: gateway.host ?? '127.0.0.1',
     allowedHosts: gateway.allowedHosts && checkHosts(gateway.allowedHosts),

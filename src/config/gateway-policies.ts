@@ -1,4 +1,5 @@
-import { invalidConfig, refuseUnknown } from './option-checks.ts';
+import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
+import type { OptionRule } from './option-rules.ts';
 
 /** Cross-origin access: which other sites' pages may use the API from a browser. */
 export interface CorsOptions {
@@ -63,7 +64,36 @@ export interface GatewayPolicies {
   readonly fieldUsage?: false | FieldUsageOptions;
 }
 
-export const policyNames = ['cors', 'rateLimit', 'persistedOperations', 'federation', 'fieldUsage'] as const;
+const corsRules = {
+  origins: { kind: 'list' },
+  credentials: { kind: 'boolean' },
+} as const satisfies Record<keyof CorsOptions, OptionRule>;
+
+// Without a limit of its own, an option takes every whole number that is one.
+const any = Number.MAX_SAFE_INTEGER;
+
+const rateLimitRules = {
+  operations: { default: 1, min: 1, max: any }, // required
+  seconds: { default: 60, min: 1, max: any },
+} as const satisfies Record<keyof RateLimitOptions, OptionRule>;
+
+const persistedRules = {
+  documents: { kind: 'json' },
+  only: { kind: 'boolean' },
+} as const satisfies Record<keyof PersistedOperationsOptions, OptionRule>;
+
+const fieldUsageRules = {
+  keepDays: { default: 90, min: 1, max: 3660 },
+  maxClients: { default: 200, min: 1, max: 10_000 },
+} as const satisfies Record<keyof FieldUsageOptions, NumberRule>;
+
+export const policyRules = {
+  cors: { kind: 'group', of: corsRules },
+  rateLimit: { kind: 'group', of: rateLimitRules },
+  persistedOperations: { kind: 'group', of: persistedRules },
+  federation: { kind: 'boolean' },
+  fieldUsage: { kind: 'group', of: fieldUsageRules, switch: true },
+} as const satisfies Record<keyof GatewayPolicies, OptionRule>;
 
 /** The policies, checked and complete. */
 export interface CheckedPolicies {
@@ -94,7 +124,7 @@ export function checkPolicies({
 }
 
 function checkCors(cors: CorsOptions): Required<CorsOptions> {
-  refuseUnknown('gateway.cors', cors, ['origins', 'credentials']);
+  refuseUnknown('gateway.cors', cors, Object.keys(corsRules));
   if (!Array.isArray(cors.origins) || cors.origins.length === 0)
     throw invalidConfig("gateway.cors.origins lists origins, such as ['https://shop.example.com'].");
   for (const origin of cors.origins) {
@@ -107,7 +137,7 @@ function checkCors(cors: CorsOptions): Required<CorsOptions> {
 }
 
 function checkRateLimit(limit: RateLimitOptions): Required<RateLimitOptions> {
-  refuseUnknown('gateway.rateLimit', limit, ['operations', 'seconds']);
+  refuseUnknown('gateway.rateLimit', limit, Object.keys(rateLimitRules));
   const checked = { seconds: 60, ...limit };
   for (const name of ['operations', 'seconds'] as const) {
     const value = checked[name];
@@ -121,21 +151,12 @@ function checkFieldUsage(usage: false | FieldUsageOptions): CheckedPolicies['fie
   if (usage === false) return false;
   if (typeof usage !== 'object' || usage === null)
     throw invalidConfig(`gateway.fieldUsage is false or { keepDays, maxClients }, found ${String(usage)}.`);
-  refuseUnknown('gateway.fieldUsage', usage, ['keepDays', 'maxClients']);
-  const checked = { keepDays: 90, maxClients: 200, ...usage };
-  for (const [name, most] of [
-    ['keepDays', 3660],
-    ['maxClients', 10_000],
-  ] as const) {
-    const value = checked[name];
-    if (!Number.isInteger(value) || value < 1 || value > most)
-      throw invalidConfig(`gateway.fieldUsage.${name} is a whole number from 1 to ${most}, found ${String(value)}.`);
-  }
-  return Object.freeze(checked);
+  refuseUnknown('gateway.fieldUsage', usage, Object.keys(fieldUsageRules));
+  return Object.freeze(checkNumbers('gateway.fieldUsage', usage, fieldUsageRules));
 }
 
 function checkPersisted(persisted: PersistedOperationsOptions): Required<PersistedOperationsOptions> {
-  refuseUnknown('gateway.persistedOperations', persisted, ['documents', 'only']);
+  refuseUnknown('gateway.persistedOperations', persisted, Object.keys(persistedRules));
   for (const [hash, document] of Object.entries(persisted.documents ?? {})) {
     if (!/^[0-9a-f]{64}$/.test(hash) || typeof document !== 'string')
       throw invalidConfig(

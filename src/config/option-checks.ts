@@ -6,6 +6,15 @@ export interface NumberRule {
   readonly default: number;
   readonly min: number;
   readonly max: number;
+  /** Another environment variable of the option, beside the one that follows from its name. */
+  readonly also?: string;
+}
+
+/** The bounds of a number that need not be whole. */
+export interface ShareRule {
+  readonly kind: 'share';
+  readonly min: number;
+  readonly max: number;
 }
 
 /** Refuses options that do not exist, and suggests the closest name. @throws RefoldError `INVALID_CONFIG` */
@@ -31,6 +40,13 @@ export function checkNumbers<const R extends Record<string, NumberRule>>(
     return [name, value] as const;
   });
   return Object.fromEntries(entries) as { [N in keyof R]: number }; // one entry per rule
+}
+
+/** @throws RefoldError `INVALID_CONFIG` */
+export function checkShare(subject: string, value: number, { min, max }: ShareRule): number {
+  if (!(value >= min && value <= max))
+    throw invalidConfig(`${subject} is a share from ${min} to ${max}, found ${value}.`);
+  return value;
 }
 
 /** @throws RefoldError `INVALID_CONFIG` */

@@ -1,5 +1,6 @@
 import type { DatabaseOptions } from './database-options.ts';
-import { checkNumbers, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
+import { checkNumbers, checkShare, invalidConfig, type NumberRule, refuseUnknown } from './option-checks.ts';
+import type { OptionRule } from './option-rules.ts';
 
 /** How processes agree on who maintains what. */
 export type OwnershipKind = 'advisory' | 'lease' | 'memory';
@@ -86,9 +87,9 @@ export interface AuditOptions {
  * `jitter`.
  */
 export interface PollingOptions {
-  /** Milliseconds. @default 100 */
+  /** The shortest wait between two polls of the log, in milliseconds. @default 100 */
   readonly min?: number;
-  /** Milliseconds. @default 2000 */
+  /** The longest one. Milliseconds. @default 2000 */
   readonly max?: number;
   /** Milliseconds added after each poll that found nothing. @default 100 */
   readonly step?: number;
@@ -127,24 +128,31 @@ const auditNumbers = {
   oneOf: { default: 100, min: 1, max: 1_000_000 },
 } as const satisfies NumberRules;
 
+const ownershipKinds = ['advisory', 'lease', 'memory'] as const satisfies readonly OwnershipKind[];
+
+const pollingRules = {
+  ...pollingNumbers,
+  jitter: { kind: 'share', min: 0, max: 1 },
+} as const satisfies Record<keyof PollingOptions, OptionRule>;
+
+export const runtimeRules = {
+  polling: { kind: 'group', of: pollingRules },
+  ownership: { kind: 'choice', of: ownershipKinds },
+  leaseRenewalFactor: { kind: 'share', min: 0.01, max: 0.9 },
+  healthPort: port,
+  audit: { kind: 'group', of: auditNumbers, switch: true },
+  ...numbers,
+} as const satisfies Record<keyof RuntimeOptions, OptionRule>;
+
 /** @throws RefoldError `INVALID_CONFIG` */
 export function checkRuntime(
   runtime: RuntimeOptions,
   { notifications = true }: Pick<DatabaseOptions, 'notifications'>,
 ): CheckedRuntime {
-  refuseUnknown('runtime', runtime, [
-    'polling',
-    'ownership',
-    'leaseRenewalFactor',
-    'healthPort',
-    'audit',
-    ...Object.keys(numbers),
-  ]);
+  refuseUnknown('runtime', runtime, Object.keys(runtimeRules));
   const { ownership = 'advisory', leaseRenewalFactor = 1 / 3, healthPort, polling = {}, audit = false } = runtime;
-  if (ownership !== 'advisory' && ownership !== 'lease' && ownership !== 'memory')
+  if (!ownershipKinds.includes(ownership))
     throw invalidConfig(`runtime.ownership is 'advisory', 'lease' or 'memory', found '${String(ownership)}'.`);
-  if (!(leaseRenewalFactor >= 0.01 && leaseRenewalFactor <= 0.9))
-    throw invalidConfig(`runtime.leaseRenewalFactor is a share from 0.01 to 0.9, found ${leaseRenewalFactor}.`);
   if (!notifications && ownership === 'advisory')
     throw invalidConfig(
       "database.notifications is false, as behind a pooler in transaction mode, where advisory locks don't hold. Set runtime.ownership to 'lease'.",
@@ -152,7 +160,7 @@ export function checkRuntime(
   return Object.freeze({
     polling: checkPolling(polling),
     ownership,
-    leaseRenewalFactor,
+    leaseRenewalFactor: checkShare('runtime.leaseRenewalFactor', leaseRenewalFactor, runtimeRules.leaseRenewalFactor),
     healthPort:
       healthPort === undefined ? undefined : checkNumbers('runtime', { healthPort }, { healthPort: port }).healthPort,
     audit: checkAudit(audit),
@@ -161,10 +169,8 @@ export function checkRuntime(
 }
 
 function checkPolling(polling: PollingOptions): Required<PollingOptions> {
-  refuseUnknown('runtime.polling', polling, ['jitter', ...Object.keys(pollingNumbers)]);
-  const jitter = polling.jitter ?? 0.2;
-  if (!(jitter >= 0 && jitter <= 1))
-    throw invalidConfig(`runtime.polling.jitter is a share from 0 to 1, found ${jitter}.`);
+  refuseUnknown('runtime.polling', polling, Object.keys(pollingRules));
+  const jitter = checkShare('runtime.polling.jitter', polling.jitter ?? 0.2, pollingRules.jitter);
   const checked = { jitter, ...checkNumbers('runtime.polling', polling, pollingNumbers) };
   if (checked.min > checked.max)
     throw invalidConfig(`runtime.polling.min (${checked.min}) is above max (${checked.max}).`);

@@ -160,9 +160,9 @@ describe('a mistake in the command line', () => {
 
 describe('an unsuitable environment', () => {
   test.each([
-    ['PORT', 'abc', "PORT is a number from 0 to 65535, found 'abc'."],
+    ['PORT', 'abc', "PORT is a whole number from 0 to 65535, found 'abc'."],
     ['LOG_LEVEL', 'loud', "LOG_LEVEL is one of trace, debug, info, warn, error, fatal, silent; found 'loud'."],
-    ['PORT', '70000', "PORT is a number from 0 to 65535, found '70000'."],
+    ['PORT', '70000', "PORT is a whole number from 0 to 65535, found '70000'."],
     ['DATABASE_URL', 'mysql://localhost/shop', "DATABASE_URL is not a PostgreSQL URL; it starts with 'postgres://'."],
     [
       'DATABASE_URL',

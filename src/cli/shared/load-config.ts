@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { checkDatabaseUrl } from '../../config/database-options.ts';
 import type { Config } from '../../config/define-config.ts';
+import { underEnvironment } from '../../config/environment.ts';
 import { RefoldError } from '../../errors.ts';
 
 const names = ['refold.config.ts', 'refold.config.js', 'refold.config.mjs'];
@@ -18,7 +18,7 @@ export const configArgument = {
 } as const;
 
 /**
- * Loads the application that a file declares, and applies DATABASE_URL, HOST and PORT of the environment.
+ * Loads the application that a file declares, and applies the options that the environment sets.
  *
  * @throws RefoldError `INVALID_CONFIG`
  */
@@ -72,16 +72,4 @@ function lineOf(error: unknown): string {
 
 function isConfig(value: unknown): value is Config {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'config';
-}
-
-export function underEnvironment(config: Config, env: Readonly<Record<string, string | undefined>>): Config {
-  const port = env.PORT === undefined || env.PORT === '' ? config.gateway.port : Number(env.PORT);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new RefoldError('INVALID_CONFIG', `PORT is a number from 0 to 65535, found '${env.PORT}'.`);
-  if (env.DATABASE_URL) checkDatabaseUrl('DATABASE_URL', env.DATABASE_URL);
-  return Object.freeze({
-    ...config,
-    database: Object.freeze({ ...config.database, url: env.DATABASE_URL || config.database.url }),
-    gateway: Object.freeze({ ...config.gateway, port, host: env.HOST || config.gateway.host }),
-  });
 }

@@ -1,0 +1,14 @@
+import { databaseRules } from './database-options.ts';
+import { gatewayRules } from './gateway-options.ts';
+import { type NamedOption, type OptionTable, optionsOf } from './option-rules.ts';
+import { runtimeRules } from './runtime-options.ts';
+
+const table: OptionTable = {
+  database: { kind: 'group', of: databaseRules },
+  runtime: { kind: 'group', of: runtimeRules },
+  gateway: { kind: 'group', of: gatewayRules },
+  development: { kind: 'boolean' },
+};
+
+/** Every option of a configuration that is not a declaration. */
+export const allOptions: readonly NamedOption[] = optionsOf(table);
