@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../../src/index.ts';
+import { goLive } from '../../../src/runtime/activation/go-live.ts';
 import { createRuntimeMetrics } from '../../../src/runtime/monitoring/metrics.ts';
 import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { createLifecycle, type Lifecycle } from '../../../src/runtime/versions/lifecycle.ts';
@@ -145,6 +146,8 @@ test('a paused inline version leaves the appends, and joins them again when it i
   const paused = await statusOf(runtime, inlineBalance);
   expect(paused).toMatchObject({ ...pausedByAda, inline: 'building' });
   expect(paused?.position).toBeLessThan(position);
+  const parts = { db, log: runtime.log, readSchema: 'read_models', freeze: false };
+  expect(await goLive(parts, inlineBalance)).toBeNull();
   await lifecycle.resume(name, version, ada);
   await untilLive(runtime, inlineBalance);
   await expectRight(runtime, inlineBalance);
