@@ -26,6 +26,7 @@ export const refold = defineCommand({
     diff: () => import('./versions/diff.ts').then(({ diff }) => diff),
     retire: () => import('./versions/retire.ts').then(({ retire }) => retire),
     check: () => import('./setup/check.ts').then(({ check }) => check),
+    doctor: () => import('./setup/doctor.ts').then(({ doctor }) => doctor),
     url: () => import('./setup/url.ts').then(({ url }) => url),
     schema: () => import('./setup/schema.ts').then(({ schema }) => schema),
     import: () => import('./setup/import.ts').then(({ importCommand }) => importCommand),

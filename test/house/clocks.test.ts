@@ -10,6 +10,7 @@ const ofTheCalendar = [
   'gateway/subscriptions/subscriptions.ts',
   'store/embedded/embedded-place.ts',
   'store/embedded/embedded-programs.ts',
+  'store/server/server-settings.ts',
 ];
 
 test('pauses and durations are measured by the clock that never jumps, performance.now()', () => {

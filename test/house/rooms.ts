@@ -96,7 +96,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   'runtime/monitoring': {
     purpose: 'status, metrics, usage',
-    uses: ['activation', 'consumers', 'reactors', 'reads', 'scheduling', 'verification'],
+    uses: ['activation', 'consumers', 'ownership', 'reactors', 'reads', 'scheduling', 'verification'],
   },
   'schema/contract': { purpose: 'what the schema needs of the world', uses: [] },
   'schema/values': { purpose: 'values that clients write: cursors, identifiers, inputs', uses: ['contract'] },

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { defineCommand } from 'citty';
 import type { Config } from '../../config/define-config.ts';
-import { checkStoredDeclarations, type Finding } from '../../runtime/activation/check-declarations.ts';
-import { findUndeclaredVersions } from '../../runtime/reactors/reactor-versions.ts';
+import type { Finding } from '../../runtime/activation/check-declarations.ts';
+import { checkDeclarationsOf } from '../../runtime/monitoring/examine.ts';
 import { checkSchema } from '../../schema/check-schema.ts';
-import { createDatabase, type Database } from '../../store/postgres/database.ts';
+import { createDatabase } from '../../store/postgres/database.ts';
 import { pendingMigrations } from '../../store/server/migrate.ts';
 import { withErrorReporting } from '../shared/exit-with-error.ts';
 import { configArgument, loadConfig } from '../shared/load-config.ts';
@@ -58,16 +58,11 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
           message: `The database lacks ${pending.length} of Refold's migrations (${pending.join(', ')}). Run 'refold migrate', then check again.`,
         },
       ];
-    return [...(await checkStoredDeclarations(db, config)), ...(await checkReactors(db, config))];
+    return await checkDeclarationsOf(db, config);
   } finally {
     await db.close();
     await server.stop();
   }
-}
-
-async function checkReactors(db: Database, { reactors }: Config): Promise<Finding[]> {
-  const missing = await findUndeclaredVersions(db, reactors);
-  return missing.map(({ isMissed, message }) => ({ kind: isMissed ? 'problem' : 'note', message }));
 }
 
 function toText(findings: readonly Finding[], problems: number): string {

@@ -18,11 +18,43 @@ export interface LogFacts {
  * @throws RefoldError `DATABASE_UNSUITABLE`, `DATABASE_NOT_MIGRATED` or `DATABASE_UNAVAILABLE` that says what to do.
  */
 export async function checkServer(db: Database, readSchema: string): Promise<void> {
-  await requireSuitableServer(db);
-  // Checked first: without privileges on the schema, its migrations cannot be read. Newer tables need no privileges for this code.
-  refuseServer(db.url, await privilegeProblem(db, readSchema));
-  await requireMigrated(db);
-  refuseServer(db.url, logProblem(await readLogFacts(db)));
+  for (const { check } of serverChecks(readSchema)) await check(db);
+}
+
+/** One of the checks of a start. */
+export interface ServerCheck {
+  readonly subject: 'server' | 'privileges' | 'migrations' | 'log';
+  /** What is true if the check passes. */
+  readonly passed: string;
+  /** @throws RefoldError that says what to do */
+  check(db: Database): Promise<void>;
+}
+
+/** The checks of {@link checkServer}, in their order. Each may rely on the ones before it. */
+export function serverChecks(readSchema: string): readonly ServerCheck[] {
+  return [
+    {
+      subject: 'server',
+      passed: 'The server takes writes, has a suitable version, and its settings keep the log safe.',
+      check: requireSuitableServer,
+    },
+    // Before the migrations: without privileges on the schema, they cannot be read. Newer tables need no privileges for this code.
+    {
+      subject: 'privileges',
+      passed: 'The role has every privilege that a running application needs.',
+      check: async (db) => refuseServer(db.url, await privilegeProblem(db, readSchema)),
+    },
+    {
+      subject: 'migrations',
+      passed: 'The database has exactly the migrations of this release.',
+      check: requireMigrated,
+    },
+    {
+      subject: 'log',
+      passed: 'Each append is tagged, and this role sees the tags of others.',
+      check: async (db) => refuseServer(db.url, logProblem(await readLogFacts(db))),
+    },
+  ];
 }
 
 /** Whether a connection reaches a server that accepts writes: not a standby, and not read-only. */
