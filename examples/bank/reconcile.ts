@@ -1,6 +1,6 @@
 /** `npm run reconcile`: compares the log with the read models, and ends with exit code 1 if they differ. */
 import { exitWithError } from '../../src/cli/shared/exit-with-error.ts';
-import { underEnvironment } from '../../src/cli/shared/load-config.ts';
+import { underEnvironment } from '../../src/config/environment.ts';
 import { createRefold } from '../../src/index.ts';
 import app from './app.ts';
 import { reconcile } from './reconciliation.ts';
