@@ -6,8 +6,9 @@ import app from './app.ts';
 import { reconcile } from './reconciliation.ts';
 
 try {
-  const config = underEnvironment(app, { ...process.env, PORT: '0' });
-  const bank = await createRefold(config);
+  const { gateway, ...config } = underEnvironment(app, process.env);
+  // It has time to wait for the read models, as after an import. No client needs its port.
+  const bank = await createRefold({ ...config, gateway: { ...gateway, port: 0, positionTimeout: 300_000 } });
   const { events, accounts, balance, differences } = await reconcile(bank);
   await bank.stop();
   for (const difference of differences) console.log(difference);

@@ -1,7 +1,7 @@
 import { RefoldError } from '../../errors.ts';
 import type { GlobalPosition } from '../../events/global-position.ts';
 import { waitsForMore } from '../../projections/projection/activation-rule.ts';
-import { type Projection, partialText } from '../../projections/projection/projection.ts';
+import type { Projection } from '../../projections/projection/projection.ts';
 import type { VersionState } from '../../projections/projection/version-map.ts';
 import type { Database } from '../../store/postgres/database.ts';
 import { expectClaim, type ProcessorClaim } from '../../store/processors/checkpoints.ts';
@@ -21,6 +21,7 @@ import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
 import { holdForDeadLetters } from './dead-letter-gate.ts';
 import { expectVersion, refused, refusePaused } from './expect-version.ts';
+import { holdWhatIsPartial } from './partial-gate.ts';
 import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
 import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
@@ -101,17 +102,6 @@ async function activateUnlessHeld(
   }
   await setActive(tx, readSchema, name, version, { ...step, reason: `${step.reason}, activation 'auto'` });
   return 'active';
-}
-
-/** Holds a version whose table lacks events that the version which answers has. Returns whether it does. */
-async function holdWhatIsPartial(tx: Queryable, projection: Projection, { actor }: TransitionReason): Promise<boolean> {
-  const { id, name, version, startAfter } = projection;
-  const answers = await highestActive(tx, name);
-  if (!answers || startAfter <= BigInt(answers.definition.startAfter ?? 0)) return false;
-  const heldReason = `It is partial: ${partialText(projection)}, and ${name}@${answers.version} has earlier ones. 'refold activate ${id}' activates it all the same.`;
-  const held = { heldReason, heldBy: 'partial', actor, reason: heldReason } as const;
-  await recordTransition(tx, { name, version, from: 'ready', to: 'ready', ...held });
-  return true;
 }
 
 async function setActive(
