@@ -4,6 +4,7 @@ import { type ArgDef, type ArgsDef, type CommandDef, runCommand, showUsage } fro
 import { importWithGraphql } from '../config/graphql-package.ts';
 import { RefoldError } from '../errors.ts';
 import { closest } from '../events/closest.ts';
+import { resolved } from './shared/command-tree.ts';
 
 /**
  * Runs the command that the arguments name. Unknown arguments are refused: a misspelt option would otherwise be ignored.
@@ -108,12 +109,6 @@ function choicesOf(declared: ArgsDef, name: string): readonly string[] | undefin
 
 function refused(path: string, problem: string): RefoldError<'INVALID_CONFIG'> {
   return new RefoldError('INVALID_CONFIG', `'${path}' ${problem} See '${path} --help'.`);
-}
-
-type Resolvable<T> = T | Promise<T> | (() => T) | (() => Promise<T>);
-
-function resolved<T>(value: Resolvable<T> | undefined): T | Promise<T> | undefined {
-  return typeof value === 'function' ? (value as () => T | Promise<T>)() : value; // commands and their parts are objects
 }
 
 /** Reads the version of the package. `package.json` is two folders above in the repository and in the package. */

@@ -1,7 +1,7 @@
-import { defineCommand } from 'citty';
+import { type CommandDef, defineCommand } from 'citty';
 
 /** The command `refold`. A subcommand is loaded when it is named. */
-export const refold = defineCommand({
+export const refold: CommandDef = defineCommand({
   meta: { name: 'refold', description: 'An event log in PostgreSQL, turned into a live GraphQL API.' },
   subCommands: {
     dev: () => import('./serving/dev.ts').then(({ dev }) => dev),
@@ -29,6 +29,7 @@ export const refold = defineCommand({
     doctor: () => import('./setup/doctor.ts').then(({ doctor }) => doctor),
     url: () => import('./setup/url.ts').then(({ url }) => url),
     schema: () => import('./setup/schema.ts').then(({ schema }) => schema),
+    completion: () => import('./setup/completion.ts').then(({ completionOf }) => completionOf(refold)),
     import: () => import('./setup/import.ts').then(({ importCommand }) => importCommand),
   },
 });

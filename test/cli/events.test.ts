@@ -126,5 +126,5 @@ test('a tail shows the latest events, and follows new ones that match in their o
     ['c', 2],
     ['c', 3],
   ]);
-  expect(await tail.end('SIGINT')).toMatchObject({ code: 130 });
+  expect(await tail.end('SIGTERM')).toMatchObject({ code: 143, stderr: '' });
 });

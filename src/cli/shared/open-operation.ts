@@ -86,9 +86,14 @@ export async function openMigratedServer(config: Config): Promise<DatabaseServer
 export async function withOperation<T>(
   config: Config,
   work: (operation: Operation) => Promise<T>,
-  onSignal: () => void = () => process.exit(130),
+  onSignal?: () => void,
 ): Promise<T> {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, onSignal);
+  // The codes of shells for a program that the signal ends.
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)
+    process.once(signal, onSignal ?? (() => process.exit(code)));
   const operation = await openOperation(config);
   try {
     return await work(operation);
