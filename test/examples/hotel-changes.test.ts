@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
+import { afterAll, expect, test } from 'vitest';
 import { readBegunVersions } from '../../src/store/reactors/reactor-versions.ts';
 import { readReactors } from '../../src/store/reactors/reactors.ts';
 import { seeded } from '../support/account-traffic.ts';
+import { databaseOfFile } from '../support/database-of-file.ts';
 import { seed } from '../support/seed.ts';
-import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../support/worker-processes.ts';
 import { wrongStays } from './hotel-judge.ts';
@@ -18,19 +17,9 @@ const roomsPerKill = Math.ceil(roomsOfPhase / killsOfPhase);
 // The longest time that a stay waits for a timer, in milliseconds.
 const longest = Math.min(50 * stays, 60_000);
 
-let database: TestDatabase;
-let db: Database;
+const { database, db } = await databaseOfFile();
 const workers = createWorkerProcesses('examples/hotel-process.ts');
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-});
-afterAll(async () => {
-  await workers.killAll();
-  await db.close();
-  await database.drop();
-});
+afterAll(() => workers.killAll());
 
 type Release = 1 | 2 | 3;
 

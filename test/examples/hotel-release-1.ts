@@ -69,6 +69,7 @@ const checkIn = defineCommand({
   },
 });
 
+// A release is a frozen copy: what was deployed does not change with the example.
 const stay = defineReactor({
   name: 'stay',
   events: [reservation, payment],

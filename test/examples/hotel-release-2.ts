@@ -6,6 +6,7 @@ import { checkIn, confirmReservation, expireReservation, remindOfPayment } from 
 import { defineConfig, defineReactor } from '../../src/index.ts';
 import { payment, refundPayment } from './hotel-payment-before.ts';
 
+// A release is a frozen copy: what was deployed does not change with the example.
 const stay = {
   name: 'stay',
   events: [reservation, payment],

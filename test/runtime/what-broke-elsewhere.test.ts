@@ -1,46 +1,28 @@
 /** Failures known from systems of this kind that no other test covers; docs/guarantees.md has the whole list. */
 import pg from 'pg';
-import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../src/index.ts';
 import { requestRebuild } from '../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
 import { readRegistry } from '../../src/store/registry/registry.ts';
 import { seeded } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
+import { settingOfEachTest } from '../support/runtime-setting.ts';
 import { account, balanceV1, balanceV2, openingsV1 } from '../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { createTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { createWorkerProcesses } from '../support/worker-processes.ts';
 
 const projections: readonly Projection[] = [balanceV1, balanceV2, openingsV1];
 const step = { actor: 'ann', reason: 'once more' };
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
 const workers = createWorkerProcesses();
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(async () => {
-  await workers.killAll();
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
+afterEach(() => workers.killAll());
 
-async function start(maintain = true): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, runtime: { pageSize: 10 } }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
-  });
-  running.add(runtime);
-  return runtime;
+function start(maintain = true): Promise<Runtime> {
+  return setting.start(defineConfig({ projections, runtime: { pageSize: 10 } }), { maintain });
 }
 
 async function open({ log }: Runtime, count: number, from = 0): Promise<void> {
@@ -131,9 +113,9 @@ test('an append that spans the end of a rebuild is in the new table', async () =
 test('an owner that was idle for longer than its lease is still the only owner', async () => {
   const runtime = await start(false);
   const lease = { ownership: 'lease', leaseSeconds: 2 } as const;
-  await workers.start({ url: database.url, owner: 'first', runtime: lease });
+  await workers.start({ url: setting.database.url, owner: 'first', runtime: lease });
   await until(async () => (await readRegistry(runtime.db)).every(({ owner }) => owner === 'first'));
-  await workers.start({ url: database.url, owner: 'second', runtime: lease });
+  await workers.start({ url: setting.database.url, owner: 'second', runtime: lease });
   const [idle] = await runtime.db.query<{ since: string }>({ text: 'select now() as since' });
   await until(
     async () =>
@@ -152,11 +134,11 @@ test('an owner that was idle for longer than its lease is still the only owner',
 
 test('an owner that was killed and is restarted at once continues at once', async () => {
   const runtime = await start(false);
-  const first = await workers.start({ url: database.url, owner: 'worker' });
+  const first = await workers.start({ url: setting.database.url, owner: 'worker' });
   await open(runtime, 21);
   await expectFolds(runtime);
   await first.end('SIGKILL');
-  await workers.start({ url: database.url, owner: 'worker, again' });
+  await workers.start({ url: setting.database.url, owner: 'worker, again' });
   await open(runtime, 21, 21);
   await expectFolds(runtime);
   expect(new Set((await readRegistry(runtime.db)).map(({ owner }) => owner))).toEqual(new Set(['worker, again']));
@@ -165,7 +147,7 @@ test('an owner that was killed and is restarted at once continues at once', asyn
 test('open write transactions, of this database and of another, delay no read table', async () => {
   const runtime = await start();
   const other = await createTestDatabase();
-  const holders = [database.url, other.url].map((url) => new pg.Client({ connectionString: url }));
+  const holders = [setting.database.url, other.url].map((url) => new pg.Client({ connectionString: url }));
   for (const holder of holders) {
     await holder.connect();
     await holder.query('begin');

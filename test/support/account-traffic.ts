@@ -1,5 +1,7 @@
+import type { GlobalPosition } from '../../src/index.ts';
 import type { EventLog } from '../../src/store/event-log.ts';
 import { account } from './sample-domain.ts';
+import { until } from './until.ts';
 
 /** Appends to random accounts: every account is opened once, and some are closed, so rows appear, change and disappear. */
 export async function traffic(log: EventLog, events: number, random: () => number): Promise<void> {
@@ -18,6 +20,30 @@ export async function traffic(log: EventLog, events: number, random: () => numbe
     await log.append({ family: account, streamId, events: [event] });
   });
   await Promise.all(appends);
+}
+
+/**
+ * Appends for as long as `work` takes, without a pause, so a process that is killed meanwhile is in the middle of a batch. It waits as long as
+ * readers are not near the head of the log: otherwise they would never catch up on a slow machine.
+ */
+export async function underTraffic(
+  log: EventLog,
+  random: () => number,
+  isNear: (head: GlobalPosition) => Promise<boolean>,
+  work: () => Promise<void>,
+): Promise<void> {
+  let working = true;
+  const appends = (async () => {
+    while (working) {
+      await traffic(log, 20, random);
+      const head = await log.head();
+      await until(async () => !working || (await isNear(head)));
+    }
+  })();
+  await work().finally(() => {
+    working = false;
+  });
+  await appends;
 }
 
 /** mulberry32: a seed repeats a run's choices */

@@ -1,5 +1,5 @@
 import { defineProjection, t } from '../../src/index.ts';
-import { account } from './sample-domain.ts';
+import { account, balanceTable } from './sample-domain.ts';
 
 /** The balances of the sample domain, written with the append. */
 export const inlineBalance = defineProjection({
@@ -7,12 +7,7 @@ export const inlineBalance = defineProjection({
   version: 1,
   events: account,
   mode: 'inline',
-  table: {
-    accountId: t.text().primaryKey(),
-    owner: t.text().index(),
-    amount: t.decimal(20, 2).index(),
-    movements: t.integer(),
-  },
+  table: balanceTable,
   key: (event) => event.streamId,
   evolve: {
     Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }),

@@ -1,54 +1,34 @@
-import { pino } from 'pino';
 import { expect } from 'vitest';
 import { defineConfig, type Projection } from '../../src/index.ts';
 import { goLive } from '../../src/runtime/activation/go-live.ts';
-import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
 import { isHeld } from '../../src/runtime/versions/leave-inline.ts';
 import { isOutage } from '../../src/store/postgres/database-errors.ts';
 import { foldedTable, storedTable } from './folded-table.ts';
+import { createRuntimeSetting, type RuntimeSetting } from './runtime-setting.ts';
 import { account, credit, openAccount } from './sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from './test-database.ts';
 import { until } from './until.ts';
 
 /** A database and the processes of one test, with common queries. */
-export interface InlineSetting {
-  readonly database: TestDatabase;
+export interface InlineSetting extends Omit<RuntimeSetting, 'start'> {
   start(projections: readonly Projection[], options?: { maintain?: boolean; development?: boolean }): Promise<Runtime>;
-  stop(runtime: Runtime): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function createInlineSetting({ defaultLimits = false } = {}): Promise<InlineSetting> {
-  const database = await createTestDatabase();
-  const running = new Set<Runtime>();
+  const setting = await createRuntimeSetting();
   return {
-    database,
-    async start(projections, { maintain = true, development = false } = {}) {
-      const runtime = await startRuntime({
-        config: defineConfig({
-          projections,
-          events: [account],
-          commands: [openAccount, credit],
-          runtime: { pageSize: 200 },
-          // On a busy machine many appends wait for one row, one after the other.
-          database: defaultLimits ? {} : { appendLockTimeout: 300_000 },
-        }),
-        url: database.url,
-        owner: 'test',
-        development,
-        maintain,
-        logger: pino({ level: process.env.LOG ?? 'silent' }),
+    ...setting,
+    start(projections, options) {
+      const config = defineConfig({
+        projections,
+        events: [account],
+        commands: [openAccount, credit],
+        runtime: { pageSize: 200 },
+        // On a busy machine many appends wait for one row, one after the other.
+        database: defaultLimits ? {} : { appendLockTimeout: 300_000 },
       });
-      running.add(runtime);
-      return runtime;
-    },
-    async stop(runtime) {
-      running.delete(runtime);
-      await runtime.stop();
-    },
-    async close() {
-      for (const runtime of running) await runtime.stop();
-      await database.drop();
+      return setting.start(config, options);
     },
   };
 }

@@ -1,42 +1,26 @@
-import { pino } from 'pino';
 import { defineConfig, type Reactor } from '../../src/index.ts';
-import { type Runtime, startRuntime } from '../../src/runtime/runtime.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { createRuntimeSetting, type RuntimeSetting } from './runtime-setting.ts';
 import { account } from './sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from './test-database.ts';
 import { until } from './until.ts';
 
 /** A database and the processes of one test of reactors. */
-export interface ReactorSetting {
-  readonly database: TestDatabase;
+export interface ReactorSetting extends Omit<RuntimeSetting, 'start'> {
   start(reactors: readonly Reactor[], options?: { maintain?: boolean; stopTimeout?: number }): Promise<Runtime>;
-  stop(runtime: Runtime): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function createReactorSetting(): Promise<ReactorSetting> {
-  const database = await createTestDatabase();
-  const running = new Set<Runtime>();
+  const setting = await createRuntimeSetting();
   return {
-    database,
-    async start(reactors, { maintain = true, stopTimeout = 10_000 } = {}) {
-      const runtime = await startRuntime({
-        config: defineConfig({ events: [account], reactors, runtime: { polling: { min: 10, max: 50 }, stopTimeout } }),
-        url: database.url,
-        owner: 'test',
-        development: false,
-        maintain,
-        logger: pino({ level: process.env.LOG ?? 'silent' }),
+    ...setting,
+    start(reactors, { stopTimeout = 10_000, ...options } = {}) {
+      const config = defineConfig({
+        events: [account],
+        reactors,
+        runtime: { polling: { min: 10, max: 50 }, stopTimeout },
       });
-      running.add(runtime);
-      return runtime;
-    },
-    async stop(runtime) {
-      running.delete(runtime);
-      await runtime.stop();
-    },
-    async close() {
-      for (const runtime of running) await runtime.stop();
-      await database.drop();
+      return setting.start(config, options);
     },
   };
 }

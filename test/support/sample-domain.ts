@@ -18,16 +18,18 @@ export const account = defineEvents('account', {
   Closed: z.object({}),
 });
 
+export const balanceTable = {
+  accountId: t.text().primaryKey(),
+  owner: t.text().index(),
+  amount: t.decimal(20, 2).index(),
+  movements: t.integer(),
+};
+
 export const balanceV1 = defineProjection({
   name: 'balance',
   version: 1,
   events: account,
-  table: {
-    accountId: t.text().primaryKey(),
-    owner: t.text().index(),
-    amount: t.decimal(20, 2).index(),
-    movements: t.integer(),
-  },
+  table: balanceTable,
   key: (event) => event.streamId,
   evolve: {
     Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }),
@@ -43,13 +45,7 @@ export const balanceV2 = defineProjection({
   name: 'balance',
   version: 2,
   events: account,
-  table: {
-    accountId: t.text().primaryKey(),
-    owner: t.text().index(),
-    amount: t.decimal(20, 2).index(),
-    movements: t.integer(),
-    largest: t.decimal(20, 2),
-  },
+  table: { ...balanceTable, largest: t.decimal(20, 2) },
   key: (event) => event.streamId,
   evolve: {
     Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0, largest: '0' }),

@@ -12,7 +12,7 @@ import {
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { translateDatabaseError } from '../../src/store/postgres/database-errors.ts';
 import { isoTimestamp } from '../../src/store/statements/column-parsers.ts';
-import { seeded, traffic } from '../support/account-traffic.ts';
+import { seeded, traffic, underTraffic } from '../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../support/folded-table.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
 import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../support/sample-domain.ts';
@@ -180,25 +180,22 @@ test('when a worker is killed, another one behind the pooler takes over', async 
   running.add(gateway);
   const { log } = gateway;
   let owner = await workers.start({ url, owner: 'worker-0', runtime: leased, database: pooled });
-  let killing = true;
-  const appends = (async () => {
-    while (killing) {
-      await traffic(log, 20, random);
-      const head = await log.head();
-      await until(async () => !killing || (await gateway.status()).every(({ position }) => head - position < 2_000n));
-    }
-  })();
-  for (let round = 1; round <= 2; round++) {
-    await until(async () => (await gateway.status()).every((version) => version.owner === owner.owner));
-    // It takes some of them over; the killed worker keeps the others.
-    const next = await workers.start({ url, owner: `worker-${round}`, runtime: leased, database: pooled });
-    await owner.end('SIGKILL');
-    await until(async () => (await gateway.status()).every((version) => version.owner === next.owner));
-    await caughtUp(gateway, balanceV1, openingsV1);
-    owner = next;
-  }
-  killing = false;
-  await appends;
+  await underTraffic(
+    log,
+    random,
+    async (head) => (await gateway.status()).every(({ position }) => head - position < 2_000n),
+    async () => {
+      for (let round = 1; round <= 2; round++) {
+        await until(async () => (await gateway.status()).every((version) => version.owner === owner.owner));
+        // It takes some of them over; the killed worker keeps the others.
+        const next = await workers.start({ url, owner: `worker-${round}`, runtime: leased, database: pooled });
+        await owner.end('SIGKILL');
+        await until(async () => (await gateway.status()).every((version) => version.owner === next.owner));
+        await caughtUp(gateway, balanceV1, openingsV1);
+        owner = next;
+      }
+    },
+  );
   await expectFolds(gateway, balanceV1, balanceV2, openingsV1);
   await owner.end('SIGTERM');
 });

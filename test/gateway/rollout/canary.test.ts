@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createRefold, defineConfig, defineProjection, jwt, type Refold, t } from '../../../src/index.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { account, balanceV1, credit } from '../../support/sample-domain.ts';
+import { account, balanceTable, balanceV1, credit } from '../../support/sample-domain.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -23,13 +23,7 @@ const second = defineProjection({
   name: 'balance',
   version: 2,
   events: account,
-  table: {
-    accountId: t.text().primaryKey(),
-    owner: t.text().index(),
-    amount: t.decimal(20, 2).index(),
-    movements: t.integer(),
-    largest: t.decimal(20, 2),
-  },
+  table: { ...balanceTable, largest: t.decimal(20, 2) },
   key: (event) => event.streamId,
   evolve: {
     Opened: () => ({ owner: 'Two', amount: '0', movements: 0, largest: '0' }),

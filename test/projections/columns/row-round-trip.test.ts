@@ -1,12 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents, defineProjection } from '../../../src/index.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { anyRow, everyColumn } from '../../support/every-column.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
 const projection = defineProjection({
   name: 'every_column',
@@ -19,19 +18,11 @@ const projection = defineProjection({
 const readSchema = 'read_models';
 const table = createReadTable(projection, readSchema);
 
-let testDatabase: TestDatabase;
-let db: Database;
+const { db } = await databaseOfFile();
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
   await createReadSchema(db, readSchema);
   await table.create(db);
-});
-
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
 });
 
 test('PostgreSQL returns every row as it was in memory, upserted or copied, down to the order of keys in JSON', async () => {

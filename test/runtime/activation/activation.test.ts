@@ -1,48 +1,18 @@
-import { type Logger, pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type ActivationOptions, defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import type { VersionStatus } from '../../../src/runtime/monitoring/status.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
-import { account, balanceV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
+import { account, balanceTable, balanceV1 } from '../../support/sample-domain.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-let said: string[];
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-  said = [];
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-function listening(): Logger {
-  return pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line).msg) });
-}
-
-async function start(...projections: readonly Projection[]): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, events: [account] }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain: true,
-    logger: listening(),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
+function start(...projections: readonly Projection[]): Promise<Runtime> {
+  return setting.start(defineConfig({ projections, events: [account] }));
 }
 
 async function status(runtime: Runtime, version: number): Promise<VersionStatus | undefined> {
@@ -84,12 +54,7 @@ function next(activation: ActivationOptions, wrong: readonly string[] = []): Pro
     name: 'balance',
     version: 2,
     events: account,
-    table: {
-      accountId: t.text().primaryKey(),
-      owner: t.text().index(),
-      amount: t.decimal(20, 2).index(),
-      movements: t.integer(),
-    },
+    table: balanceTable,
     key: (event) => event.streamId,
     evolve: {
       Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }),
@@ -139,7 +104,7 @@ test('a version that would break clients is held at ready until an operator acti
       expect.objectContaining({ message: 'Balance.movements changed type from Int! to BigInt!.' }),
     ]),
   );
-  await until(() => said.some((line) => line.startsWith('balance@2 is held at ready: It would break')));
+  await until(() => setting.messages.some((line) => line.startsWith('balance@2 is held at ready: It would break')));
   expect(runtime.versions.current().served.get('balance')?.projection.version).toBe(1);
 
   const step = { actor: 'ann', reason: 'nobody reads it' };
@@ -204,7 +169,7 @@ test('rows that do not match the log hold a version at ready; after a rebuild it
   const manual = await start(balanceV1, next({ by: 'manual' }));
   await becomes(manual, 2, 'ready');
   await stop(manual);
-  const db = createDatabase({ url: database.url });
+  const db = createDatabase({ url: setting.database.url });
   await db.query({ text: `update read_models.balance_v2 set movements = 7 where account_id = 'b'` });
   await db.close();
 
@@ -241,7 +206,7 @@ test('a version stays at ready for the time that its declaration gives', async (
   await runtime.db.query({
     text: `update refold.projections set state_changed_at = now() - interval '59 minutes' where version = 2`,
   });
-  await until(() => said.includes('balance@2 has caught up and is ready'));
+  await until(() => setting.messages.includes('balance@2 has caught up and is ready'));
   expect(await status(runtime, 2)).toMatchObject({ state: 'ready', heldReason: null });
   await runtime.db.query({
     text: `update refold.projections set state_changed_at = now() - interval '61 minutes' where version = 2`,
@@ -262,7 +227,7 @@ test('a version waits at ready while its next event is older than its declaratio
     events: [{ type: 'Opened', payload: { owner: 'Bob' } }],
   });
   await stop(appending);
-  const db = createDatabase({ url: database.url });
+  const db = createDatabase({ url: setting.database.url });
   const runtime = await db.transaction(async (tx) => {
     await tx.query({ text: 'lock table read_models.balance_v2' });
     const waiting = await start(balanceV1, next({ maxLagSeconds: 0 }));

@@ -1,14 +1,12 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import { checkStoredDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
 import { startRuntime } from '../../../src/runtime/runtime.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { account, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
-let database: TestDatabase;
-let db: Database;
+const { database, db } = await databaseOfFile();
 
 const owners = (version: number, owner: ReturnType<typeof t.text>, codeVersion?: string): Projection =>
   defineProjection({
@@ -23,8 +21,6 @@ const owners = (version: number, owner: ReturnType<typeof t.text>, codeVersion?:
 const deployed = owners(1, t.text());
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
   const runtime = await startRuntime({
     config: defineConfig({ projections: [deployed] }),
     url: database.url,
@@ -34,10 +30,6 @@ beforeAll(async () => {
     logger: pino({ level: 'silent' }),
   });
   await runtime.stop();
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 const check = (...projections: Projection[]) => checkStoredDeclarations(db, defineConfig({ projections }));

@@ -1,26 +1,15 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { CommandRejected, defineCommand, type RecordedEvent, RefoldError } from '../../../src/index.ts';
 import { executeStep } from '../../../src/runtime/commands/execute-step.ts';
 import { createStepNames } from '../../../src/runtime/commands/step-names.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { account } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
-let database: TestDatabase;
-let db: Database;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { db } = await databaseOfFile();
 
 /** What each process decides. */
 const decisions = new Map<string, string>();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   CommandRejected,
@@ -16,24 +16,12 @@ import { executeCommand } from '../../../src/runtime/commands/command-handler.ts
 import { createSnapshotWriter } from '../../../src/runtime/commands/snapshot-writer.ts';
 import { createStreamTurns } from '../../../src/runtime/commands/stream-turns.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { account, all, deposited, transfer } from '../../store/log/families.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { untilActive } from '../../support/patient.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [account, transfer]);
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { database, db, log } = await databaseOfFile(account, transfer);
 
 const withdrawn = (amount: number) => ({ type: 'Withdrawn', payload: { amount } }) as const;
 const balance = defineState(

@@ -1,28 +1,17 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../../src/index.ts';
 import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { readLag } from '../../../src/store/processors/lag.ts';
 import { readThroughput } from '../../../src/store/processors/runs.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { account, balanceV1, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-let db: Database;
-
+const { database, db } = await databaseOfFile();
 // Enough events that a plan with a scan is visible, and well above the limit of a single lag query.
 const logSize = 60_000;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
 
 async function withRuntime(projections: readonly Projection[], work: (runtime: Runtime) => Promise<void>) {
   const runtime = await startRuntime({

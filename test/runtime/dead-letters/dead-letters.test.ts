@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   defineConfig,
   defineProjection,
@@ -16,45 +15,22 @@ import {
   retryDeadLetters,
 } from '../../../src/runtime/dead-letters/dead-letters.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { insertDeadLetters } from '../../../src/store/processors/dead-letters.ts';
 import { lockPartitions } from '../../../src/store/processors/partitions.ts';
 import { effort } from '../../support/effort.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { createRuntimeSetting, settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account, balanceV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 const step = { actor: 'ann', reason: 'fixed' };
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(projections: readonly Projection[], pageSize = 200): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, runtime: { pageSize } }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain: true,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
-}
+const configOf = (projections: readonly Projection[], pageSize = 200) =>
+  defineConfig({ projections, runtime: { pageSize } });
+const start = (projections: readonly Projection[]) => setting.start(configOf(projections));
 
 /** Credits by account and in total ('*'). The amount '13' fails for accounts, and '14' for the total. */
 function credits(policy: 'skip' | 'dead-letter', fails: boolean, onSkip?: (failure: FoldFailure) => void): Projection {
@@ -131,14 +107,12 @@ async function rowsOf(runtime: Runtime, projection: Projection) {
 test('a row is never built with a gap: from its first failing event on, its events are kept in order, and other rows continue', async () => {
   await fc.assert(
     fc.asyncProperty(history, fc.integer({ min: 1, max: 10 }), fc.boolean(), async (events, pageSize, live) => {
-      const own = await createTestDatabase();
-      const before = database;
-      database = own;
+      const own = await createRuntimeSetting();
       try {
         const failing = credits('dead-letter', true);
-        let runtime = await start([failing], pageSize);
-        if (!live) await stop(runtime);
-        if (!live) runtime = await start([failing], pageSize);
+        let runtime = await own.start(configOf([failing], pageSize));
+        if (!live) await own.stop(runtime);
+        if (!live) runtime = await own.start(configOf([failing], pageSize));
         await append(runtime, events);
         await caughtUp(runtime);
         expect(await rowsOf(runtime, failing)).toEqual(expectedRows(events, upToPoison));
@@ -168,11 +142,11 @@ test('a row is never built with a gap: from its first failing event on, its even
         expect(again.sort()).toEqual(expected.sort());
 
         // After the fix and a retry, every row is as if nothing had ever failed.
-        await stop(runtime);
-        const mended = credits('dead-letter', false);
-        runtime = await start([mended], pageSize);
+        await own.stop(runtime);
+        const fixed = credits('dead-letter', false);
+        runtime = await own.start(configOf([fixed], pageSize));
         if (kept.length > 0) {
-          expect(await retryDeadLetters(optionsFor(runtime, mended), step)).toEqual({
+          expect(await retryDeadLetters(optionsFor(runtime, fixed), step)).toEqual({
             folded: kept.length,
             discarded: 0,
             left: 0,
@@ -180,13 +154,11 @@ test('a row is never built with a gap: from its first failing event on, its even
         }
         await append(runtime, [{ streamId: 'a', amount: '1' }]);
         await caughtUp(runtime);
-        expect(await rowsOf(runtime, mended)).toEqual(await foldedTable(runtime.log, mended));
+        expect(await rowsOf(runtime, fixed)).toEqual(await foldedTable(runtime.log, fixed));
         expect((await runtime.status())[0]?.deadLetters).toBe(0);
-        await stop(runtime);
+        await own.stop(runtime);
       } finally {
-        for (const runtime of running) await stop(runtime);
-        await own.drop();
-        database = before;
+        await own.close();
       }
     }),
     { numRuns: effort(8, 4) },

@@ -1,32 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Projection } from '../../../src/index.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
-import { seeded, traffic } from '../../support/account-traffic.ts';
+import { seeded, traffic, underTraffic } from '../../support/account-traffic.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { account, balanceV1, balanceV2, openingsV1 } from '../../support/sample-domain.ts';
 import { seed } from '../../support/seed.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
 
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
+const { database, db, log } = await databaseOfFile(account);
 const workers = createWorkerProcesses();
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [account]);
-});
-afterAll(async () => {
-  await workers.killAll();
-  await db.close();
-  await database.drop();
-});
+afterAll(() => workers.killAll());
 
 async function checkpoints(): Promise<bigint[]> {
   const versions = await readRegistry(db);
@@ -37,35 +23,31 @@ test('workers killed at random points of catch-up and live traffic leave every r
   console.info(`seed ${seed}`);
   const random = seeded(seed);
   await traffic(log, 5_000, random);
-  // Traffic never pauses, so kills hit batches, and never runs far ahead of the workers.
-  let killing = true;
-  const live = (async () => {
-    while (killing) {
-      await traffic(log, 20, random);
-      const head = await log.head();
-      await until(async () => !killing || (await checkpoints()).every((checkpoint) => head - checkpoint < 500n));
-    }
-  })();
   const names = new Map<string, WorkerProcess>();
-  names.set('worker-0', await workers.start({ url: database.url, owner: 'worker-0' }));
-  for (let round = 1; round <= effort(8, 3); round++) {
-    names.set(`worker-${round}`, await workers.start({ url: database.url, owner: `worker-${round}` }));
-    const before = await checkpoints();
-    const target = BigInt(Math.floor(random() * 500));
-    await until(async () =>
-      (await checkpoints()).some((checkpoint, index) => checkpoint - (before[index] ?? 0n) > target),
-    );
-    const owner = await until(async () =>
-      (await readRegistry(db)).map((version) => version.owner).find((name) => name !== null && names.has(name)),
-    );
-    await names.get(owner)?.end('SIGKILL');
-    names.delete(owner);
-    // The survivor takes over everything that the victim owned: all work continues without a new process.
-    const horizon = await log.horizon();
-    await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
-  }
-  killing = false;
-  await live;
+  await underTraffic(
+    log,
+    random,
+    async (head) => (await checkpoints()).every((checkpoint) => head - checkpoint < 500n),
+    async () => {
+      names.set('worker-0', await workers.start({ url: database.url, owner: 'worker-0' }));
+      for (let round = 1; round <= effort(8, 3); round++) {
+        names.set(`worker-${round}`, await workers.start({ url: database.url, owner: `worker-${round}` }));
+        const before = await checkpoints();
+        const target = BigInt(Math.floor(random() * 500));
+        await until(async () =>
+          (await checkpoints()).some((checkpoint, index) => checkpoint - (before[index] ?? 0n) > target),
+        );
+        const owner = await until(async () =>
+          (await readRegistry(db)).map((version) => version.owner).find((name) => name !== null && names.has(name)),
+        );
+        await names.get(owner)?.end('SIGKILL');
+        names.delete(owner);
+        // The survivor takes over everything that the victim owned: all work continues without a new process.
+        const horizon = await log.horizon();
+        await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
+      }
+    },
+  );
   const horizon = await log.horizon();
   await until(async () => (await checkpoints()).every((checkpoint) => checkpoint >= horizon));
   for (const projection of [balanceV1, balanceV2, openingsV1] as Projection[]) {

@@ -1,32 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Projection } from '../../../src/index.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
-import { seeded, traffic } from '../../support/account-traffic.ts';
+import { seeded, traffic, underTraffic } from '../../support/account-traffic.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { account, balanceV1, balanceV2, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
 
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
+const { database, db, log } = await databaseOfFile(account);
 const workers = createWorkerProcesses();
 const random = seeded(20_260_131);
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [account]);
-});
-afterAll(async () => {
-  await workers.killAll();
-  await db.close();
-  await database.drop();
-});
+afterAll(() => workers.killAll());
 
 /** A worker whose sessions carry its name in the server. */
 function startWorker(owner: string, leaseSeconds = 2): Promise<WorkerProcess> {
@@ -35,21 +21,14 @@ function startWorker(owner: string, leaseSeconds = 2): Promise<WorkerProcess> {
   return workers.start({ url: url.href, owner, runtime: { ownership: 'lease', leaseSeconds } });
 }
 
-/** Appends for as long as `work` takes, never far ahead of the workers. */
-async function underTraffic(work: () => Promise<void>): Promise<void> {
-  let working = true;
-  const appends = (async () => {
-    while (working) {
-      await traffic(log, 20, random);
-      const head = await log.head();
-      await until(async () => !working || (await checkpoints()).every((checkpoint) => head - checkpoint < 2_000n));
-    }
-  })();
-  await work().finally(() => {
-    working = false;
-  });
-  await appends;
-}
+/** Appends for as long as `work` takes. */
+const whileAppending = (work: () => Promise<void>) =>
+  underTraffic(
+    log,
+    random,
+    async (head) => (await checkpoints()).every((checkpoint) => head - checkpoint < 2_000n),
+    work,
+  );
 
 async function checkpoints(): Promise<bigint[]> {
   return (await readRegistry(db)).map(({ checkpoint }) => checkpoint);
@@ -79,7 +58,7 @@ test('another process continues when the lease of a killed owner expires', async
   await traffic(log, 1_000, random);
   let owner = await startWorker('killed-0');
   await moveOn();
-  await underTraffic(async () => {
+  await whileAppending(async () => {
     for (let round = 1; round <= effort(2, 1); round++) {
       const next = await startWorker(`killed-${round}`);
       await owner.end('SIGKILL');
@@ -130,7 +109,7 @@ test('an owner that was stopped for longer than its lease has lost its ownership
 
   let owner = await startWorker('stopped-0');
   await moveOn();
-  await underTraffic(async () => {
+  await whileAppending(async () => {
     for (let round = 1; round <= effort(3, 1); round++) {
       const next = await startWorker(`stopped-${round}`);
       // This stops it in the middle of its work, at any statement.

@@ -1,13 +1,12 @@
-import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { defineConfig, type Projection } from '../../../src/index.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
-import { seeded, traffic } from '../../support/account-traffic.ts';
+import { seeded, traffic, underTraffic } from '../../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
 
@@ -24,37 +23,21 @@ export interface ProcessingUnderTest {
 /** What holds for every read table, for any ownership and any form of folding. */
 export function describeProcessing({ ownership, form, projection, oneByOne = projection }: ProcessingUnderTest): void {
   describe(`a read table owned by ${ownership}, folded by ${form}`, () => {
-    let database: TestDatabase;
-    const running = new Set<Runtime>();
+    const setting = settingOfEachTest();
     const workers = createWorkerProcesses();
     const random = seeded(20_261_121);
     const options = ownership === 'lease' ? ({ ownership, leaseSeconds: 2 } as const) : { ownership };
 
-    beforeEach(async () => {
-      database = await createTestDatabase();
-    });
-    afterEach(async () => {
-      await workers.killAll();
-      for (const runtime of running) await runtime.stop();
-      running.clear();
-      await database.drop();
-    });
+    afterEach(() => workers.killAll());
 
-    async function start(maintain: boolean): Promise<Runtime> {
-      const runtime = await startRuntime({
-        config: defineConfig({ projections: [projection], runtime: { pageSize: 50, ...options } }),
-        url: database.url,
-        owner: 'test',
-        development: false,
+    function start(maintain: boolean): Promise<Runtime> {
+      return setting.start(defineConfig({ projections: [projection], runtime: { pageSize: 50, ...options } }), {
         maintain,
-        logger: pino({ level: process.env.LOG ?? 'silent' }),
       });
-      running.add(runtime);
-      return runtime;
     }
 
     function startWorker(owner: string): Promise<WorkerProcess> {
-      return workers.start({ url: database.url, owner, runtime: options, evolveSql: true, inline: true });
+      return workers.start({ url: setting.database.url, owner, runtime: options, evolveSql: true, inline: true });
     }
 
     const own = async (runtime: Runtime) =>
@@ -72,27 +55,15 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
       expect(stored.size).toBeGreaterThan(0);
     }
 
-    /** Appends for as long as `work` takes, never far ahead of the table. */
-    async function underTraffic(runtime: Runtime, work: () => Promise<void>): Promise<void> {
-      let working = true;
-      const appends = (async () => {
-        while (working) {
-          await traffic(runtime.log, 20, random);
-          const head = await runtime.log.head();
-          await until(async () => !working || head - ((await own(runtime))?.position ?? head) < 2_000n);
-        }
-      })();
-      await work().finally(() => {
-        working = false;
-      });
-      await appends;
-    }
+    /** Appends for as long as `work` takes. */
+    const whileAppending = (runtime: Runtime, work: () => Promise<void>) =>
+      underTraffic(runtime.log, random, async (head) => head - ((await own(runtime))?.position ?? head) < 2_000n, work);
 
     test('folds each event once, whichever owner is killed at any time', async () => {
       const runtime = await start(false);
       await traffic(runtime.log, 500, random);
       let owner = await startWorker('worker-0');
-      await underTraffic(runtime, async () => {
+      await whileAppending(runtime, async () => {
         for (let round = 1; round <= 2; round++) {
           const next = await startWorker(`worker-${round}`);
           const before = (await own(runtime))?.position ?? 0n;
@@ -115,7 +86,7 @@ export function describeProcessing({ ownership, form, projection, oneByOne = pro
       await traffic(runtime.log, 500, random);
       await expectFold(runtime);
       await runtime.db.query({ text: `delete from read_models.${projection.tableName}` });
-      await underTraffic(runtime, async () => {
+      await whileAppending(runtime, async () => {
         await requestRebuild(runtime.db, projection, 'read_models', { actor: 'ann', reason: 'a table was emptied' });
         await until(async () => (await own(runtime))?.rebuild === null);
       });

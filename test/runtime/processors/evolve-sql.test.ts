@@ -1,47 +1,26 @@
-import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineConfig, defineEvents, defineProjection, type Projection, t } from '../../../src/index.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { totalsByEvolve, totalsBySql } from '../../support/account-totals.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(projections: readonly Projection[], maintain = true, development = false): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, runtime: { pageSize: 100, polling: { min: 20, max: 100 } } }),
-    url: database.url,
-    owner: 'test',
-    development,
+function start(projections: readonly Projection[], maintain = true, development = false): Promise<Runtime> {
+  return setting.start(defineConfig({ projections, runtime: { pageSize: 100, polling: { min: 20, max: 100 } } }), {
     maintain,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
+    development,
   });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
 }
 
 async function caughtUp(runtime: Runtime, { name, version }: Projection): Promise<void> {

@@ -24,7 +24,7 @@ import {
   statusOf,
   untilLive,
 } from '../../support/inline-setting.ts';
-import { account } from '../../support/sample-domain.ts';
+import { account, balanceTable } from '../../support/sample-domain.ts';
 import { seed } from '../../support/seed.ts';
 import { until } from '../../support/until.ts';
 
@@ -124,12 +124,7 @@ const behind = defineProjection({
   name: inlineBalance.name,
   version: 1,
   events: account,
-  table: {
-    accountId: t.text().primaryKey(),
-    owner: t.text().index(),
-    amount: t.decimal(20, 2).index(),
-    movements: t.integer(),
-  },
+  table: balanceTable,
   key: (event) => event.streamId,
   evolve: { Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }) },
 });

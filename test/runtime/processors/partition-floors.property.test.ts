@@ -1,38 +1,27 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { beginning } from '../../../src/events/global-position.ts';
 import type { Projection } from '../../../src/index.ts';
 import { fold, foldSteps } from '../../../src/projections/fold/fold.ts';
 import { partitionOf, reachedBy } from '../../../src/projections/projection/partition.ts';
 import { createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { changePartitions } from '../../../src/store/processors/partitions.ts';
 import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
 import { account, balanceV1, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
 const events = 400;
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
+const { database, db, log } = await databaseOfFile(account);
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [account]);
   await traffic(log, events, seeded(4));
   await createReadSchema(db, 'read_models');
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 const steps = fc.array(

@@ -1,17 +1,15 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineEvents, defineProjection, type Projection, t } from '../../../src/index.ts';
 import { createProjectionProcessor } from '../../../src/runtime/processors/projection-processor.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { readDeadLetters } from '../../../src/store/processors/dead-letters.ts';
 import { insertVersion, readRegistry } from '../../../src/store/registry/registry.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
 const parcel = defineEvents('parcel', {
   Sent: z.object({ tracking: z.string(), weight: z.int() }),
@@ -39,18 +37,10 @@ const parcels = (onError: Policy): Projection =>
     onError,
   });
 
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
+const { database, db, log } = await databaseOfFile(parcel);
+
 beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [parcel]);
   await createReadSchema(db, 'read_models');
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 type ParcelEvent =

@@ -1,31 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RecordedEvent } from '../../../src/events/event.ts';
 import { beginning, type GlobalPosition, globalPosition } from '../../../src/events/global-position.ts';
 import { executeStep } from '../../../src/runtime/commands/execute-step.ts';
 import { createStepNames } from '../../../src/runtime/commands/step-names.ts';
 import { pruneAll } from '../../../src/runtime/processors/retention.ts';
 import { createReactorOperations } from '../../../src/runtime/reactors/reactor-operations.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { insertReactor } from '../../../src/store/reactors/reactors.ts';
 import { refoldTables, run } from '../../../src/store/statements/statement.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { account, openAccount } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [account]);
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { database, db, log } = await databaseOfFile(account);
 
 const prune = () => pruneAll(db, 90, new AbortController().signal);
 

@@ -1,44 +1,23 @@
-import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, type HookContext, type Projection, t } from '../../../src/index.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 const step = { actor: 'ann', reason: 'a test' };
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(projections: readonly Projection[], options: { maintain?: boolean; development?: boolean } = {}) {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, runtime: { polling: { min: 20, max: 100 } } }),
-    url: database.url,
-    owner: 'test',
-    development: options.development ?? false,
+function start(projections: readonly Projection[], options: { maintain?: boolean; development?: boolean } = {}) {
+  return setting.start(defineConfig({ projections, runtime: { polling: { min: 20, max: 100 } } }), {
     maintain: options.maintain ?? true,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
+    development: options.development ?? false,
   });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
 }
 
 /** Beside each table: an index with a condition, and a view. */
@@ -98,7 +77,7 @@ test('setUp runs for each table of the version, and tearDown runs when the table
 });
 
 test('rows that setUp inserted are replaced by those of the log, however many there are', async () => {
-  const source = createDatabase({ url: database.url });
+  const source = createDatabase({ url: setting.database.url });
   const log = createEventLog(source, [account]);
   const streams = Array.from({ length: 700 }, (_, index) => `account-${index}`);
   await Promise.all(

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   CommandRejected,
@@ -10,25 +10,11 @@ import {
   type RecordedEvent,
 } from '../../../src/index.ts';
 import { react } from '../../../src/runtime/reactors/reaction.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { account } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
+const { db, log } = await databaseOfFile(account);
 let streams = 0;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [account]);
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
 
 const pays = (name: string) =>
   defineCommand({

@@ -1,17 +1,16 @@
-import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import { cancelRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { readAllRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
-import { seeded, traffic } from '../../support/account-traffic.ts';
+import { seeded, traffic, underTraffic } from '../../support/account-traffic.ts';
 import { effort } from '../../support/effort.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account, balanceV1, balanceV2, openingsV1 } from '../../support/sample-domain.ts';
 import { seed } from '../../support/seed.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts';
 
@@ -26,36 +25,14 @@ export interface RebuildForm {
 /** What every form of a rebuild guarantees. */
 export function rebuildContract(name: string, form: RebuildForm): void {
   describe(`a rebuild ${name}`, () => {
-    let database: TestDatabase;
-    const running = new Set<Runtime>();
+    const setting = settingOfEachTest();
+    const { stop } = setting;
     const workers = createWorkerProcesses();
 
-    beforeEach(async () => {
-      database = await createTestDatabase();
-    });
-    afterEach(async () => {
-      await workers.killAll();
-      for (const runtime of running) await runtime.stop();
-      running.clear();
-      await database.drop();
-    });
+    afterEach(() => workers.killAll());
 
-    async function start(projections: readonly Projection[], maintain = true): Promise<Runtime> {
-      const runtime = await startRuntime({
-        config: defineConfig({ projections, runtime: { pageSize: 100 } }),
-        url: database.url,
-        owner: 'test',
-        development: false,
-        maintain,
-        logger: pino({ level: process.env.LOG ?? 'silent' }),
-      });
-      running.add(runtime);
-      return runtime;
-    }
-
-    async function stop(runtime: Runtime): Promise<void> {
-      running.delete(runtime);
-      await runtime.stop();
+    function start(projections: readonly Projection[], maintain = true): Promise<Runtime> {
+      return setting.start(defineConfig({ projections, runtime: { pageSize: 100 } }), { maintain });
     }
 
     test('leaves the table equal to one fold of the log, under traffic, for any earlier content', async () => {
@@ -249,45 +226,38 @@ export function rebuildContract(name: string, form: RebuildForm): void {
       const observer = await start([balanceV1, balanceV2, openingsV1], false);
       await traffic(observer.log, 1_500, random);
       const names = new Map<string, WorkerProcess>();
-      const join = async (owner: string) => names.set(owner, await workers.start({ url: database.url, owner }));
+      const join = async (owner: string) => names.set(owner, await workers.start({ url: setting.database.url, owner }));
       await join('worker-0');
       await caughtUp(observer);
       if (form.bounded) await snapshotOf(observer, balanceV1);
-      let killing = true;
-      // The traffic is the clock as well: a victim lives for so many events.
-      const live = (async () => {
-        while (killing) {
-          await traffic(observer.log, 20, random);
-          const head = await observer.log.head();
-          await until(
-            async () =>
-              !killing ||
-              (await readRegistry(observer.db)).every(
-                ({ checkpoint, state }) => state === 'building' || head - checkpoint < 500n,
-              ),
-          );
-        }
-      })();
       let asked = 0;
-      for (let round = 1; round <= effort(4, 2); round++) {
-        if ((await readAllRebuilds(observer.db)).length === 0) {
-          await spoil(observer, balanceV1);
-          await form.ask(observer, balanceV1);
-          asked++;
-        }
-        await join(`worker-${round}`);
-        const target = (await observer.log.head()) + BigInt(Math.floor(random() * 400));
-        await until(async () => (await observer.log.head()) > target);
-        // The process that rebuilds, or otherwise any that maintains something.
-        const owners = [...(await readAllRebuilds(observer.db)), ...(await readRegistry(observer.db))].map(
-          ({ owner }) => owner,
-        );
-        const victim = owners.find((owner) => owner !== null && names.has(owner)) ?? [...names.keys()][0];
-        await names.get(victim ?? '')?.end('SIGKILL');
-        names.delete(victim ?? '');
-      }
-      killing = false;
-      await live;
+      await underTraffic(
+        observer.log,
+        random,
+        async (head) =>
+          (await readRegistry(observer.db)).every(
+            ({ checkpoint, state }) => state === 'building' || head - checkpoint < 500n,
+          ),
+        async () => {
+          for (let round = 1; round <= effort(4, 2); round++) {
+            if ((await readAllRebuilds(observer.db)).length === 0) {
+              await spoil(observer, balanceV1);
+              await form.ask(observer, balanceV1);
+              asked++;
+            }
+            await join(`worker-${round}`);
+            const target = (await observer.log.head()) + BigInt(Math.floor(random() * 400));
+            await until(async () => (await observer.log.head()) > target);
+            // The process that rebuilds, or otherwise any that maintains something.
+            const owners = [...(await readAllRebuilds(observer.db)), ...(await readRegistry(observer.db))].map(
+              ({ owner }) => owner,
+            );
+            const victim = owners.find((owner) => owner !== null && names.has(owner)) ?? [...names.keys()][0];
+            await names.get(victim ?? '')?.end('SIGKILL');
+            names.delete(victim ?? '');
+          }
+        },
+      );
       await until(async () => (await readAllRebuilds(observer.db)).length === 0);
       await caughtUp(observer);
       expect(asked).toBeGreaterThan(0);

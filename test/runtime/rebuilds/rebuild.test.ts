@@ -1,22 +1,30 @@
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { defineConfig, defineProjection, globalPosition, type Projection, t } from '../../../src/index.ts';
 import { createProjectionUnits } from '../../../src/runtime/ownership/projection-units.ts';
 import type { MaintainedUnit } from '../../../src/runtime/processors/maintained-unit.ts';
 import { cancelRebuild, requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { readWork } from '../../../src/store/ownership/work.ts';
 import { claimProcessor } from '../../../src/store/processors/checkpoints.ts';
 import { readRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { lockView } from '../../../src/store/tables/read-table.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
-import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
+import {
+  account,
+  balanceTable,
+  balanceV1,
+  balanceV2,
+  credit,
+  openAccount,
+  openingsV1,
+} from '../../support/sample-domain.ts';
 import { until } from '../../support/until.ts';
 import { createWorkerProcesses } from '../../support/worker-processes.ts';
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 const workers = createWorkerProcesses();
 const step = { actor: 'ann', reason: 'the amounts were wrong' };
 
@@ -25,12 +33,7 @@ const balanceWithBug = defineProjection({
   name: 'balance',
   version: 1,
   events: account,
-  table: {
-    accountId: t.text().primaryKey(),
-    owner: t.text().index(),
-    amount: t.decimal(20, 2).index(),
-    movements: t.integer(),
-  },
+  table: balanceTable,
   key: (event) => event.streamId,
   evolve: {
     Opened: (_, event) => ({ owner: event.payload.owner, amount: '0', movements: 0 }),
@@ -40,32 +43,12 @@ const balanceWithBug = defineProjection({
   },
 });
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(async () => {
-  await workers.killAll();
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
+afterEach(() => workers.killAll());
 
-async function start(projections: readonly Projection[], maintain = true): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, commands: [openAccount, credit], runtime: { pageSize: 200 } }),
-    url: database.url,
-    owner: 'test',
-    development: false,
+function start(projections: readonly Projection[], maintain = true): Promise<Runtime> {
+  return setting.start(defineConfig({ projections, commands: [openAccount, credit], runtime: { pageSize: 200 } }), {
     maintain,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
   });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
 }
 
 async function traffic(runtime: Runtime, accounts: number, movements: number): Promise<void> {
@@ -165,7 +148,7 @@ test('the stable view stays the same during a rebuild, so dependent objects of u
 test('another process continues a killed rebuild from its checkpoint', async () => {
   const seeding = await start([balanceV1, balanceV2, openingsV1], false);
   await traffic(seeding, 100, 150);
-  const first = await workers.start({ url: database.url, owner: 'first' });
+  const first = await workers.start({ url: setting.database.url, owner: 'first' });
   await until(async () => (await seeding.status()).every(({ lag, state }) => lag === 0n && state === 'active'));
   const halfWay = await seeding.db.transaction(async (tx) => {
     // Its table can't take over meanwhile, so it is certainly killed in between.
@@ -180,7 +163,7 @@ test('another process continues a killed rebuild from its checkpoint', async () 
   });
   // Nothing written is done again: no later checkpoint is before this one.
   expect(await readRebuilds(seeding.db)).toHaveLength(1);
-  await workers.start({ url: database.url, owner: 'second' });
+  await workers.start({ url: setting.database.url, owner: 'second' });
   await until(async () => {
     const [rebuild] = await readRebuilds(seeding.db);
     if (rebuild) expect(rebuild.checkpoint).toBeGreaterThanOrEqual(halfWay);

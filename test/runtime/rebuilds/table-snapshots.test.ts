@@ -1,5 +1,4 @@
-import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, globalPosition, type Projection, t } from '../../../src/index.ts';
 import {
   discardDeadLetters,
@@ -12,47 +11,24 @@ import { createRowHistory } from '../../../src/runtime/reads/row-history.ts';
 import { acceptRebuild, requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace, restoreSnapshot } from '../../../src/runtime/rebuilds/rebuild-in-place.ts';
 import { dropSnapshot, listSnapshots, takeSnapshot } from '../../../src/runtime/rebuilds/table-snapshots.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
 import { readAllRebuilds } from '../../../src/store/registry/rebuilds.ts';
 import { readRegistry } from '../../../src/store/registry/registry.ts';
 import type { TableSnapshot } from '../../../src/store/tables/table-snapshots.ts';
 import { seeded, traffic } from '../../support/account-traffic.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account, balanceV1, balanceV2 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 const readSchema = 'read_models';
 const step = { actor: 'ann', reason: 'before the deploy' };
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(projections: readonly Projection[], maintain = true): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, runtime: { pageSize: 50 } }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain,
-    logger: pino({ level: process.env.LOG ?? 'silent' }),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
+function start(projections: readonly Projection[], maintain = true): Promise<Runtime> {
+  return setting.start(defineConfig({ projections, runtime: { pageSize: 50 } }), { maintain });
 }
 
 const take = ({ db }: Runtime, { name, version }: Projection) => takeSnapshot({ db, readSchema, name, version }, step);

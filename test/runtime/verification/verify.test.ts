@@ -1,62 +1,19 @@
-import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defineConfig } from '../../../src/index.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import { expect, test } from 'vitest';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
-import { account, balanceV1, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
-import { until } from '../../support/until.ts';
+import { balanceV1, openingsV1 } from '../../support/sample-domain.ts';
+import { runtimeOverAccounts } from './runtime-over-accounts.ts';
 
-let database: TestDatabase;
-let runtime: Runtime;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  runtime = await startRuntime({
-    config: defineConfig({ projections: [balanceV1, openingsV1] }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain: true,
-    logger: pino({ level: 'silent' }),
-  });
-  for (let id = 0; id < 60; id++) {
-    const events = [
-      { type: 'Opened', payload: { owner: `owner-${id % 7}` } },
-      { type: 'Credited', payload: { amount: '10.50' } },
-    ] as const;
-    await runtime.log.append({ family: account, streamId: `account-${id}`, events: [...events] });
-  }
-  await caughtUp();
-});
-afterAll(async () => {
-  await runtime.stop();
-  await database.drop();
-});
-
-async function caughtUp(): Promise<void> {
-  const horizon = await runtime.log.horizon();
-  await until(async () => (await runtime.status()).every(({ position }) => position >= horizon));
-}
+const projections = [balanceV1, openingsV1];
+const { runtime, whileCrediting } = await runtimeOverAccounts(projections, 60, (id) => `owner-${id % 7}`);
 
 const verified = (oneOf = 1) =>
   verifyVersion({ db: runtime.db, log: runtime.log, readSchema: 'read_models', projection: balanceV1, oneOf });
 
 test('a table that matches the log has no differences, while appends continue', async () => {
-  let verifying = true;
-  const appends = (async () => {
-    for (let n = 0; verifying; n++) {
-      await runtime.log.append({
-        family: account,
-        streamId: `account-${n % 60}`,
-        events: [{ type: 'Credited', payload: { amount: '1' } }],
-      });
-    }
-  })();
-  for (let round = 0; round < 5; round++) expect(await verified()).toMatchObject({ rowsCompared: 60, differences: 0 });
-  verifying = false;
-  await appends;
-  await caughtUp(); // changes by hand below must not be folded over
+  await whileCrediting(async () => {
+    for (let round = 0; round < 5; round++)
+      expect(await verified()).toMatchObject({ rowsCompared: 60, differences: 0 });
+  });
 });
 
 test('rows that were changed, removed or added by hand are found and named', async () => {

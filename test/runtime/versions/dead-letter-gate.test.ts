@@ -1,50 +1,24 @@
-import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RuntimeOptions } from '../../../src/config/runtime-options.ts';
 import { type ActivationOptions, defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import { discardDeadLetters } from '../../../src/runtime/dead-letters/dead-letters.ts';
 import type { VersionStatus } from '../../../src/runtime/monitoring/status.ts';
 import { acceptRebuild, cancelRebuild, requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
 import { rebuildInPlace } from '../../../src/runtime/rebuilds/rebuild-in-place.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-let said: string[];
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 const readSchema = 'read_models';
 const byAnn = { actor: 'ann', reason: 'test' };
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-  said = [];
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
 const start = (...projections: readonly Projection[]) => startWith({}, ...projections);
 
-async function startWith(options: RuntimeOptions, ...projections: readonly Projection[]): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, events: [account], runtime: options }),
-    url: database.url,
-    owner: 'test',
-    development: false,
-    maintain: true,
-    logger: pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line).msg) }),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
+function startWith(options: RuntimeOptions, ...projections: readonly Projection[]): Promise<Runtime> {
+  return setting.start(defineConfig({ projections, events: [account], runtime: options }));
 }
 
 /** Counts the credits of accounts, except those that are `bad`. */
@@ -102,7 +76,7 @@ test('dead letters that the answering version does not have hold a version at re
   const reason = `6 dead letters that credits@1 does not have; see 'refold dead-letters list credits@2'.`;
   await until(async () => (await status(runtime, 2))?.heldReason === reason);
   expect(await status(runtime, 2)).toMatchObject({ state: 'ready', deadLetters: 6 });
-  await until(() => said.includes(`credits@2 is held at ready: ${reason}`));
+  await until(() => setting.messages.includes(`credits@2 is held at ready: ${reason}`));
 
   const options = { db: runtime.db, log: runtime.log, readSchema, projection: next };
   await discardDeadLetters(options, byAnn, 'a');

@@ -1,41 +1,17 @@
-import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
 import { createRuntimeMetrics } from '../../../src/runtime/monitoring/metrics.ts';
 import type { VersionStatus } from '../../../src/runtime/monitoring/status.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
 import { account } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(owner: string, ...projections: readonly Projection[]): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config: defineConfig({ projections, events: [account] }),
-    url: database.url,
-    owner,
-    development: false,
-    maintain: true,
-    logger: pino({ level: 'silent' }),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
+function start(owner: string, ...projections: readonly Projection[]): Promise<Runtime> {
+  return setting.start(defineConfig({ projections, events: [account] }), { owner });
 }
 
 /** Counts credits. A `bad` one can't be counted. */

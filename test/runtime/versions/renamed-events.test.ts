@@ -1,5 +1,4 @@
-import { type Logger, pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   CommandRejected,
@@ -16,63 +15,21 @@ import {
 } from '../../../src/index.ts';
 import { checkStoredDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { verifyVersion } from '../../../src/runtime/verification/verify.ts';
 import { verifyPayloads } from '../../../src/runtime/verification/verify-payloads.ts';
 import { createEventLog } from '../../../src/store/event-log.ts';
 import { readBlockedKeys } from '../../../src/store/reactors/reactor-letters.ts';
-import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { guest } from '../../docs/renamed-guests.ts';
 import { storedTable } from '../../support/folded-table.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { reaches, registered, settingOfEachTest } from '../../support/runtime-setting.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-let said: string[];
-const running = new Set<Runtime>();
+const setting = settingOfEachTest();
+const { stop } = setting;
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-  said = [];
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(config: Config, owner = 'test'): Promise<Runtime> {
-  const runtime = await startRuntime({
-    config,
-    url: database.url,
-    owner,
-    development: false,
-    maintain: true,
-    logger: listening(),
-  });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
-}
-
-function listening(): Logger {
-  return pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line).msg) });
-}
-
-const stateOf = async (runtime: Runtime, { name, version }: Projection) =>
-  (await readRegistry(runtime.db)).find((one) => one.name === name && one.version === version);
-
-async function reaches(runtime: Runtime, projection: Projection, state: string): Promise<void> {
-  const horizon = await runtime.log.horizon();
-  await until(async () => {
-    const found = await stateOf(runtime, projection);
-    return found && found.checkpoint >= horizon && found.state === state;
-  });
-  await runtime.versions.refresh();
+function start(config: Config, owner = 'test'): Promise<Runtime> {
+  return setting.start(config, { owner });
 }
 
 // The code of both deployments. Only names differ.
@@ -103,68 +60,15 @@ const nextRoom = (rooms: number, room: string) => {
 };
 const input = z.object({ guestId: z.string(), room: z.string() });
 
-function beforeRename(handled: RecordedEvent[] = []) {
-  const visitor = defineEvents('visitor', { Arrived: arrival, Paid: payment });
-  const state = defineState(
-    visitor,
-    () => ({ rooms: 0 }),
-    { Arrived: ({ rooms }) => ({ rooms: rooms + 1 }) },
-    { snapshotEvery: 1 },
-  );
-  const checkIn = defineCommand({
-    name: 'checkIn',
-    input,
-    state,
-    stream: ({ guestId }) => guestId,
-    decide: ({ room }, { rooms }) => ({ type: 'Arrived', payload: { room: nextRoom(rooms, room) } }),
-  });
-  const stays = defineProjection({
-    name: 'stays',
-    version: 1,
-    events: visitor,
-    table,
-    key: keyOf,
-    evolve: { Arrived: moveIn, Paid: pay },
-    partitions: 2,
-  });
-  const current = defineProjection({
-    name: 'current',
-    version: 1,
-    mode: 'inline',
-    events: visitor,
-    table,
-    key: keyOf,
-    evolve: { Arrived: moveIn, Paid: pay },
-  });
-  const counted = defineProjection({
-    name: 'counted',
-    version: 1,
-    events: visitor,
-    table: totals,
-    evolveSql: {
-      events: ['Arrived', 'Paid'],
-      rows: countSql('visitor', 'Arrived'),
-      merge: { arrivals: 'add', paid: 'add' },
-    },
-  });
-  const welcome = defineReactor({
-    name: 'welcome',
-    events: visitor,
-    from: 'beginning',
-    handle: { Arrived: async (event) => void handled.push(event) },
-  });
-  const config = defineConfig({ projections: [stays, current, counted], commands: [checkIn], reactors: [welcome] });
-  return { family: visitor, checkIn, stays, current, counted, config };
-}
+// Before the rename.
+const visitor = defineEvents('visitor', { Arrived: arrival, Paid: payment });
 
-function afterRename(
-  handled: RecordedEvent[] = [],
-  further: (family: typeof guest) => readonly Projection[] = () => [],
-) {
+/** The types name what is declared as after the rename, also before it. */
+function deployment(family: typeof guest, arrived: 'CheckedIn', handled: RecordedEvent[], further: Projection[]) {
   const state = defineState(
-    guest,
+    family,
     () => ({ rooms: 0 }),
-    { CheckedIn: ({ rooms }) => ({ rooms: rooms + 1 }) },
+    { [arrived]: ({ rooms }) => ({ rooms: rooms + 1 }) },
     { snapshotEvery: 1 },
   );
   const checkIn = defineCommand({
@@ -172,68 +76,70 @@ function afterRename(
     input,
     state,
     stream: ({ guestId }) => guestId,
-    decide: ({ room }, { rooms }) => ({ type: 'CheckedIn', payload: { room: nextRoom(rooms, room) } }),
+    decide: ({ room }, { rooms }) => ({ type: arrived, payload: { room: nextRoom(rooms, room) } }),
   });
+  const evolve = { [arrived]: moveIn, Paid: pay };
   const stays = defineProjection({
     name: 'stays',
     version: 1,
-    events: guest,
+    events: family,
     table,
     key: keyOf,
-    evolve: { CheckedIn: moveIn, Paid: pay },
+    evolve,
     partitions: 2,
   });
   const current = defineProjection({
     name: 'current',
     version: 1,
     mode: 'inline',
-    events: guest,
+    events: family,
     table,
     key: keyOf,
-    evolve: { CheckedIn: moveIn, Paid: pay },
+    evolve,
   });
   const counted = defineProjection({
     name: 'counted',
     version: 1,
-    events: guest,
+    events: family,
     table: totals,
     evolveSql: {
-      events: ['CheckedIn', 'Paid'],
-      rows: countSql('guest', 'CheckedIn'),
+      events: [arrived, 'Paid'],
+      rows: countSql(family.name, arrived),
       merge: { arrivals: 'add', paid: 'add' },
     },
   });
   const welcome = defineReactor({
     name: 'welcome',
-    events: guest,
+    events: family,
     from: 'beginning',
-    handle: { CheckedIn: async (event) => void handled.push(event) },
+    handle: { [arrived]: async (event: RecordedEvent) => void handled.push(event) },
   });
   const config = defineConfig({
-    projections: [stays, current, counted, ...further(guest)],
+    projections: [stays, current, counted, ...further],
     commands: [checkIn],
     reactors: [welcome],
   });
-  return { family: guest, checkIn, stays, current, counted, config };
+  return { family, checkIn, stays, current, counted, config };
 }
+
+const beforeRename = (handled: RecordedEvent[] = []) =>
+  deployment(visitor as unknown as typeof guest, 'Arrived' as 'CheckedIn', handled, []); // their own names
+
+const afterRename = (handled: RecordedEvent[] = [], ...further: Projection[]) =>
+  deployment(guest, 'CheckedIn', handled, further);
 
 describe('an event type and a family that were renamed', () => {
   test('are one and the same for old and new processes that run side by side', async () => {
     const handled: RecordedEvent[] = [];
-    const [old, now] = [
-      beforeRename(handled),
-      afterRename(handled, (guest) => [
-        defineProjection({
-          name: 'stays',
-          version: 2,
-          events: guest,
-          table,
-          key: keyOf,
-          evolve: { CheckedIn: moveIn, Paid: pay },
-        }),
-      ]),
-    ];
-    const v2 = now.config.projections.find(({ version }) => version === 2) ?? expect.unreachable();
+    const v2 = defineProjection({
+      name: 'stays',
+      version: 2,
+      events: guest,
+      table,
+      key: keyOf,
+      evolve: { CheckedIn: moveIn, Paid: pay },
+    });
+    const [old, now] = [beforeRename(handled), afterRename(handled, v2)];
     expect([now.stays.codeFingerprint, now.current.codeFingerprint]).toEqual([
       old.stays.codeFingerprint,
       old.current.codeFingerprint,
@@ -303,7 +209,7 @@ describe('an event type and a family that were renamed', () => {
     expect(await second.db.query({ text: 'select count(*)::int as streams from refold.streams' })).toEqual([
       { streams: 4 },
     ]);
-    expect(said.filter((line) => /^The log holds|its key or evolve|it now reads/.test(line))).toEqual([]);
+    expect(setting.messages.filter((line) => /^The log holds|its key or evolve|it now reads/.test(line))).toEqual([]);
     await stop(first);
 
     for (const projection of [now.stays, now.counted]) {
@@ -318,10 +224,10 @@ describe('an event type and a family that were renamed', () => {
     }
     // With the five payments.
     expect(await verifyPayloads(second.log)).toMatchObject({ events: arrivals + 5, problems: 0 });
-    const serving = (await stateOf(second, now.stays))?.tableName;
+    const serving = (await registered(second, now.stays))?.tableName;
     await requestRebuild(second.db, now.stays, 'read_models', { actor: 'ann', reason: 'a test' });
-    await until(async () => (await stateOf(second, now.stays))?.tableName !== serving);
-    const rebuilt = { ...now.stays, tableName: (await stateOf(second, now.stays))?.tableName ?? '' };
+    await until(async () => (await registered(second, now.stays))?.tableName !== serving);
+    const rebuilt = { ...now.stays, tableName: (await registered(second, now.stays))?.tableName ?? '' };
     expect(await storedTable(second.db, rebuilt)).toEqual(rows);
     const lag = await second.db.query({ text: 'select distinct events from refold.lag' });
     expect(lag).toEqual([{ events: 0n }]);
@@ -333,12 +239,12 @@ describe('an event type and a family that were renamed', () => {
 
   test('hold back the same streams behind a dead letter of a reactor', async () => {
     const handled: string[] = [];
-    const failing = (family: typeof guest | ReturnType<typeof beforeRename>['family'], fails: boolean) =>
+    const failing = (family: typeof guest, fails: boolean) =>
       defineConfig({
         reactors: [
           defineReactor({
             name: 'post',
-            events: family as typeof guest,
+            events: family,
             from: 'beginning',
             handle: async ({ streamId }) => {
               if (fails) throw new Error('no post office');
@@ -362,14 +268,13 @@ describe('an event type and a family that were renamed', () => {
   });
 
   test('warn once if a version has left out events that were written before the rename was declared', async () => {
-    const { family, config } = beforeRename();
-    const first = await start(config);
-    await first.log.append({ family, streamId: 'ann', events: [{ type: 'Arrived', payload: { room: '1' } }] });
+    const first = await start(beforeRename().config);
+    await first.log.append({ family: visitor, streamId: 'ann', events: [{ type: 'Arrived', payload: { room: '1' } }] });
     const checkedIn = defineEvents('visitor', { CheckedIn: arrival });
     const early = createEventLog(first.db, [checkedIn]);
     await early.append({ family: checkedIn, streamId: 'ann', events: [{ type: 'CheckedIn', payload: { room: '2' } }] });
     await stop(first);
-    const warnings = () => said.filter((line) => line.includes('it now reads'));
+    const warnings = () => setting.messages.filter((line) => line.includes('it now reads'));
     await stop(await start(afterRename().config));
     expect(warnings()).toContain(
       "stays@1: it now reads visitor.CheckedIn, too. Its rows may leave out such events of the past: 'refold rebuild stays@1' builds them from all events.",

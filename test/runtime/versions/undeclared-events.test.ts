@@ -1,55 +1,14 @@
-import { type Logger, pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { type Config, defineConfig, defineEvents, defineProjection, type Projection, t } from '../../../src/index.ts';
+import { defineConfig, defineEvents, defineProjection, t } from '../../../src/index.ts';
 import { checkStoredDeclarations } from '../../../src/runtime/activation/check-declarations.ts';
 import { requestRebuild } from '../../../src/runtime/rebuilds/rebuild.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
-import { readRegistry } from '../../../src/store/registry/registry.ts';
 import { storedTable } from '../../support/folded-table.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { reaches, registered, settingOfEachTest } from '../../support/runtime-setting.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-let said: string[];
-const running = new Set<Runtime>();
-
-beforeEach(async () => {
-  database = await createTestDatabase();
-  said = [];
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
-
-async function start(config: Config): Promise<Runtime> {
-  const options = { config, url: database.url, owner: 'test', development: false, maintain: true };
-  const runtime = await startRuntime({ ...options, logger: listening() });
-  running.add(runtime);
-  return runtime;
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
-}
-
-function listening(): Logger {
-  return pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line).msg) });
-}
-
-const found = async (runtime: Runtime, { name, version }: Projection) =>
-  (await readRegistry(runtime.db)).find((one) => one.name === name && one.version === version);
-
-async function reaches(runtime: Runtime, projection: Projection, state: string): Promise<void> {
-  const horizon = await runtime.log.horizon();
-  await until(async () => {
-    const version = await found(runtime, projection);
-    return version && version.checkpoint >= horizon && version.state === state;
-  });
-}
+const setting = settingOfEachTest();
+const { start, stop } = setting;
 
 const stay = z.object({ room: z.string() });
 const table = { guestId: t.text().primaryKey(), room: t.text() };
@@ -98,13 +57,13 @@ test('event types that nobody declares are named at start-up and by refold check
   const runtime = await start(config);
   const message =
     "The log holds events that this program does not declare, so nothing here reads them: guest.Arrived. If a name was changed, declare the former one: defineEvents('guest', …, { types: { NewName: { was: ['Arrived'] } } }). Otherwise ignore this.";
-  expect(said).toContain(message);
-  await until(async () => (await found(runtime, v2))?.heldReason);
+  expect(setting.messages).toContain(message);
+  await until(async () => (await registered(runtime, v2))?.heldReason);
   // It reads new events under the new name. That does not make it complete.
   const checkedIn = { type: 'CheckedIn', payload: { room: '2' } } as const;
   await runtime.log.append({ family, streamId: 'cy', events: [checkedIn] });
   await reaches(runtime, v2, 'ready');
-  expect((await found(runtime, v2))?.heldReason).toBe(
+  expect((await registered(runtime, v2))?.heldReason).toBe(
     "It reads none of the events that the log held when it was declared, and the log holds guest.Arrived, which nothing here declares. If a name was changed, declare the former one, defineEvents('guest', …, { types: { NewName: { was: ['Arrived'] } } }), and run 'refold rebuild guest@2'. 'refold activate guest@2' activates it as it is.",
   );
   const findings = await checkStoredDeclarations(runtime.db, config);
@@ -115,25 +74,25 @@ test('event types that nobody declares are named at start-up and by refold check
   await stop(runtime);
 
   // The way out that the reason names.
-  said = [];
+  const before = setting.messages.length;
   const declared = next('guest', renamed);
   const fixed = await start(declared.config);
   await requestRebuild(fixed.db, declared.v2, 'read_models', { actor: 'ann', reason: 'renamed' });
   await reaches(fixed, declared.v2, 'active');
-  const tableName = (await found(fixed, declared.v2))?.tableName ?? '';
+  const tableName = (await registered(fixed, declared.v2))?.tableName ?? '';
   const rows = await storedTable(fixed.db, { ...declared.v2, tableName });
   expect([...rows.keys()].sort()).toEqual(['["ann"]', '["bob"]', '["cy"]']);
-  expect(said.filter((line) => line.startsWith('The log holds'))).toEqual([]);
+  expect(setting.messages.slice(before).filter((line) => line.startsWith('The log holds'))).toEqual([]);
 });
 
 test('a version of a family that nobody declares any more is held, until an operator activates it', async () => {
   await deployed();
   const { v2, config } = next('resident');
   const runtime = await start(config);
-  expect(said).toContainEqual(expect.stringContaining("defineEvents('new_name', …, { was: ['guest'] })"));
-  await until(async () => (await found(runtime, v2))?.heldReason?.includes("{ was: ['guest'] }"));
+  expect(setting.messages).toContainEqual(expect.stringContaining("defineEvents('new_name', …, { was: ['guest'] })"));
+  await until(async () => (await registered(runtime, v2))?.heldReason?.includes("{ was: ['guest'] }"));
   await runtime.lifecycle.activate('guest', 2, { actor: 'ann', reason: 'as it is' });
-  expect((await found(runtime, v2))?.state).toBe('active');
+  expect((await registered(runtime, v2))?.state).toBe('active');
 });
 
 test('undeclared events hold no version that reads events of the past, and none of a new family', async () => {
@@ -158,7 +117,7 @@ test('undeclared events hold no version that reads events of the past, and none 
   });
   const again = defineProjection({ ...of, name: 'guest', events, evolve: { Arrived: (_, { payload }) => payload } });
   const runtime = await start(defineConfig({ projections: [arrivals, invoices, again] }));
-  expect(said).toContainEqual(expect.stringContaining('nothing here reads them: guest.Left.'));
+  expect(setting.messages).toContainEqual(expect.stringContaining('nothing here reads them: guest.Left.'));
   for (const projection of [arrivals, invoices]) await reaches(runtime, projection, 'active');
 });
 

@@ -1,52 +1,30 @@
-import { type Logger, pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { defineConfig, defineProjection, type Projection, t } from '../../../src/index.ts';
-import { type Runtime, startRuntime } from '../../../src/runtime/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 import { pointView } from '../../../src/runtime/versions/lifecycle.ts';
 import { createDatabase } from '../../../src/store/postgres/database.ts';
 import { foldedTable, storedTable } from '../../support/folded-table.ts';
-import { account, balanceV1, balanceV2, credit, openAccount, openingsV1 } from '../../support/sample-domain.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { settingOfEachTest } from '../../support/runtime-setting.ts';
+import {
+  account,
+  balanceTable,
+  balanceV1,
+  balanceV2,
+  credit,
+  openAccount,
+  openingsV1,
+} from '../../support/sample-domain.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-let said: string[];
-const running = new Set<Runtime>();
-
-beforeEach(async () => {
-  database = await createTestDatabase();
-  said = [];
-});
-afterEach(async () => {
-  for (const runtime of running) await runtime.stop();
-  running.clear();
-  await database.drop();
-});
+const setting = settingOfEachTest();
+const { stop } = setting;
 
 function start(
   projections: readonly Projection[],
   options: { development?: boolean; maintain?: boolean } = {},
 ): Promise<Runtime> {
-  return startRuntime({
-    config: defineConfig({ projections, commands: [openAccount, credit], gateway: { positionTimeout: 300_000 } }),
-    url: database.url,
-    owner: 'test',
-    development: options.development ?? false,
-    maintain: options.maintain ?? true,
-    logger: listening(),
-  }).then((runtime) => {
-    running.add(runtime);
-    return runtime;
-  });
-}
-
-async function stop(runtime: Runtime): Promise<void> {
-  running.delete(runtime);
-  await runtime.stop();
-}
-
-function listening(): Logger {
-  return pino({ level: 'info' }, { write: (line: string) => void said.push(JSON.parse(line).msg) });
+  const config = defineConfig({ projections, commands: [openAccount, credit], gateway: { positionTimeout: 300_000 } });
+  return setting.start(config, options);
 }
 
 async function caughtUp(runtime: Runtime, ...projections: Projection[]): Promise<void> {
@@ -78,12 +56,7 @@ const balanceOtherCode = defineProjection({
   name: 'balance',
   version: 1,
   events: account,
-  table: {
-    accountId: t.text().primaryKey(),
-    owner: t.text().index(),
-    amount: t.decimal(20, 2).index(),
-    movements: t.integer(),
-  },
+  table: balanceTable,
   key: (event) => event.streamId,
   evolve: { Opened: (_, event) => ({ owner: event.payload.owner.toUpperCase(), amount: '1', movements: 0 }) },
 });
@@ -95,7 +68,7 @@ test('a changed table under the same version is refused, with the way out, and n
     message:
       'balance@1: its table is declared differently from the one in the database. Undo the change and declare it as balance@2 beside this version.',
   });
-  const db = createDatabase({ url: database.url });
+  const db = createDatabase({ url: setting.database.url });
   expect(await db.query({ text: 'select name, version from refold.projections' })).toEqual([
     { name: 'balance', version: 1 },
   ]);
@@ -108,7 +81,7 @@ test('a changed table under the same version is refused, with the way out, and n
 test('changed code under the same version causes a warning', async () => {
   await stop(await start([balanceV1]));
   await start([balanceOtherCode]);
-  expect(said).toContain(
+  expect(setting.messages).toContain(
     "balance@1: the code of its key or evolve is not the code that built its rows. Rows folded from now on follow the new code, older ones don't. If results differ, declare balance@2; after a bug was fixed, 'refold rebuild balance@1' builds all rows with the new code.",
   );
 });
@@ -157,7 +130,7 @@ test('an older program continues with the version it knows while a newer program
   const newer = await start([balanceV1, balanceV2]);
   await caughtUp(newer, balanceV1, balanceV2);
   const older = await start([balanceV1]);
-  expect(said).toContain(
+  expect(setting.messages).toContain(
     'balance@2 is active, but this program declares no version above balance@1; it serves that one.',
   );
   expect(older.versions.current().served.get('balance')).toMatchObject({ active: true, projection: { version: 1 } });

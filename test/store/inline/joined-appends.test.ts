@@ -1,27 +1,16 @@
 import fc from 'fast-check';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConcurrencyConflict } from '../../../src/errors.ts';
 import type { ExpectedVersion } from '../../../src/events/event.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
+import { createEventLog } from '../../../src/store/event-log.ts';
 import type { AppendResult } from '../../../src/store/log/append-result.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import type { Database } from '../../../src/store/postgres/database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { account, deposited } from '../log/families.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-let log: EventLog;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
-  log = createEventLog(db, [account]);
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+const { database: testDatabase, db, log } = await databaseOfFile(account);
 
 interface Part {
   readonly stream: string;

@@ -1,21 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { expect, test } from 'vitest';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { account, deposited } from './families.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-let log: EventLog;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
-  log = createEventLog(db, [account]);
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+const { db, log } = await databaseOfFile(account);
 
 const toAccount = (streamId: string, key: string, ...amounts: number[]) => ({
   family: account,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineCommand } from '../../../src/commands/define-command.ts';
 import { defineState } from '../../../src/commands/define-state.ts';
@@ -8,23 +8,11 @@ import { CommandRejected, createRefold, defineConfig } from '../../../src/index.
 import { type ExecuteResult, executeCommand } from '../../../src/runtime/commands/command-handler.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import { pruneAppendKeys } from '../../../src/store/log/append-statement.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { until } from '../../support/until.ts';
 import { account, all, deposited } from './families.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-let log: EventLog;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
-  log = createEventLog(db, [account]);
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+const { database: testDatabase, db, log } = await databaseOfFile(account);
 
 const deposit = defineCommand({
   name: 'deposit',

@@ -1,24 +1,13 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConcurrencyConflict, InvalidInput, RefoldError } from '../../../src/errors.ts';
 import type { ExpectedVersion } from '../../../src/events/event.ts';
 import type { GlobalPosition } from '../../../src/events/global-position.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { createDatabase } from '../../../src/store/postgres/database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { account, all, deposited, transfer } from './families.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-let log: EventLog;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
-  log = createEventLog(db, [account, transfer]);
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+const { database: testDatabase, db, log } = await databaseOfFile(account, transfer);
 
 const everything = () => db.query({ text: 'select * from refold.events order by position' });
 const streams = () => db.query({ text: 'select * from refold.streams order by family, stream_id' });

@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readLoggedTypes } from '../../../src/store/log/logged-types.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 
-let database: TestDatabase;
-let db: Database;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
-});
+const { db } = await databaseOfFile();
 
 /** Appends events of one type to streams of one event each. */
 async function append(family: string, type: string, count: number, recordedAt = '2026-01-01Z'): Promise<void> {

@@ -1,28 +1,16 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { RecordedEvent } from '../../../src/events/event.ts';
 import { defineEvents } from '../../../src/events/event-family.ts';
 import { beginning, globalPosition } from '../../../src/events/global-position.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
 import type { FamilyFilter } from '../../../src/store/log/read-events.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { account, all, deposited, transfer } from './families.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
-let log: EventLog;
-beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
-  log = createEventLog(db, [account, transfer]);
-});
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
-});
+const { db, log } = await databaseOfFile(account, transfer);
 
 const note = (text: string) => ({ type: 'Booked', payload: { note: text } }) as const;
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   ConcurrencyConflict,
@@ -11,25 +11,17 @@ import {
 } from '../../../src/index.ts';
 import { createSnapshotWriter } from '../../../src/runtime/commands/snapshot-writer.ts';
 import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
 import { createSetMerge } from '../../../src/store/tables/sql-fold.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { all } from './families.ts';
 
-let database: TestDatabase;
-let db: Database;
+const { db } = await databaseOfFile();
 let runs = 0;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
   await createReadSchema(db, 'read_models');
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 /** The names of one deployment, the newest last. */

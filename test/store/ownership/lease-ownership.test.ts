@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createLeaseOwnership, type LeaseOwnershipOptions } from '../../../src/store/ownership/lease-ownership.ts';
 import type { Ownership, OwnershipLock } from '../../../src/store/ownership/ownership.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { until } from '../../support/until.ts';
 import { describeOwnership } from './ownership.contract.ts';
 import { patiently } from './patient-owner.ts';
@@ -24,20 +23,11 @@ describeOwnership({
   },
 });
 
-let database: TestDatabase;
-let db: Database;
+const { database, db } = await databaseOfFile();
 const opened = new Set<Ownership>();
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-});
 afterEach(async () => {
   for (const ownership of opened) await ownership.close();
   opened.clear();
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 async function acquire(name: string, options: Omit<LeaseOwnershipOptions, 'url'>): Promise<OwnershipLock> {

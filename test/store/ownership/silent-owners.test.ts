@@ -1,22 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createAdvisoryOwnership } from '../../../src/store/ownership/advisory-ownership.ts';
 import { createLeaseOwnership } from '../../../src/store/ownership/lease-ownership.ts';
 import type { Ownership } from '../../../src/store/ownership/ownership.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { patiently } from './patient-owner.ts';
 import { unitOf } from './unit-of.ts';
 
-let database: TestDatabase;
-let db: Database;
+const { database, db } = await databaseOfFile();
 let proxy: TcpProxy;
 const opened = new Set<Ownership>();
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-});
 beforeEach(async () => {
   proxy = await startTcpProxy(Number(new URL(database.url).port));
 });
@@ -25,10 +19,6 @@ afterEach(async () => {
   for (const ownership of opened) await ownership.close();
   opened.clear();
   await proxy.close();
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 function opening<T extends Ownership>(ownership: T): T {

@@ -1,33 +1,24 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { isNumeric, isOrdered, timeBuckets } from '../../../src/projections/columns/aggregate-columns.ts';
 import type { Column } from '../../../src/projections/columns/column.ts';
 import { decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../../src/projections/projection/projection.ts';
 import type { AggregateQuery, Grouping, Measure } from '../../../src/projections/queries/row-query.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { aggregateRows } from '../../../src/store/queries/aggregate-rows.ts';
 import { createReadTable } from '../../../src/store/tables/read-table.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { createReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { naiveAggregates } from './naive-aggregates.ts';
 import { filtersOf, orderBook, rowsOf, scalarColumns, shelfPlaces, valuesOf } from './order-book.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
+const { db } = await databaseOfFile();
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
   await createReadModelWriter(db, orderBook);
   await createReadModelWriter(db, shelfPlaces);
-});
-
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
 });
 
 describe.each([

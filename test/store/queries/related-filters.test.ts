@@ -1,30 +1,21 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../../src/projections/projection/projection.ts';
 import { type RelatedFilter, type RowFilter, relatedTarget } from '../../../src/projections/queries/row-query.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { countRows, findPage } from '../../../src/store/queries/row-queries.ts';
 import { createReadTable } from '../../../src/store/tables/read-table.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { createReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { naivePage, sorted, type Tables } from './naive-rows.ts';
 import { filtersOf, orderBook, ordersOf, rowsOf, shelfPlaces } from './order-book.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
+const { db } = await databaseOfFile();
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
   await createReadModelWriter(db, orderBook);
   await createReadModelWriter(db, shelfPlaces);
-});
-
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
 });
 
 test('a filter over any relations finds the rows that a naive evaluation finds', async () => {

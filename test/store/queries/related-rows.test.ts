@@ -1,31 +1,22 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Column } from '../../../src/projections/columns/column.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import type { Projection } from '../../../src/projections/projection/projection.ts';
 import type { RowFilter, RowOrder } from '../../../src/projections/queries/row-query.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { countRelatedRows, findRelatedPages } from '../../../src/store/queries/related-rows.ts';
 import { createReadTable } from '../../../src/store/tables/read-table.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { createReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { compareValues, naivePage } from './naive-rows.ts';
 import { filtersOf, orderBook, ordersOf, rowsOf, scalarColumns, shelfPlaces, valuesOf } from './order-book.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
+const { db } = await databaseOfFile();
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
   await createReadModelWriter(db, orderBook);
   await createReadModelWriter(db, shelfPlaces);
-});
-
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
 });
 
 describe.each([

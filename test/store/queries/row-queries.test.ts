@@ -1,33 +1,24 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { decimal } from '../../../src/projections/columns/decimal.ts';
 import type { Row } from '../../../src/projections/columns/row-codec.ts';
 import { keyText, type Projection } from '../../../src/projections/projection/projection.ts';
 import { matchesFilter } from '../../../src/projections/queries/matches-filter.ts';
 import type { Cursor, PageQuery, RowFilter, RowOrder } from '../../../src/projections/queries/row-query.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { countRows, findByKeys, findPage } from '../../../src/store/queries/row-queries.ts';
 import { createReadTable } from '../../../src/store/tables/read-table.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 import { effort } from '../../support/effort.ts';
 import { createReadModelWriter, type ReadModelWriter, readSchema } from '../../support/read-model-writer.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { cursorOf, naivePage, sorted } from './naive-rows.ts';
 import { filtersOf, orderBook, ordersOf, rowsOf, shelfPlaces, valuesOf } from './order-book.ts';
 
-let testDatabase: TestDatabase;
-let db: Database;
+const { db } = await databaseOfFile();
 let writer: ReadModelWriter;
 
 beforeAll(async () => {
-  testDatabase = await createTestDatabase();
-  db = createDatabase({ url: testDatabase.url });
   writer = await createReadModelWriter(db, orderBook);
   await createReadModelWriter(db, shelfPlaces);
-});
-
-afterAll(async () => {
-  await db.close();
-  await testDatabase.drop();
 });
 
 describe.each([

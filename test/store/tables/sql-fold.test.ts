@@ -1,32 +1,21 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { beginning, type Columns, defineEvents, defineProjection, globalPosition, t } from '../../../src/index.ts';
 import type { MergeRule } from '../../../src/projections/projection/sql-fold.ts';
-import { createEventLog, type EventLog } from '../../../src/store/event-log.ts';
-import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { createReadSchema, createReadTable } from '../../../src/store/tables/read-table.ts';
 import { createSetMerge } from '../../../src/store/tables/sql-fold.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { databaseOfFile } from '../../support/database-of-file.ts';
 
 const probe = defineEvents('probe', { Noted: z.object({ value: z.string().nullable() }) });
 
-let database: TestDatabase;
-let db: Database;
-let log: EventLog;
+const { db, log } = await databaseOfFile(probe);
 let next = 0;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  db = createDatabase({ url: database.url });
-  log = createEventLog(db, [probe]);
   await createReadSchema(db, 'read_models');
 });
 beforeEach(() => {
   next++;
-});
-afterAll(async () => {
-  await db.close();
-  await database.drop();
 });
 
 /** A table with one column beside the key. Each note is folded into it: `expression` over `value`, a text. */
