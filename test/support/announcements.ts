@@ -21,9 +21,10 @@ export function announcements(print: (line: string) => void = console.log): Repo
 }
 
 /** Says whether a real file was found, or where tests are left out without it. */
-export function realFileLine({ name, variable, path }: RealFile, tests: readonly string[]): string {
+export function realFileLine({ name, variable, path, isLeftOut }: RealFile, tests: readonly string[]): string {
   if (path !== undefined) return `Real file ${name}: found at ${path}.`;
-  return `Real file ${name}: missing. Tests over it are left out, or use generated data, in ${tests.join(', ')}. Set ${variable} to its path.`;
+  const why = isLeftOut ? 'read in CI only, because it takes long' : 'missing';
+  return `Real file ${name}: ${why}. Tests over it are left out, or use generated data, in ${tests.join(', ')}. Set ${variable} to its path.`;
 }
 
 /** The test files that name the real file. */

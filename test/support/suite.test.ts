@@ -37,11 +37,12 @@ test('a run lists the real files that it finds, and where tests are left out wit
   const lines: string[] = [];
   announcements((line) => lines.push(line)).onTestRunStart?.([]);
   for (const { name } of Object.values(realFiles)) expect(lines.join('\n')).toContain(`Real file ${name}: `);
-  const file = { name: 'bookings.gz', variable: 'BOOKINGS', path: undefined };
+  const file = { name: 'bookings.gz', variable: 'BOOKINGS', path: undefined, isLeftOut: false };
   const tests = testsOver('bank');
   expect(tests).toContain('test/examples/bank.test.ts');
   expect(realFileLine({ ...file, path: '/here' }, tests)).toBe('Real file bookings.gz: found at /here.');
   expect(realFileLine(file, ['a.test.ts'])).toBe(
     'Real file bookings.gz: missing. Tests over it are left out, or use generated data, in a.test.ts. Set BOOKINGS to its path.',
   );
+  expect(realFileLine({ ...file, isLeftOut: true }, ['a.test.ts'])).toMatch(/^Real file bookings.gz: read in CI only/);
 });
