@@ -15,11 +15,17 @@ import { type BenchServer, serverSettings, startBenchServer } from './server.ts'
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
     only: { type: 'string', multiple: true, default: [] },
     json: { type: 'string' },
   },
 });
 const { quick, only, json } = options;
+const rounds = Number(options.rounds ?? (quick ? 2 : 5));
+if (!Number.isInteger(rounds) || rounds < 1) {
+  console.error(`--rounds is the number of rounds, 1 or more; found '${options.rounds}'.`);
+  process.exit(1);
+}
 const chosen = chooseScenarios(scenarios, { quick, only });
 if (chosen.length === 0) {
   console.error(
@@ -80,13 +86,14 @@ function contextOf(on: BenchServer): BenchContext {
     log ??= quick ? createCartLog(on, 'bench_log', 100_000, 5_000) : createCartLog(on, 'bench_log', 1_000_000, 50_000);
     return log;
   };
-  return { server: on, quick, rounds: quick ? 2 : 5, longLog };
+  return { server: on, quick, rounds, longLog };
 }
 
 function conditionsOf(on: BenchServer): string {
   return [
     `${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores, Node ${process.versions.node}, PostgreSQL ${on.version}`,
     quick ? '`--quick`' : 'full',
+    ...(options.rounds === undefined ? [] : [`--rounds ${rounds}`]),
     Object.entries(serverSettings)
       .map(([name, value]) => `${name} = ${value}`)
       .join(', '),
