@@ -10,7 +10,9 @@ import { until } from '../support/until.ts';
 const examples = join(import.meta.dirname, '../../examples');
 
 /** The examples that start with `npm start` in their folder. Each README shows operations and their responses. */
-const readmes = ['bank'].map((name) => [name, readFileSync(join(examples, name, 'README.md'), 'utf8')] as const);
+const readmes = ['bank', 'hotel', 'online-retail', 'outbox-relay'].map(
+  (name) => [name, readFileSync(join(examples, name, 'README.md'), 'utf8')] as const,
+);
 
 function operationsOf(readme: string) {
   return [...readme.matchAll(/```graphql\n(.*?)```\n+```json\n(.*?)```/gs)].map(
