@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Command } from '../commands/define-command.ts';
+import type { StreamState } from '../commands/define-state.ts';
 import type { EventMetadata, RecordedEvent } from '../events/event.ts';
 import type { EventFamily } from '../events/event-family.ts';
 import type { GlobalPosition } from '../events/global-position.ts';
@@ -39,6 +40,14 @@ export interface ReactorContext<Awaited extends RecordedEvent = never> {
    * input, `INVALID_STEP` if a name is missing or used twice. After these two the attempt has failed, and its signal aborts.
    */
   execute(command: Command, input: unknown, options?: StepOptions): Promise<StepResult>;
+  /**
+   * The state of a stream as of the event: the event's own stream, or another one. It is the same at every attempt, whatever is appended
+   * meanwhile. Snapshots of the state make it faster.
+   *
+   * @example
+   * handle: async (event, { stateAfter }) => publish(event.id, await stateAfter(orderState)),
+   */
+  stateAfter<F extends EventFamily, S>(state: StreamState<F, S>, streamId?: string): Promise<S>;
   /** Waits for a time or for an event, through restarts and deployments, while no process holds anything. */
   readonly wait: Waits<Awaited>;
 }

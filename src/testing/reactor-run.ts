@@ -174,6 +174,11 @@ class Simulation {
       messageId: `${reactor.name}/${event.id}`,
       attempt: 1,
       wait: handlerWaits.waits,
+      stateAfter: async (declared, streamId = event.streamId) =>
+        this.#log.events
+          .filter((one) => one.position <= event.position)
+          .filter((one) => one.family === declared.family.name && one.streamId === streamId)
+          .reduce((state, one) => declared.apply(state, one), declared.initial()),
       execute: async (command: Command, input: unknown, { step }: StepOptions = {}) => {
         signal.throwIfAborted();
         const name = step ?? command.name;

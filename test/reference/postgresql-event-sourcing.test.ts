@@ -106,10 +106,10 @@ const relay = defineReactor({
   name: 'relay',
   events: order,
   from: 'beginning',
-  async handle({ streamId, streamPosition }, { messageId }) {
+  async handle({ streamId, streamPosition }, { messageId, stateAfter }) {
     if (brokerIsDown) throw new Error('the broker does not answer');
-    const { state } = await rides.log.stateOf(orderState, streamId, { at: streamPosition });
-    broker.push({ id: messageId, orderId: streamId, status: state.status, version: streamPosition });
+    const { status } = await stateAfter(orderState);
+    broker.push({ id: messageId, orderId: streamId, status, version: streamPosition });
   },
   onError: { policy: 'stop', retries: [{ times: Number.POSITIVE_INFINITY, first: 10, maxPause: 20 }] },
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { CommandRejected, defineCommand, defineEvents, defineReactor } from '../../src/index.ts';
+import { CommandRejected, defineCommand, defineEvents, defineReactor, defineState } from '../../src/index.ts';
 import { givenReactor } from '../../src/testing.ts';
 
 const transfer = defineEvents('transfer', {
@@ -74,6 +74,21 @@ const write = defineCommand({
   decide: ({ text }) => written(text),
 });
 const given = (...texts: readonly string[]) => ({ family: note, streamId: 'n', events: texts.map(written) });
+
+test('a handler reads the state of a stream after its event', async () => {
+  const texts = defineState(note, () => '', { Written: (before, { payload }) => before + payload.text });
+  const reader = defineReactor({
+    name: 'reader',
+    events: note,
+    async handle(_, { execute, stateAfter }) {
+      await execute(write, { text: `${await stateAfter(texts)} ${await stateAfter(texts, 'm')}` });
+    },
+  });
+  const others = { family: note, streamId: 'm', events: [written('x'), written('y')] };
+  await givenReactor(reader)
+    .when(given('a', 'b'), others)
+    .thenSteps(...['a ', 'ab ', 'x x', 'xy xy'].map((text) => ({ command: write, input: { text } })));
+});
 
 test('events of a step, and outcomes by input and step, reach the handler', async () => {
   const copier = defineReactor({

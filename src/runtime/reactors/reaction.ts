@@ -131,6 +131,12 @@ function createContext(
     messageId,
     attempt,
     wait: handlerWaits.waits,
+    async stateAfter(declared, streamId = event.streamId) {
+      const own = declared.family.name === event.family && streamId === event.streamId;
+      // A stream position needs no look-up.
+      const { state } = await log.stateOf(declared, streamId, { at: own ? event.streamPosition : event.position });
+      return state;
+    },
     logger: logger.child({ reactor: reactor.name, event: event.id, position: event.position.toString(), attempt }),
     async execute(command, input, { step, metadata } = {}) {
       // An attempt that is over must write nothing more: the next one may be running.

@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { defineReactor, type Reactor, type ReactorContext, type ReactorErrorPolicy } from '../../../src/index.ts';
+import {
+  defineReactor,
+  defineState,
+  type Reactor,
+  type ReactorContext,
+  type ReactorErrorPolicy,
+} from '../../../src/index.ts';
 import { createDatabase, type Database } from '../../../src/store/postgres/database.ts';
 import { append, createReactorSetting, type ReactorSetting, settled, status } from '../../support/reactor-setting.ts';
 import { account } from '../../support/sample-domain.ts';
@@ -138,4 +144,28 @@ test('while a retried dead letter waits for its next attempt, other events are h
   expect(handled).toEqual(['2']);
   expect((await runtime.reactors.deadLetters('deadly')).map(({ requested }) => requested)).toEqual(['retry', null]);
   expect(tries).toBe(2);
+});
+
+test('the state after an event is the same at every attempt, whatever is appended to its stream and to others meanwhile', async () => {
+  const sum = defineState(account, () => ({ sum: 0 }), {
+    Credited: (state, { payload }) => ({ sum: state.sum + Number(payload.amount) }),
+  });
+  const read: string[] = [];
+  const before = await setting.start([], { maintain: false });
+  await append(before, 'a', '1');
+  await append(before, 'b', '10');
+  await append(before, 'a', '2');
+  const reactor = reactorOf(
+    async (amount, { attempt, stateAfter }) => {
+      if (Number(amount) >= 100) return;
+      read.push(`${amount}: ${(await stateAfter(sum)).sum}, b: ${(await stateAfter(sum, 'b')).sum}`);
+      await append(before, 'a', '100');
+      await append(before, 'b', '1000');
+      if (attempt < 3) throw new Error('once more');
+    },
+    { policy: 'stop', retries: [{ times: 2, first: 1 }] },
+  );
+  await settled(await setting.start([reactor]));
+  const each = ['1: 1, b: 0', '2: 3, b: 10', '10: 10, b: 10'];
+  expect(read.toSorted()).toEqual(each.flatMap((line) => [line, line, line]).toSorted());
 });
