@@ -7,6 +7,10 @@ export const realFiles = {
   retail: realFile('REFOLD_RETAIL_FILE', 'online-retail.jsonl.gz'),
   /** The PKDD'99 bank's bookings: 46,997 lines. They take half a minute: outside CI, only if the variable names the file. */
   bank: realFile('REFOLD_BANK_FILE', 'berka-trans.jsonl.gz', { onlyInCi: true }),
+  /** The green taxis' rides of New York, January to March 2023: 205,064 lines, in the order of their pickup. */
+  taxi: realFile('REFOLD_TAXI_FILE', 'nyc-green-taxi-2023q1.jsonl.gz'),
+  /** The taxi zones of New York: 265 lines. */
+  taxiZones: realFile('REFOLD_TAXI_ZONES_FILE', 'nyc-taxi-zones.jsonl.gz'),
 } as const;
 
 export interface RealFile {

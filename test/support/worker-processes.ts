@@ -26,6 +26,8 @@ export interface WorkerProcessOptions {
   readonly killAt?: number;
   /** The release of the hotel. @default 3 */
   readonly hotel?: 1 | 2 | 3;
+  /** For a program that serves clients, or maintains what they see. */
+  readonly role?: 'gateway' | 'worker';
   /** For a program that runs a release. */
   readonly deployment?: Deployment;
 }

@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs';
-import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { order } from '../../examples/outbox-relay/app.ts';
 import { beginning, globalPosition, type RecordedEvent } from '../../src/index.ts';
@@ -9,13 +7,12 @@ import { createEventLog, type EventLog } from '../../src/store/event-log.ts';
 import { createDatabase, type Database } from '../../src/store/postgres/database.ts';
 import { readReactors } from '../../src/store/reactors/reactors.ts';
 import { seeded } from '../support/account-traffic.ts';
-import { createNatsServer, type NatsServer } from '../support/nats-server.ts';
+import { heldMessages, startNats } from '../support/jetstream.ts';
+import type { NatsServer } from '../support/nats-server.ts';
 import { seed } from '../support/seed.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { createWorkerProcesses } from '../support/worker-processes.ts';
-
-const program = '/usr/sbin/nats-server';
 
 let database: TestDatabase;
 let db: Database;
@@ -24,20 +21,14 @@ let nats: NatsServer;
 const relays = createWorkerProcesses('system/relay-process.ts');
 
 beforeAll(async () => {
-  if (!existsSync(program)) {
-    throw new Error(
-      `Expected a NATS server at ${program}, but it is not there. Install it with: ` +
-        'apt-get update && apt-get install --no-install-recommends nats-server',
-    );
-  }
+  nats = await startNats();
+  process.env.NATS_URL = nats.address;
   database = await createTestDatabase();
   db = createDatabase({ url: database.url });
   log = createEventLog(db, [order]);
-  nats = await createNatsServer(program);
-  await nats.start();
-  process.env.NATS_URL = nats.address;
 });
 afterAll(async () => {
+  delete process.env.NATS_URL;
   await relays.killAll();
   await nats.remove();
   await db.close();
@@ -51,17 +42,9 @@ interface Received {
 }
 
 /** The messages of JetStream, in order. */
-async function held(connection: NatsConnection): Promise<Received[]> {
-  const { streams } = await jetstreamManager(connection);
-  const { state } = await streams.info('shop');
-  const consumer = await jetstream(connection).consumers.get('shop');
-  const received: Received[] = [];
-  // One fetch ends after a while, with the messages received until then.
-  while (received.length < state.messages) {
-    for await (const message of await consumer.fetch({ max_messages: state.messages - received.length }))
-      received.push(asReceived(message));
-  }
-  return received;
+async function held(): Promise<Received[]> {
+  const messages = await heldMessages(nats.address, 'shop');
+  return messages.map(({ header }) => asReceived({ headers: { get: header } }));
 }
 
 function asReceived({ headers }: { headers?: { get(name: string): string } | undefined }): Received {
@@ -118,7 +101,7 @@ test('a killed relay and a stopped broker lose no message, keep each stream in o
 
   const connection = await connect({ servers: nats.address });
   const events = await allEvents();
-  const received = await held(connection);
+  const received = await held();
   expect(received.map(({ id }) => id).toSorted(), `seed ${seed}`).toEqual(events.map(({ id }) => id).toSorted());
   for (const [stream, messages] of Map.groupBy(received, (message) => message.stream)) {
     const positions = messages.map(({ streamPosition }) => streamPosition);
@@ -141,7 +124,7 @@ test('a killed relay and a stopped broker lose no message, keep each stream in o
   subscription.unsubscribe();
   await listening;
   expect(new Set(sentAgain.map(({ id }) => id))).toEqual(new Set(events.map(({ id }) => id)));
-  expect(await held(connection)).toEqual(received);
+  expect(await held()).toEqual(received);
   await connection.close();
   await last.end('SIGTERM');
 }, 600_000); // slow on a busy machine; only the result matters
