@@ -113,6 +113,25 @@ test('an order is placed, its price adjusted, accepted and completed; each gatew
   });
 });
 
+test('commands of one operation each return the order as they left it', async () => {
+  const { data } = await post(
+    other,
+    `mutation {
+      placed: ${requests.placeOrder('o6')} { ${order} }
+      adjusted: ${requests.adjustPrice('o6')} { ${order} }
+      accepted: ${requests.acceptOrder('o6')} { ${order} query { rideOrder(orderId: "o6") { revision } } }
+    }`,
+  );
+  expect(data).toEqual({
+    placed: { rideOrder: { status: 'Waiting', price: '23.50', driverId: null, revision: 1 } },
+    adjusted: { rideOrder: { status: 'Waiting', price: '25.00', driverId: null, revision: 2 } },
+    accepted: {
+      rideOrder: { status: 'Accepted', price: '25.00', driverId: 'bo', revision: 3 },
+      query: { rideOrder: { revision: 3 } },
+    },
+  });
+});
+
 test('an accepted order can be cancelled, and counts for nobody', async () => {
   await send(other, requests.placeOrder('o2'));
   await send(one, requests.acceptOrder('o2'));

@@ -7,7 +7,6 @@ import type { Database } from '../../store/postgres/database.ts';
 import { aggregateRows } from '../../store/queries/aggregate-rows.ts';
 import { countRows, findPage } from '../../store/queries/row-queries.ts';
 import { readRegistry } from '../../store/registry/registry.ts';
-import { readVersionStatus } from '../../store/registry/version-positions.ts';
 import { openReadSnapshot, type ReadSnapshot } from '../../store/server/read-snapshot.ts';
 import { readReplayedCheckpoint } from '../../store/server/replica-state.ts';
 import type { Queryable } from '../../store/statements/statement.ts';
@@ -105,6 +104,10 @@ function createReadsOf(options: ReadModelsOptions): (snapshot: boolean, position
   };
 }
 
+/**
+ * Whether the version has this table and the position in these reads. False for a position that only an inline version's appends have written: then
+ * new reads are opened.
+ */
 async function holds(reads: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {
   const checkpoint = await readReplayedCheckpoint(reads, projection);
   return checkpoint !== null && checkpoint >= position;
@@ -152,7 +155,7 @@ function openOperation(
     async waitFor(projection, position) {
       await waits.waitFor(projection, position);
       // A snapshot from before the wait would lack the awaited position, or show the table half filled.
-      if (!snapshot || (await includes(snapshot, projection, position))) return;
+      if (!snapshot || (await holds(snapshot, projection, position))) return;
       await positioned?.take(snapshot);
       closeSnapshot();
     },
@@ -205,12 +208,6 @@ function createWaits(db: Queryable, positions: Positions) {
       ending?.abort(ended());
     },
   };
-}
-
-/** Whether the version has this table and the position in the snapshot. */
-async function includes(snapshot: Queryable, projection: Projection, position: GlobalPosition): Promise<boolean> {
-  const status = await readVersionStatus(snapshot, projection.name, projection.version);
-  return status?.tableName === projection.tableName && status.checkpoint >= position;
 }
 
 function ended(): Error {

@@ -93,8 +93,8 @@ export async function readReplicaState(db: Queryable): Promise<ReplicaState> {
 }
 
 /**
- * The position up to which a version's rows are in this table, as a snapshot of a replica shows it; null if the version has another table.
- * Differs from the primary: on a replica, the sequence of positions is ahead of the replayed data.
+ * The position up to which a version's rows certainly are in this table, as a snapshot or a replica shows it; null if the version has another
+ * table. Unlike `refold.reached`, it does not ask the sequence of positions, which is ahead of what a snapshot sees and a replica has replayed.
  */
 export async function readReplayedCheckpoint(
   db: Queryable,
