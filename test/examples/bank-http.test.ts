@@ -173,7 +173,7 @@ test('random concurrent moves over two gateways never lose money, and never over
         }
       }
     }),
-    { numRuns: effort(40, 12) },
+    { numRuns: effort(20, 8) },
   );
   for (const bank of banks) expect((await reconcile(bank)).differences).toEqual([]);
 });
