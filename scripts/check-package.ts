@@ -1,6 +1,7 @@
 /**
  * `npm run package:check`: packs the package, installs the tarball in empty projects as users would, and checks that everything that package.json
- * promises is there, whatever else is installed: exports, their types, the command, the migrations. `-- NAME` tries one combination alone.
+ * promises is there, whatever else is installed: exports, their types, the command, the migrations, the templates of `refold init`. `-- NAME`
+ * tries one combination alone; `-- created` the templates.
  */
 import {
   chmodSync,
@@ -18,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded/embedded-postgres.ts';
+import { tryCreatedProjects } from './created-projects.ts';
 import { combinations, run, tryCombinations } from './install-combinations.ts';
 
 interface Manifest {
@@ -35,8 +37,25 @@ chmodSync(folder, 0o755);
 let server: EmbeddedPostgres | undefined;
 
 try {
-  const [tarball] = await Promise.all([packTarball(), startServer()]);
+  const [tarball] = await Promise.all([packTarball('.'), startServer()]);
   const wanted = process.argv[2] ?? '';
+  if (wanted === '' || wanted === 'created') await tryTemplates(tarball);
+  if (wanted !== 'created') await tryInstalls(tarball, wanted);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+} finally {
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function tryTemplates(tarball: string): Promise<void> {
+  const creator = await packTarball('create-refold');
+  const projects = join(folder, 'created');
+  await tryCreatedProjects({ tarball, creator, folder: projects, createDatabase });
+}
+
+async function tryInstalls(tarball: string, wanted: string): Promise<void> {
   const tried = combinations.filter(({ name }) => name.includes(wanted));
   const projects = await tryCombinations(tried, { tarball, folder, createDatabase });
   const [first] = projects;
@@ -50,18 +69,13 @@ try {
   console.log(
     `package: installed from its tarball in ${ways}, complete${typed.length > 0 ? ', typed' : ''}, and it runs`,
   );
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-} finally {
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
 }
 
-async function packTarball(): Promise<string> {
-  await run('npm', ['pack', '--silent', '--pack-destination', folder], '.');
-  const tarball = readdirSync(folder).find((file) => file.endsWith('.tgz'));
-  if (tarball === undefined) throw new Error('npm pack made no tarball.');
+async function packTarball(source: string): Promise<string> {
+  const before = readdirSync(folder);
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], source);
+  const tarball = readdirSync(folder).find((file) => file.endsWith('.tgz') && !before.includes(file));
+  if (tarball === undefined) throw new Error(`npm pack made no tarball of ${source}.`);
   return join(folder, tarball);
 }
 

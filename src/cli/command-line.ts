@@ -51,7 +51,7 @@ function checkArguments(path: string, declared: ArgsDef, given: string[]): void 
   );
   const options = Object.fromEntries(
     Object.entries(declared).flatMap(([name, definition]) =>
-      definition.type === 'positional' ? [] : [[name, optionOf(definition)]],
+      definition.type === 'positional' ? [] : namesOf(name, definition).map((one) => [one, optionOf(definition)]),
     ),
   );
   const { tokens } = parseArgs({ args: given, options, strict: false, allowPositionals: true, tokens: true });
@@ -93,6 +93,11 @@ function checkArguments(path: string, declared: ArgsDef, given: string[]): void 
   }
   const extra = found[positionals.length];
   if (extra !== undefined) throw refused(path, `does not know what to do with '${extra}': ${usage}.`);
+}
+
+/** A flag that is on by default can be switched off: `--no-install`. */
+function namesOf(name: string, { type, default: value }: ArgDef): readonly string[] {
+  return type === 'boolean' && value === true ? [name, `no-${name}`] : [name];
 }
 
 function optionOf(definition: ArgDef) {

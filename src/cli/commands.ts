@@ -4,6 +4,7 @@ import { type CommandDef, defineCommand } from 'citty';
 export const refold: CommandDef = defineCommand({
   meta: { name: 'refold', description: 'An event log in PostgreSQL, turned into a live GraphQL API.' },
   subCommands: {
+    init: () => import('./setup/init.ts').then(({ init }) => init),
     dev: () => import('./serving/dev.ts').then(({ dev }) => dev),
     start: () => import('./serving/start.ts').then(({ start }) => start),
     migrate: () => import('./setup/migrate.ts').then(({ migrateCommand }) => migrateCommand),

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { loadEnvFile } from 'node:process';
 import { pathToFileURL } from 'node:url';
 import type { Config } from '../../config/define-config.ts';
 import { underEnvironment } from '../../config/environment.ts';
@@ -18,7 +19,8 @@ export const configArgument = {
 } as const;
 
 /**
- * Loads the application that a file declares, and applies the options that the environment sets.
+ * Loads the application that a file declares, and applies the options that the environment sets. Before that, a file `.env` in this folder
+ * adds variables that are not set.
  *
  * @throws RefoldError `INVALID_CONFIG`
  */
@@ -31,6 +33,7 @@ export async function loadConfig(file: string | undefined): Promise<Config> {
       `${looked} Name the file that has 'export default defineConfig({ … })' with --config FILE.`,
     );
   }
+  if (existsSync('.env')) loadEnvFile('.env');
   const loaded = await load(path);
   if (!isConfig(loaded.default)) {
     throw new RefoldError(
