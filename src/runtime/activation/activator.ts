@@ -17,7 +17,7 @@ import {
 import { type PeriodicTask, startPeriodicTask } from '../scheduling/periodic-task.ts';
 import { type CompareOptions, compareWithPrevious } from '../verification/compare-with-previous.ts';
 import { type Verification, verifyVersion, withoutHiddenKeys } from '../verification/verify.ts';
-import { heldByDeadLetters } from '../versions/dead-letter-gate.ts';
+import { heldByDeadLetters } from '../versions/activation-gates.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 import type { Versions } from '../versions/versions.ts';
 import { shadowVerdict } from './shadow-gate.ts';

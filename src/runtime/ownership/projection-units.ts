@@ -19,7 +19,7 @@ import { createSetBasedProcessor } from '../processors/set-based-processor.ts';
 import { stoppedProcessor } from '../processors/stopped-processor.ts';
 import type { Positions } from '../reads/positions.ts';
 import { completeRebuild } from '../rebuilds/rebuild.ts';
-import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
+import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import { failVersion, resumeVersion } from '../versions/fail-version.ts';
 import type { Lifecycle } from '../versions/lifecycle.ts';
 import type { TableWatch } from '../versions/table-watch.ts';

@@ -25,7 +25,7 @@ import { createReadTable } from '../../store/tables/read-table.ts';
 import type { WhichSnapshot } from '../../store/tables/table-snapshots.ts';
 import { redeliverInherited } from '../dead-letters/redeliver-letters.ts';
 import type { BuildProgress } from '../processors/projection-processor.ts';
-import { rebuildHeldByDeadLetters } from '../versions/dead-letter-gate.ts';
+import { rebuildHeldByDeadLetters } from '../versions/activation-gates.ts';
 import { expectDeclaredTable, expectVersion, refused, refusePaused } from '../versions/expect-version.ts';
 import { withoutAppends } from '../versions/leave-inline.ts';
 import { pointView, rebuiltFrom } from '../versions/lifecycle.ts';

@@ -18,10 +18,9 @@ import { createReadTable, lockView, moveView } from '../../store/tables/read-tab
 import { deleteTableSnapshotsOf } from '../../store/tables/table-snapshots.ts';
 import { refuseBreaking, wouldBreak } from '../schema-changes/breaking-clients.ts';
 import type { SchemaDeclarations } from '../schema-changes/schema-changes.ts';
+import { holdForDeadLetters, holdWhatIsPartial } from './activation-gates.ts';
 import { type CanarySteps, createCanarySteps } from './canary-steps.ts';
-import { holdForDeadLetters } from './dead-letter-gate.ts';
 import { expectVersion, refused, refusePaused } from './expect-version.ts';
-import { holdWhatIsPartial } from './partial-gate.ts';
 import { createPauseSteps, type PauseSteps } from './pause-steps.ts';
 import type { ActivateOptions, TransitionReason } from './transition-reason.ts';
 import { holdForUndeclaredEvents } from './undeclared-events.ts';
