@@ -50,8 +50,8 @@ function createTraffic(gateways: readonly string[], random: () => number) {
     const draw = random();
     if (!placed.has(orderId) || draw < 0.05)
       return `placeOrder(input: { orderId: "${orderId}", riderId: "ada", price: "10.00", route: [{ zoneId: "1" }, { zoneId: "2" }] })`;
-    if (draw < 0.7)
-      return `adjustPrice(input: { orderId: "${orderId}", price: "${10 + below(90)}.${10 + below(90)}" })`;
+    // Never the price that the order has: such a command writes nothing.
+    if (draw < 0.7) return `adjustPrice(input: { orderId: "${orderId}", price: "${10 + (requests % 9_000)}.50" })`;
     if (draw < 0.85) return `acceptOrder(input: { orderId: "${orderId}", driverId: "driver-${below(5)}" })`;
     return `${draw < 0.95 ? 'completeOrder' : 'cancelOrder'}(input: { orderId: "${orderId}" })`;
   };
