@@ -1,9 +1,10 @@
 /**
- * `npm run check`: all checks of CI, one after another, all of them even if one fails. With `--system`, the
- * tests of `npm run test:system` run as well.
+ * `npm run check`: all checks of CI, all of them even if one fails. With `--system`, the tests of `npm run test:system` run as well.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { type Problem, writeRunResult } from './run-result.ts';
 
 interface Step {
@@ -13,17 +14,17 @@ interface Step {
 }
 
 const tests = process.argv.includes('--system') ? 'test:both' : 'test';
-const steps: readonly Step[] = [
+const checks: readonly Step[] = [
   { script: 'typecheck' },
   { script: 'lint' },
   { script: 'codegen:check', subject: 'codegen.ts' },
   { script: 'migrations:check', subject: 'scripts/dump-schema.ts' },
   { script: 'house:check' },
-  { script: tests },
-  { script: 'package:check' },
 ];
 
-const problems = steps.flatMap((step) => problemsOf(step));
+// The package's check mostly waits for the registry and the disk, so the others run meanwhile. The tests need the whole machine.
+const beside = await Promise.all([problemsOfAll(checks), problemsOf({ script: 'package:check' })]);
+const problems = [...beside.flat(), ...(await problemsOf({ script: tests }))];
 if (process.env.CI !== undefined) {
   // The test run itself reports which tests failed.
   const told = problems.filter(({ name }) => name !== tests);
@@ -34,25 +35,34 @@ if (problems.length > 0) {
   process.exitCode = 1;
 }
 
+async function problemsOfAll(steps: readonly Step[]): Promise<readonly Problem[]> {
+  const problems: Problem[] = [];
+  for (const step of steps) problems.push(...(await problemsOf(step)));
+  return problems;
+}
+
 /** Runs a step. Empty if it passes, else its output. */
-function problemsOf({ script, subject }: Step): readonly Problem[] {
+async function problemsOf({ script, subject }: Step): Promise<readonly Problem[]> {
   if (subject !== undefined && !existsSync(subject)) {
     console.log(`\n--- ${script}: left out, there is no ${subject} yet`);
     return [];
   }
-  console.log(`\n--- ${script}`);
   const start = performance.now();
-  const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', script], {
-    // The tests take minutes, so their output is shown while they run.
-    stdio: script === tests ? 'inherit' : ['inherit', 'pipe', 'pipe'],
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
+  // The tests take minutes, so their output is shown while they run.
+  const shown = script === tests;
+  if (shown) console.log(`\n--- ${script}`);
+  const child = spawn('npm', ['run', '--silent', script], {
+    stdio: ['inherit', shown ? 'inherit' : 'pipe', shown ? 'inherit' : 'pipe'],
   });
-  process.stdout.write(stdout ?? '');
-  process.stderr.write(stderr ?? '');
+  const [[code], stdout, stderr] = await Promise.all([
+    once(child, 'close'),
+    child.stdout ? text(child.stdout) : '',
+    child.stderr ? text(child.stderr) : '',
+  ]);
   const seconds = Math.round((performance.now() - start) / 1000);
-  console.log(`--- ${script}: ${status === 0 ? 'passed' : 'FAILED'} (${seconds} s)`);
-  if (status === 0) return [];
-  const said = (stderr ?? '').replaceAll(/^npm warn.*\n/gm, '').trim();
-  return [{ name: script, message: said === '' ? (stdout ?? '') : said }];
+  if (!shown) console.log(`\n--- ${script}\n${stdout}${stderr}`);
+  console.log(`--- ${script}: ${code === 0 ? 'passed' : 'FAILED'} (${seconds} s)`);
+  if (code === 0) return [];
+  const said = stderr.replaceAll(/^npm warn.*\n/gm, '').trim();
+  return [{ name: script, message: said === '' ? stdout : said }];
 }
